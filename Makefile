@@ -1,0 +1,47 @@
+# Everything runs inside .venv, which is made on first use; PYTHON names the interpreter to make it with.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+
+.PHONY: demo test lint types bench format clean
+
+demo: .venv/demo
+	$(BIN)/python examples/0010_mistakes_with_prices.py
+
+test: lint types
+	$(BIN)/pytest -n $(WORKERS)
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/dev
+	$(BIN)/mypy
+
+bench: .venv/bench
+	$(BIN)/python benchmarks/classifier.py
+
+format: .venv/dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/pip: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	touch $@
+
+.venv/demo: .venv/pip
+	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	touch $@
+
+.venv/dev: .venv/pip
+	$(BIN)/python -m pip install --quiet --editable ".[plot]" --group dev
+	touch $@
+
+.venv/bench: .venv/dev
+	$(BIN)/python -m pip install --quiet --group bench
+	touch $@

@@ -1,0 +1,1 @@
+"""Multi-class boosting with costs: decisions whose mistakes have different prices."""

@@ -1,0 +1,1 @@
+"""Boosting algorithms, one file each, on one shared stage-wise loop."""

@@ -1,0 +1,667 @@
+"""Cost matrices: reading, checking and building them, and what follows from their entries.
+
+A cost matrix holds in ``C[truth, prediction]`` the price of answering `prediction` when the class
+is `truth`: rows are the truth, columns the prediction. The diagonal, the price of being right, is
+zero once a matrix has passed through `as_cost_matrix`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+_MOST_CLASSES_LISTED = 10
+
+
+def as_cost_matrix(
+    costs: Any, classes: Iterable[Any], *, allow_extra_labels: bool = False
+) -> FloatArray:
+    """Read costs in any accepted form into a checked matrix in the order of `classes`.
+
+    Whatever its form, `costs` is read as ``C[truth, prediction]``: rows are the truth.
+
+    Parameters
+    ----------
+    costs : None, array-like of shape (K, K), nested mapping or data frame
+        None stands for 0|1 costs. An array follows the order of `classes`. A mapping
+        ``{truth: {prediction: cost}}`` may leave out the diagonal. A data frame is labelled by
+        truth in its index and by prediction in its columns, both in any order.
+    classes : iterable of K labels
+        The classes, in the order of the rows and columns of the result.
+    allow_extra_labels : bool, default=False
+        Whether a mapping or data frame may price labels that are not in `classes`; these are
+        dropped. Meant for training sets, such as cross-validation folds, that lack a class.
+
+    Returns
+    -------
+    ndarray of shape (K, K), float64
+        A new matrix, ``C[truth, prediction]``, with a zero diagonal. A price for being right is
+        subtracted from its row, which changes no decision.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where costs cannot be read, or an entry is negative, NaN or infinite, or being right costs
+        more than a mistake, or all mistakes on a class are free.
+
+    Examples
+    --------
+    >>> as_cost_matrix({"ham": {"spam": 5}, "spam": {"ham": 1}}, ["ham", "spam"])
+    array([[0., 5.],
+           [1., 0.]])
+    """
+    labels = _class_labels(classes)
+    if costs is None:
+        return zero_one_costs(len(labels))
+    if isinstance(costs, Mapping):
+        cells = _cells_of_mapping(costs, labels, allow_extra_labels)
+    elif all(hasattr(costs, name) for name in ("index", "columns", "to_numpy")):
+        cells = _cells_of_frame(costs, labels, allow_extra_labels)
+    else:
+        cells = _cells_of_array(costs, labels)
+    matrix = _as_floats(cells, labels)
+    _check_entries(matrix, labels)
+    return _without_price_of_being_right(matrix, labels)
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as a Python object, so that ``np.int64(3)`` and 3 are the same key."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _class_labels(classes: Iterable[Any]) -> list[Any]:
+    """Return the classes as Python objects, at least two and all different."""
+    labels = [_plain(label) for label in classes]
+    if len(labels) < 2:
+        raise ValueError(f"costs need at least 2 classes, got {labels}: add the missing classes.")
+    _check_unique(labels, "classes")
+    return labels
+
+
+def _check_unique(labels: Sequence[Any], place: str) -> None:
+    """Refuse labels that occur more than once."""
+    if len(set(labels)) < len(labels):
+        repeated = next(label for label in labels if labels.count(label) > 1)
+        raise ValueError(f"label {repeated!r} is repeated in {place}: keep one of them.")
+
+
+def _check_known(found: Iterable[Any], labels: Sequence[Any], place: str) -> None:
+    """Refuse labels that are not classes."""
+    known = set(labels)
+    unknown = [label for label in found if label not in known]
+    if unknown:
+        raise ValueError(
+            f"labels {unknown} in {place} are not among the {_listed(labels)}: remove them, or "
+            "write labels with the values and types of the classes."
+        )
+
+
+def _listed(labels: Sequence[Any]) -> str:
+    """Return the number of classes, with their labels when these are few."""
+    count = f"{len(labels)} classes"
+    return count if len(labels) > _MOST_CLASSES_LISTED else f"{count} {list(labels)}"
+
+
+def _cells_of_mapping(
+    costs: Mapping[Any, Any], labels: Sequence[Any], allow_extra: bool
+) -> NDArray[Any]:
+    """Return the cells of a mapping ``{truth: {prediction: cost}}`` in the order of `labels`."""
+    rows: dict[Any, dict[Any, Any]] = {}
+    for truth, row in costs.items():
+        if not isinstance(row, Mapping):
+            raise TypeError(
+                f"the costs of truth {_plain(truth)!r} are of type {type(row).__name__}: "
+                "give a mapping from prediction to cost."
+            )
+        rows[_plain(truth)] = {_plain(prediction): cost for prediction, cost in row.items()}
+    if not allow_extra:
+        for keys in (rows, *rows.values()):
+            _check_known(keys, labels, "the mapping of costs")
+    cells = np.zeros((len(labels), len(labels)), dtype=object)
+    for i, truth in enumerate(labels):
+        if truth not in rows:
+            raise ValueError(f"costs have no row for class {truth!r}: add its costs as a truth.")
+        for j, prediction in enumerate(labels):
+            if prediction in rows[truth]:
+                cells[i, j] = rows[truth][prediction]
+            elif i != j:
+                raise ValueError(
+                    f"costs have no cell for {_cell(truth, prediction)}: "
+                    "give every mistake a price; only the diagonal may be left out."
+                )
+    return cells
+
+
+def _cells_of_frame(frame: Any, labels: Sequence[Any], allow_extra: bool) -> NDArray[Any]:
+    """Return the cells of a labelled data frame in the order of `labels`."""
+    positions = []
+    for axis, name in ((frame.index, "row"), (frame.columns, "column")):
+        found = [_plain(label) for label in axis]
+        _check_unique(found, f"the {name}s of costs")
+        if not allow_extra:
+            _check_known(found, labels, f"the {name}s of costs")
+        for label in labels:
+            if label not in found:
+                raise ValueError(f"costs have no {name} for class {label!r}: add that {name}.")
+        positions.append([found.index(label) for label in labels])
+    cells: NDArray[Any] = np.asarray(frame.to_numpy())[np.ix_(*positions)]
+    return cells
+
+
+def _cells_of_array(costs: Any, labels: Sequence[Any]) -> NDArray[Any]:
+    """Return the cells of a square array-like, in its own order."""
+    # Objects keep a string or a None as it is, to be named later with its cell.
+    cells = costs if isinstance(costs, np.ndarray) else np.asarray(costs, dtype=object)
+    if isinstance(costs, str) or cells.ndim == 0:
+        raise TypeError(
+            f"costs are of type {type(costs).__name__}: give None, a K x K array, "
+            "a mapping {truth: {prediction: cost}} or a labelled data frame."
+        )
+    if cells.shape != (len(labels), len(labels)):
+        raise ValueError(
+            f"costs have shape {cells.shape} where the {_listed(labels)} need "
+            f"({len(labels)}, {len(labels)}): if some class may be missing from the training "
+            "data, give a labelled mapping or DataFrame instead of an array."
+        )
+    return cells
+
+
+def _as_floats(cells: NDArray[Any], labels: Sequence[Any]) -> FloatArray:
+    """Return a float64 copy of the cells, all of which must be real numbers."""
+    if cells.dtype.kind not in "biuf":
+        for (i, j), value in np.ndenumerate(cells):
+            if not isinstance(value, Real):
+                raise TypeError(
+                    f"the entry for {_cell(labels[i], labels[j])} is {value!r}: "
+                    "replace it by a number."
+                )
+    return np.array(cells, dtype=np.float64, order="C")
+
+
+def _cell(truth: Any, prediction: Any) -> str:
+    """Return how messages name a cell."""
+    return f"truth {truth!r} and prediction {prediction!r}"
+
+
+def _check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
+    """Refuse entries that are negative, NaN or infinite, naming the first one."""
+    wrong = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))
+    if wrong.size:
+        i, j = wrong[0]
+        raise ValueError(
+            f"the entry for {_cell(labels[i], labels[j])} is {matrix[i, j]}: "
+            "replace it by a finite number that is not negative."
+        )
+
+
+def _without_price_of_being_right(matrix: FloatArray, labels: Sequence[Any]) -> FloatArray:
+    """Subtract each diagonal entry from its row; mistakes must not turn into gains."""
+    reduced = matrix - np.diagonal(matrix)[:, np.newaxis]
+    if (reduced < 0).any():
+        i, j = np.argwhere(reduced < 0)[0]
+        raise ValueError(
+            f"diagonal not smaller than the rest of its row: for truth {labels[i]!r} being right "
+            f"costs {matrix[i, i]} and prediction {labels[j]!r} costs {matrix[i, j]}; "
+            "lower the diagonal entry, usually to 0."
+        )
+    _check_no_free_class(reduced, labels, "raise at least one cost off the diagonal of its row")
+    return reduced
+
+
+def _check_no_free_class(matrix: FloatArray, labels: Sequence[Any], remedy: str) -> None:
+    """Refuse a matrix with zero diagonal in which some row has no positive entry."""
+    free = np.flatnonzero(~matrix.any(axis=1))
+    if free.size:
+        raise ValueError(f"all mistakes on class {labels[free[0]]!r} are free: {remedy}.")
+
+
+def _square(matrix: ArrayLike, name: str = "cost_matrix") -> FloatArray:
+    """Return a float64 copy of a square matrix with at least two rows."""
+    copy = np.array(matrix, dtype=np.float64, order="C")
+    if copy.ndim != 2 or copy.shape[0] != copy.shape[1] or len(copy) < 2:
+        raise ValueError(f"{name} has shape {copy.shape}: give K x K entries, K at least 2.")
+    return copy
+
+
+def cost_star(cost_matrix: ArrayLike) -> FloatArray:
+    """Return C*: the costs with every diagonal entry replaced by minus the rest of its row.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        C*, whose rows sum to zero.
+
+    Examples
+    --------
+    >>> cost_star([[0, 2, 1], [3, 0, 1], [1, 1, 0]])
+    array([[-3.,  2.,  1.],
+           [ 3., -4.,  1.],
+           [ 1.,  1., -2.]])
+    """
+    star = _square(cost_matrix)
+    np.fill_diagonal(star, 0.0)
+    np.fill_diagonal(star, -star.sum(axis=1))
+    return star
+
+
+def is_irreducible(cost_matrix: ArrayLike) -> bool:
+    """Tell whether positive costs lead, in one or more steps, from every class to every other.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Returns
+    -------
+    bool
+        True where `stationary_distribution` exists and is unique.
+
+    Examples
+    --------
+    >>> is_irreducible([[0, 2, 0], [0, 0, 1], [3, 0, 0]])
+    True
+    >>> is_irreducible([[0, 2, 1], [0, 0, 1], [0, 3, 0]])
+    False
+    """
+    return bool(_absorbing_classes(_square(cost_matrix)).all())
+
+
+def _absorbing_classes(matrix: FloatArray) -> NDArray[np.bool_]:
+    """Return a set of classes, as a mask (K,), that no positive cost leaves."""
+    priced = matrix > 0
+    from_first = _reached_from_first(priced)
+    if not from_first.all():
+        return from_first
+    to_first = _reached_from_first(priced.T)
+    return to_first if to_first.all() else ~to_first
+
+
+def _reached_from_first(links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which nodes can be reached from node 0, as a mask (K,)."""
+    reached = np.zeros(len(links), dtype=np.bool_)
+    reached[0] = True
+    while True:
+        grown = reached | links[reached].any(axis=0)
+        if np.array_equal(grown, reached):
+            return reached
+        reached = grown
+
+
+def stationary_distribution(
+    cost_matrix: ArrayLike, classes: Iterable[Any] | None = None
+) -> FloatArray:
+    """Return the distribution pi with ``pi @ C* = 0``, which turns scores into probabilities.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+    classes : iterable of K labels, optional
+        How to call the classes in an error message; 0..K-1 by default.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        pi: positive entries that sum to one.
+
+    Raises
+    ------
+    ValueError
+        If the costs are reducible: no such distribution gives every class a positive share.
+
+    Notes
+    -----
+    Off its diagonal C* holds the rates of a Markov chain that moves from truth to prediction.
+    Grassmann-Taksar-Heyman elimination removes its classes one by one without a subtraction, so
+    every entry keeps its relative accuracy when costs span many orders of magnitude.
+
+    Examples
+    --------
+    >>> stationary_distribution([[0, 3], [1, 0]])
+    array([0.25, 0.75])
+    """
+    rates = _square(cost_matrix)
+    np.fill_diagonal(rates, 0.0)
+    n_classes = len(rates)
+    absorbing = _absorbing_classes(rates)
+    if not absorbing.all():
+        labels = np.array([*(range(n_classes) if classes is None else classes)], dtype=object)
+        kept, lost = ([_plain(label) for label in labels[mask]] for mask in (absorbing, ~absorbing))
+        raise ValueError(
+            f"these costs give no probabilities: for the truths {kept} every prediction in {lost} "
+            'is free; give every mistake a positive price, or use decision="margin".'
+        )
+    rates /= rates.max()
+    for k in range(n_classes - 1, 0, -1):
+        rates[:k, k] /= rates[k, :k].sum()
+        rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
+    shares = np.ones(n_classes)
+    for k in range(1, n_classes):
+        shares[k] = shares[:k] @ rates[:k, k]
+    pi: FloatArray = shares / shares.sum()
+    return pi
+
+
+def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> NDArray[np.intp]:
+    """Return the prediction with the lowest expected cost for every sample.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n, K)
+        Class probabilities of n samples.
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Class indices: the argmin over j of ``sum_i P[n, i] C[i, j]``, the lowest j on ties.
+
+    Examples
+    --------
+    >>> minimum_cost_decision([[0.7, 0.3], [0.9, 0.1]], [[0, 1], [5, 0]])
+    array([1, 0])
+    """
+    costs = _square(cost_matrix)
+    beliefs = np.asarray(probabilities, dtype=np.float64)
+    if beliefs.ndim != 2 or beliefs.shape[1] != len(costs):
+        raise ValueError(
+            f"probabilities have shape {beliefs.shape}: give one row per sample and one column "
+            f"for each of the {len(costs)} classes of cost_matrix."
+        )
+    decisions: NDArray[np.intp] = (beliefs @ costs).argmin(axis=1)
+    return decisions
+
+
+def scale_costs(cost_matrix: ArrayLike, scale: Literal["reference"] | float | None) -> FloatArray:
+    """Return the costs times a positive factor, which sets how fast boosting reacts to them.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+    scale : "reference", float or None
+        "reference" divides by the largest entry if that exceeds 1, as the authors' published
+        program does. A positive number becomes the largest entry. None changes nothing.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        A new matrix.
+
+    Examples
+    --------
+    >>> scale_costs([[0, 4], [1, 0]], "reference")
+    array([[0.  , 1.  ],
+           [0.25, 0.  ]])
+    """
+    costs = _square(cost_matrix)
+    if scale is None:
+        return costs
+    largest = float(costs.max())
+    if isinstance(scale, str):
+        if scale != "reference":
+            raise ValueError(f'scale is {scale!r}: give "reference", a positive number or None.')
+        return costs / largest if largest > 1 else costs
+    _check_positive(scale=scale)
+    if not largest > 0:
+        raise ValueError("cost_matrix has no positive entry to scale: give mistakes a price.")
+    return costs / largest * scale
+
+
+def _check_positive(**values: Any) -> None:
+    """Refuse parameters, given by name, that are not positive finite numbers."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{name} is {value!r}: give a positive finite number.")
+        if not 0 < float(value) < np.inf:
+            raise ValueError(f"{name} is {value!r}: give a positive finite number.")
+
+
+def zero_one_costs(n_classes: int) -> FloatArray:
+    """Return 0|1 costs: every mistake costs one.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> zero_one_costs(2)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    if n_classes < 2:
+        raise ValueError(f"n_classes is {n_classes}: costs need at least 2 classes.")
+    return 1.0 - np.eye(n_classes)
+
+
+def costs_from_confusion(
+    confusion: ArrayLike, scale: float = 1.0, *, floor: float = 0.0
+) -> FloatArray:
+    """Return costs proportional to how often a first classifier made each mistake.
+
+    This is the matrix the appendix of the BAdaCost paper proposes for imbalanced classes: classes
+    that were badly recognised become expensive.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (K, K)
+        Counts ``F[truth, prediction]``: rows are the truth, as in
+        `sklearn.metrics.confusion_matrix`.
+    scale : float, default=1.0
+        Factor on all costs, the lambda of the paper.
+    floor : float, default=0.0
+        Lowest share of a class taken to be mistaken for another; positive values keep a price on
+        mistakes that were never made.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> costs_from_confusion([[9, 1], [2, 2]])
+    array([[0. , 0.1],
+           [0.5, 0. ]])
+    """
+    counts = _square(confusion, "confusion")
+    labels = range(len(counts))
+    _check_positive(scale=scale)
+    if floor != 0:
+        _check_positive(floor=floor)
+    _check_entries(counts, labels)
+    totals = counts.sum(axis=1, keepdims=True)
+    if not totals.all():
+        raise ValueError(
+            f"class {np.flatnonzero(totals == 0)[0]} has no samples in confusion: "
+            "leave that class out, or classify some samples of it."
+        )
+    shares: FloatArray = np.maximum(counts / totals, floor)
+    np.fill_diagonal(shares, 0.0)
+    _check_no_free_class(shares, labels, "set floor to a small positive share such as 0.01")
+    return shares * scale
+
+
+def costs_from_class_weights(
+    class_weights: ArrayLike | Mapping[Any, float],
+    *,
+    classes: Sequence[Any] | NDArray[Any] | None = None,
+    y: ArrayLike | None = None,
+) -> FloatArray:
+    """Return costs in which every mistake on a class costs the weight of that class.
+
+    Parameters
+    ----------
+    class_weights : sequence of K floats, mapping or "balanced"
+        Weights in class order, or by label, or ``n / (K * count)`` from the counts of `y`.
+    classes : sequence of K labels, optional
+        The class order. Needed with a mapping; the sorted labels of `y` by default with
+        "balanced".
+    y : array-like of n labels, optional
+        Training labels, needed with "balanced".
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> costs_from_class_weights([1, 4])
+    array([[0., 1.],
+           [4., 0.]])
+    """
+    if isinstance(class_weights, str):
+        if class_weights != "balanced" or y is None:
+            raise ValueError(
+                f'class_weights is {class_weights!r}: give weights, or "balanced" together with y.'
+            )
+        found, counts = np.unique(np.asarray(y), return_counts=True)
+        class_weights = dict(zip(found, counts.sum() / (len(found) * counts), strict=True))
+        classes = found if classes is None else classes
+    if isinstance(class_weights, Mapping):
+        class_weights = _weights_of_mapping(class_weights, classes)
+    weights = np.array(class_weights, dtype=np.float64)
+    labels = _class_labels(range(len(weights)) if classes is None else classes)
+    if weights.shape != (len(labels),):
+        raise ValueError(
+            f"class_weights has shape {weights.shape} for the {_listed(labels)}: give one each."
+        )
+    for label, weight in zip(labels, weights, strict=True):
+        _check_positive(**{f"the weight of class {label!r}": float(weight)})
+    return zero_one_costs(len(weights)) * weights[:, np.newaxis]
+
+
+def _weights_of_mapping(
+    class_weights: Mapping[Any, float], classes: Iterable[Any] | None
+) -> list[float]:
+    """Return the weights of a mapping ``{label: weight}`` in class order."""
+    if classes is None:
+        raise ValueError("class_weights is a mapping: give classes too, they set the order.")
+    labels = _class_labels(classes)
+    weights = {_plain(label): weight for label, weight in class_weights.items()}
+    _check_known(weights, labels, "class_weights")
+    for label in labels:
+        if label not in weights:
+            raise ValueError(f"class {label!r} has no weight: add one to class_weights or y.")
+    return [weights[label] for label in labels]
+
+
+def ordinal_costs(
+    n_classes: int, *, under: float = 1.0, over: float = 1.0, power: float = 1.0
+) -> FloatArray:
+    """Return costs that grow with the distance between ordered classes.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+    under, over : float, default=1.0
+        Price of predictions below and above the truth.
+    power : float, default=1.0
+        Exponent of the distance; 2 punishes far misses harder.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> ordinal_costs(3, under=10)
+    array([[ 0.,  1.,  2.],
+           [10.,  0.,  1.],
+           [20., 10.,  0.]])
+    """
+    _check_positive(under=under, over=over, power=power)
+    classes = np.arange(len(zero_one_costs(n_classes)))
+    excess = classes[np.newaxis, :] - classes[:, np.newaxis]
+    costs: FloatArray = np.abs(excess) ** float(power) * np.where(excess > 0, over, under)
+    return costs
+
+
+def background_costs(n_views: int, *, alpha: float = 1.0, beta: float = 1.0) -> FloatArray:
+    """Return the costs of a detector whose class 0 is the background: the paper's for faces.
+
+    Parameters
+    ----------
+    n_views : int
+        Number of object classes; with the background K = n_views + 1.
+    alpha : float, default=1.0
+        Price of a false positive: row 0.
+    beta : float, default=1.0
+        Price of a false negative: column 0.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth. Taking one view for another costs 1.
+
+    Examples
+    --------
+    >>> background_costs(2, beta=1.5)
+    array([[0. , 1. , 1. ],
+           [1.5, 0. , 1. ],
+           [1.5, 1. , 0. ]])
+    """
+    _check_positive(n_views=n_views, alpha=alpha, beta=beta)
+    costs = zero_one_costs(n_views + 1)
+    costs[0, 1:] = alpha
+    costs[1:, 0] = beta
+    return costs
+
+
+def circular_view_costs(
+    n_views: int, *, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0
+) -> FloatArray:
+    """Return `background_costs` with views arranged in a circle: the paper's for cars.
+
+    Parameters
+    ----------
+    n_views : int
+        Number of views; with the background, class 0, K = n_views + 1.
+    alpha, beta : float, default=1.0
+        Price of a false positive (row 0) and of a false negative (column 0).
+    gamma : float, default=1.0
+        Price of taking a view for the opposite one. Costs between views i and j are
+        ``gamma * (1 - abs(2 * abs(i - j) - n_views) / n_views)``: linear in the angle.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> circular_view_costs(4, beta=3)
+    array([[0. , 1. , 1. , 1. , 1. ],
+           [3. , 0. , 0.5, 1. , 0.5],
+           [3. , 0.5, 0. , 0.5, 1. ],
+           [3. , 1. , 0.5, 0. , 0.5],
+           [3. , 0.5, 1. , 0.5, 0. ]])
+    """
+    costs = background_costs(n_views, alpha=alpha, beta=beta)
+    _check_positive(gamma=gamma)
+    views = np.arange(n_views)
+    apart = np.abs(views[:, np.newaxis] - views)
+    costs[1:, 1:] = gamma * 2 * np.minimum(apart, n_views - apart) / n_views
+    return costs

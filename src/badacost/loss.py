@@ -1,0 +1,308 @@
+"""The cost-sensitive multi-class exponential loss (CMEL) and the step size that minimises it.
+
+With costs ``C[truth, prediction]`` (rows are the truth) and K classes, everything is written with
+the margins ``D = K/(K-1) C*``: adding a learner that answers class g with step b multiplies the
+loss of a sample of class l by ``exp(b D[l, g])``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from badacost.costs import cost_star
+
+FloatArray = NDArray[np.float64]
+
+_LARGEST_EXPONENT = 700.0  # exp(709.8) is the largest float64
+_TRACE_OF_MASS = 1e-10  # share of the weight that stands in for mistakes a learner never makes
+_MOST_ITERATIONS = 200
+
+
+def class_codes(n_classes: int) -> FloatArray:
+    """Return the vectors that encode the classes: 1 in their own place, -1/(K-1) elsewhere.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Row k is the code of class k. Rows sum to zero.
+
+    Examples
+    --------
+    >>> class_codes(3)
+    array([[ 1. , -0.5, -0.5],
+           [-0.5,  1. , -0.5],
+           [-0.5, -0.5,  1. ]])
+    """
+    codes = np.full((n_classes, n_classes), -1.0 / (n_classes - 1))
+    np.fill_diagonal(codes, 1.0)
+    return codes
+
+
+def cost_margins(cost_matrix: ArrayLike) -> FloatArray:
+    """Return D = K/(K-1) C*, the products of the rows of C* with the codes of the classes.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        ``D[truth, prediction]``: negative on the diagonal, rows sum to zero.
+
+    Examples
+    --------
+    >>> cost_margins([[0, 3], [1, 0]])
+    array([[-6.,  6.],
+           [ 2., -2.]])
+    """
+    star = cost_star(cost_matrix)
+    return len(star) / (len(star) - 1) * star
+
+
+def cmel(costs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    """Return the weighted mean of the loss exp(C*(y, -) . f(x)).
+
+    Parameters
+    ----------
+    costs : array-like of shape (n, K)
+        ``c(x) = C* f(x)`` of every sample, with C from ``C[truth, prediction]``: rows of C, hence
+        columns of `costs`, are the truth.
+    y : array-like of shape (n,)
+        True classes, 0..K-1.
+    sample_weight : array-like of shape (n,), optional
+        Weights that are not negative and not all zero; equal by default.
+
+    Returns
+    -------
+    float
+        The loss; inf only where it exceeds the range of a float.
+
+    Examples
+    --------
+    >>> cmel([[0.0, -1.0], [2.0, 0.0]], [0, 1])
+    1.0
+    """
+    scores = np.asarray(costs, dtype=np.float64)
+    own = scores[np.arange(len(scores)), np.asarray(y)]
+    weights = np.ones_like(own) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    weighed = weights > 0
+    if not weighed.any():
+        raise ValueError("sample_weight has no positive entry: give some sample a weight.")
+    own, weights = own[weighed], weights[weighed]
+    top = own.max()
+    mean = np.average(np.exp(own - top), weights=weights)
+    with np.errstate(over="ignore"):
+        return float(np.exp(top + np.log(mean)))
+
+
+def weak_learner_costs(margins: ArrayLike, step: float = 1.0) -> FloatArray:
+    """Return the costs a weak learner has to minimise: exp(step D), less its diagonal by rows.
+
+    Parameters
+    ----------
+    margins : array-like of shape (K, K)
+        ``D[truth, prediction]`` of `cost_margins`: rows are the truth.
+    step : float, default=1.0
+        The positive step at which the loss is expanded.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs, rows are the truth, not negative and with a zero diagonal. Where exp would overflow
+        all entries share a positive factor that keeps them finite and changes no decision.
+
+    Examples
+    --------
+    >>> weak_learner_costs([[-6, 6], [2, -2]]).round(2)
+    array([[  0.  , 403.43],
+           [  7.25,   0.  ]])
+    """
+    exponents = step * np.asarray(margins, dtype=np.float64)
+    largest = exponents.max()
+    if largest > _LARGEST_EXPONENT:
+        exponents -= largest
+    factors = np.exp(exponents)
+    costs: FloatArray = factors - np.diagonal(factors)[:, np.newaxis]
+    return costs
+
+
+def confusion_weights(
+    y: ArrayLike, predicted: ArrayLike, weights: ArrayLike, n_classes: int
+) -> FloatArray:
+    """Return the weight of the samples of every class by prediction.
+
+    Parameters
+    ----------
+    y, predicted : array-like of shape (n,)
+        True and predicted classes, 0..K-1.
+    weights : array-like of shape (n,)
+        Sample weights.
+    n_classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        ``M[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> confusion_weights([0, 0, 1], [0, 1, 1], [0.5, 0.2, 0.3], 2)
+    array([[0.5, 0.2],
+           [0. , 0.3]])
+    """
+    # Labels may come in a small integer type, in which the product would wrap around.
+    cells = np.asarray(y, dtype=np.intp) * n_classes + np.asarray(predicted, dtype=np.intp)
+    sums = np.bincount(cells, weights=np.asarray(weights), minlength=n_classes**2)
+    return sums.astype(np.float64, copy=False).reshape(n_classes, n_classes)
+
+
+def is_perfect(weight_sums: ArrayLike, margins: ArrayLike) -> bool:
+    """Tell whether a learner makes no mistake that has a price, so that its step is unbounded.
+
+    Parameters
+    ----------
+    weight_sums : array-like of shape (K, K)
+        ``M[truth, prediction]`` of `confusion_weights`: rows are the truth.
+    margins : array-like of shape (K, K)
+        ``D[truth, prediction]`` of `cost_margins`: rows are the truth.
+
+    Returns
+    -------
+    bool
+        True if some weight lies where D < 0 and none where D > 0.
+
+    Examples
+    --------
+    >>> is_perfect([[0.5, 0], [0, 0.5]], [[-6, 6], [2, -2]])
+    True
+    """
+    mass = _relative_mass(weight_sums)
+    slopes = np.asarray(margins, dtype=np.float64)
+    return bool(mass[slopes < 0].any() and not mass[slopes > 0].any())
+
+
+def optimal_step(weight_sums: ArrayLike, margins: ArrayLike) -> float:
+    """Return the step b that minimises phi(b) = sum of M exp(b D), a convex function.
+
+    Parameters
+    ----------
+    weight_sums : array-like of shape (K, K)
+        ``M[truth, prediction]`` of `confusion_weights`, not negative: rows are the truth.
+    margins : array-like of shape (K, K)
+        ``D[truth, prediction]`` of `cost_margins`: rows are the truth.
+
+    Returns
+    -------
+    float
+        The minimiser. It is zero or negative for a learner that is useless under these costs.
+        It is finite even where phi has no minimum: for a learner that is always right (see
+        `is_perfect`) or always wrong, 1e-10 of the weight is spread evenly over the cells in
+        which D has the missing sign.
+
+    Notes
+    -----
+    phi'(b) = 0 is solved as ``log(sum of M D exp(b D) over D > 0)`` equal to
+    ``log(sum of M |D| exp(b D) over D < 0)``. The difference of the two sides rises with a slope
+    between known bounds, so it has one root, in a known bracket, and nothing overflows.
+
+    Examples
+    --------
+    >>> round(optimal_step([[0.4, 0.1], [0.1, 0.4]], [[-2, 2], [2, -2]]), 6)
+    0.346574
+    """
+    mass = _relative_mass(weight_sums)
+    slopes = np.asarray(margins, dtype=np.float64)
+    rising, falling = slopes > 0, slopes < 0
+    has_rising, has_falling = mass[rising].any(), mass[falling].any()
+    if not has_rising and not has_falling:
+        return 0.0
+    if not has_rising:
+        mass = _with_trace(mass, rising)
+    if not has_falling:
+        mass = _with_trace(mass, falling)
+    rising &= mass > 0
+    falling &= mass > 0
+    # With the unit taken from the margins, the search does not depend on their scale.
+    unit = np.abs(slopes[rising | falling]).max()
+    step = _balancing_step(
+        mass[rising], slopes[rising] / unit, mass[falling], -slopes[falling] / unit
+    )
+    return float(step / unit)
+
+
+def _relative_mass(weight_sums: ArrayLike) -> FloatArray:
+    """Return the weights divided by the largest, so that tiny ones keep their precision."""
+    mass = np.array(weight_sums, dtype=np.float64)
+    largest = mass.max()
+    return mass / largest if largest > 0 else mass
+
+
+def _with_trace(mass: FloatArray, cells: NDArray[np.bool_]) -> FloatArray:
+    """Return the mass with a small share of it spread evenly over `cells`, a mask (K, K)."""
+    if not cells.any():
+        raise ValueError("margins have entries of one sign only: use those of cost_margins.")
+    traced: FloatArray = mass * (1.0 - _TRACE_OF_MASS)
+    traced[cells] = _TRACE_OF_MASS * mass.sum() / np.count_nonzero(cells)
+    return traced
+
+
+def _balancing_step(
+    up_mass: FloatArray, up_slopes: FloatArray, down_mass: FloatArray, down_slopes: FloatArray
+) -> float:
+    """Return b where sum(up_mass up_slopes e^(b up_slopes)) meets the sum of the falling terms.
+
+    All arguments are positive vectors. Newton's method, kept inside a bracket; a bisection step is
+    taken whenever Newton's fails to halve the move before it.
+    """
+    if up_mass @ up_slopes == down_mass @ down_slopes:
+        return 0.0
+    up_logs = np.log(up_mass) + np.log(up_slopes)
+    down_logs = np.log(down_mass) + np.log(down_slopes)
+    excess, _ = _log_imbalance(0.0, up_logs, up_slopes, down_logs, down_slopes)
+    steepest = float(up_slopes.max() + down_slopes.max())
+    flattest = float(up_slopes.min() + down_slopes.min())
+    low, high = sorted((-excess / steepest, -excess / flattest))
+    step, move = low, high - low
+    for _ in range(_MOST_ITERATIONS):
+        excess, slope = _log_imbalance(step, up_logs, up_slopes, down_logs, down_slopes)
+        if excess > 0:
+            high = step
+        else:
+            low = step
+        newton = step - excess / slope
+        halves = abs(newton - step) <= abs(move) / 2
+        target = newton if halves and low <= newton <= high else (low + high) / 2
+        step, move = target, target - step
+        if abs(move) <= 2 * np.finfo(np.float64).eps * abs(step):
+            break
+    return step
+
+
+def _log_imbalance(
+    step: float,
+    up_logs: FloatArray,
+    up_slopes: FloatArray,
+    down_logs: FloatArray,
+    down_slopes: FloatArray,
+) -> tuple[float, float]:
+    """Return the log of rising over falling terms of phi' at a step, and its derivative."""
+    up, up_rate = _log_sum(up_logs + step * up_slopes, up_slopes)
+    down, down_rate = _log_sum(down_logs - step * down_slopes, down_slopes)
+    return up - down, up_rate + down_rate
+
+
+def _log_sum(exponents: FloatArray, slopes: FloatArray) -> tuple[float, float]:
+    """Return log(sum(exp(exponents))) and the mean of `slopes` under the terms of that sum."""
+    top = exponents.max()
+    terms = np.exp(exponents - top)
+    total = terms.sum()
+    return float(top + np.log(total)), float(terms @ slopes / total)

@@ -1,0 +1,1 @@
+"""The weak learner: binning, histograms, one cost-sensitive tree, and forests of flat arrays."""

@@ -1,0 +1,318 @@
+"""One cost-sensitive tree from binned data, sample weights and costs.
+
+The grower looks for the best split of a batch of nodes, splits those worth it, and goes on with
+their children: a whole level at a time, or, when the number of leaves is limited, the most
+profitable node first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.tree import kernels
+from badacost.tree.binning import BinnedData
+from badacost.tree.forest import Tree
+from badacost.tree.threads import Threads
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+Criterion = Literal["gini", "entropy"]
+
+_CRITERIA = {"gini": kernels.GINI, "entropy": kernels.ENTROPY}
+_LEAST_GAIN = 1e-10  # relative to the weight of the node, as in the reference
+_MOST_DRAWN_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class TreeShape:
+    """Limits of the growth; None means no limit. `n_drawn` features are drawn at each node."""
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    n_drawn: int | None = None
+    criterion: Criterion = "gini"
+
+
+class _Splits(NamedTuple):
+    """The best split of every node of a batch; a gain of zero or less means that there is none."""
+
+    gain: FloatArray
+    feature: IndexArray
+    position: IndexArray
+    missing_left: NDArray[np.bool_]
+
+    def of(self, chosen: NDArray[np.bool_] | slice) -> _Splits:
+        return _Splits(*(column[chosen] for column in self))
+
+
+class _Nodes:
+    """The nodes of a growing tree as columns, numbered in the order of their making."""
+
+    def __init__(self, n_classes: int):
+        self.n = 0
+        self._columns = {
+            "start": np.zeros(64, np.int64),
+            "end": np.zeros(64, np.int64),
+            "depth": np.zeros(64, np.int64),
+            "totals": np.zeros((64, n_classes)),
+            "left": np.zeros(64, np.int64),
+            "feature": np.zeros(64, np.int64),
+            "position": np.zeros(64, np.int64),
+            "missing_left": np.ones(64, bool),
+            "gain": np.zeros(64),
+        }
+
+    def __getattr__(self, name: str) -> NDArray[np.generic]:
+        return self._columns[name][: self.n]
+
+    def add(
+        self, start: IndexArray, end: IndexArray, depth: IndexArray, totals: FloatArray
+    ) -> IndexArray:
+        """Append leaves and return their numbers."""
+        numbers = np.arange(self.n, self.n + len(start))
+        self.n += len(start)
+        if self.n > len(self._columns["start"]):
+            self._columns = {
+                name: np.resize(column, (2 * self.n, *column.shape[1:]))
+                for name, column in self._columns.items()
+            }
+        columns = self._columns
+        columns["start"][numbers] = start
+        columns["end"][numbers] = end
+        columns["depth"][numbers] = depth
+        columns["totals"][numbers] = totals
+        columns["left"][numbers] = numbers
+        columns["feature"][numbers] = 0
+        columns["missing_left"][numbers] = True
+        columns["gain"][numbers] = 0.0
+        return numbers
+
+
+class GrownTree(NamedTuple):
+    """A tree, the class weights of its nodes (n_nodes, K), and the value at each sample used."""
+
+    tree: Tree
+    class_weights: FloatArray
+    samples: NDArray[np.uint32]
+    values: NDArray[np.int32]
+
+
+class TreeGrower:
+    """Grows trees on one training set.
+
+    Parameters
+    ----------
+    data : BinnedData
+        The binned samples.
+    y : ndarray of shape (n_samples,)
+        Classes 0..K-1.
+    n_classes : int
+        Number of classes K.
+    shape : TreeShape
+        Limits of the growth.
+    threads : Threads, optional
+        Threads to share the features among; the result does not depend on their number.
+    """
+
+    def __init__(
+        self,
+        data: BinnedData,
+        y: NDArray[np.integer],
+        n_classes: int,
+        shape: TreeShape,
+        threads: Threads | None = None,
+    ):
+        self.data = data
+        self.y = y.astype(np.min_scalar_type(n_classes))
+        self.n_classes = n_classes
+        self.shape = shape
+        self.threads = threads or Threads()
+        self._n_bins = data.mapper.n_bins
+
+    def grow(
+        self,
+        weights: FloatArray,
+        costs: FloatArray,
+        *,
+        rows: NDArray[np.integer] | None = None,
+        seed: int = 0,
+    ) -> GrownTree:
+        """Grow a tree.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,)
+            Sample weights; samples whose weight is zero in single precision are left out.
+        costs : ndarray of shape (K, K)
+            ``C[truth, prediction]``: rows steer the splits, the full matrix the labels of leaves.
+        rows : ndarray, optional
+            Samples to use; all by default.
+        seed : int
+            Seed of the drawing of features.
+        """
+        weights32 = weights.astype(np.float32)
+        samples = np.arange(len(weights)) if rows is None else rows
+        self._order = samples[weights32[samples] > 0.0].astype(np.uint32)
+        self._y = self.y[self._order]
+        row_sums = costs.sum(axis=1)
+        factors = self.n_classes * row_sums / row_sums.sum()
+        self._w = weights32[self._order]
+        if self.shape.criterion == "entropy":
+            # Altered priors: the factors go into the weights, so that shares stay shares.
+            self._w *= factors.astype(np.float32)[self._y]
+            costs = costs / factors[:, None]
+            factors = np.ones(self.n_classes)
+        self._factors = factors**2
+        self._seed = np.uint64(seed)
+        nodes = _Nodes(self.n_classes)
+        totals = np.bincount(self._y, self._w, self.n_classes)[None, :]
+        zero = np.zeros(1, np.int64)
+        root = nodes.add(zero, zero + len(self._order), zero, totals)
+        if self.shape.max_leaf_nodes is None:
+            self._grow_by_level(nodes, root)
+        else:
+            self._grow_best_first(nodes, root, self.shape.max_leaf_nodes)
+        return self._finish(nodes, costs)
+
+    def _grow_by_level(self, nodes: _Nodes, batch: IndexArray) -> None:
+        while len(batch := self._splittable(nodes, batch)):
+            splits = self._find(nodes, batch)
+            good = splits.gain > _LEAST_GAIN
+            batch = self._split(nodes, batch[good], splits.of(good))
+
+    def _grow_best_first(self, nodes: _Nodes, batch: IndexArray, max_leaf_nodes: int) -> None:
+        waiting: list[tuple[float, int, _Splits]] = []
+        n_leaves = 1
+        while True:
+            batch = self._splittable(nodes, batch)
+            splits = self._find(nodes, batch)
+            weight = nodes.totals[batch].sum(axis=1)
+            for i in np.flatnonzero(splits.gain > _LEAST_GAIN):
+                entry = (-splits.gain[i] * weight[i], int(batch[i]), splits.of(slice(i, i + 1)))
+                heapq.heappush(waiting, entry)
+            if not waiting or n_leaves >= max_leaf_nodes:
+                return
+            _, node, split = heapq.heappop(waiting)
+            batch = self._split(nodes, np.array([node]), split)
+            n_leaves += 1
+
+    def _splittable(self, nodes: _Nodes, batch: IndexArray) -> IndexArray:
+        """Those nodes of the batch that the limits allow to split."""
+        size = nodes.end[batch] - nodes.start[batch]
+        allowed = size >= max(self.shape.min_samples_split, 2 * self.shape.min_samples_leaf)
+        allowed &= np.count_nonzero(nodes.totals[batch], axis=1) > 1
+        if self.shape.max_depth is not None:
+            allowed &= nodes.depth[batch] < self.shape.max_depth
+        return batch[allowed]
+
+    def _find(self, nodes: _Nodes, batch: IndexArray) -> _Splits:
+        """Best splits of a batch, some hundred nodes at a time to bound the table of draws."""
+        step = max(64, _MOST_DRAWN_CELLS // len(self.data.bins))
+        parts = [
+            self._find_part(nodes, batch[i : i + step]) for i in range(0, max(len(batch), 1), step)
+        ]
+        return _Splits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def _find_part(self, nodes: _Nodes, batch: IndexArray) -> _Splits:
+        n_features, n_nodes = len(self.data.bins), len(batch)
+        if self.shape.n_drawn is None or self.shape.n_drawn >= n_features:
+            drawn = np.ones((n_features, n_nodes), bool)
+        else:
+            drawn = np.zeros((n_features, n_nodes), bool)
+            kernels.draw_features(self._seed, batch, self.shape.n_drawn, drawn)
+        start, end, totals = nodes.start[batch], nodes.end[batch], nodes.totals[batch]
+        criterion = _CRITERIA[self.shape.criterion]
+
+        def search(first: int, last: int) -> _Splits:
+            found = _Splits(
+                np.empty(n_nodes),
+                np.zeros(n_nodes, np.int64),
+                np.zeros(n_nodes, np.int64),
+                np.zeros(n_nodes, bool),
+            )
+            kernels.find_splits(
+                self.data.bins, self._n_bins, self.data.mapper.has_missing, self._order, self._y,
+                self._w, start, end, totals, self._factors, drawn, criterion,
+                self.shape.min_samples_leaf, first, last, *found,
+            )  # fmt: skip
+            return found
+
+        best, *others = self.threads.map(search, n_features)
+        for other in others:
+            better = other.gain > best.gain
+            for column, candidate in zip(best, other, strict=True):
+                column[better] = candidate[better]
+        weight = totals.sum(axis=1)
+        gain = (best.gain - self._score(totals, weight)) / weight
+        return best._replace(gain=gain)
+
+    def _score(self, totals: FloatArray, weight: FloatArray) -> FloatArray:
+        """Score of unsplit nodes, on the scale of the kernels."""
+        if self.shape.criterion == "gini":
+            return np.asarray((self._factors * totals**2).sum(axis=1) / weight)
+        logs = np.log(np.where(totals > 0.0, totals, 1.0))
+        return np.asarray((totals * logs).sum(axis=1) - weight * np.log(weight))
+
+    def _split(self, nodes: _Nodes, batch: IndexArray, splits: _Splits) -> IndexArray:
+        """Split every node of the batch; return the numbers of the children."""
+        start, end = nodes.start[batch], nodes.end[batch]
+        middle = np.empty(len(batch), np.int64)
+        totals = np.empty((2 * len(batch), self.n_classes))
+        kernels.partition(
+            self.data.bins, self._n_bins, self._order, self._y, self._w, start, end,
+            splits.feature, splits.position, splits.missing_left, middle, totals,
+        )  # fmt: skip
+        # Values missing at prediction only go the way of the larger child.
+        unseen = ~self.data.mapper.has_missing[splits.feature]
+        missing_left = np.where(unseen, middle - start >= end - middle, splits.missing_left)
+        children = nodes.add(
+            np.column_stack([start, middle]).ravel(),
+            np.column_stack([middle, end]).ravel(),
+            np.repeat(nodes.depth[batch] + 1, 2),
+            totals,
+        )
+        nodes.left[batch] = children[::2]
+        nodes.feature[batch] = splits.feature
+        nodes.position[batch] = splits.position
+        nodes.missing_left[batch] = missing_left
+        nodes.gain[batch] = splits.gain
+        return children
+
+    def _finish(self, nodes: _Nodes, costs: FloatArray) -> GrownTree:
+        leaf = nodes.left == np.arange(nodes.n)
+        weight = nodes.totals.sum(axis=1)
+        labels = cheapest_labels(nodes.totals / weight[:, None], costs)
+        mapper = self.data.mapper
+        threshold = np.full(nodes.n, np.nan)
+        for node in np.flatnonzero(~leaf):
+            threshold[node] = mapper.threshold(nodes.feature[node], nodes.position[node])
+        tree = Tree(
+            feature=nodes.feature.astype(np.int32),
+            threshold=threshold,
+            left=nodes.left.astype(np.int32),
+            missing_left=nodes.missing_left.copy(),
+            value=labels,
+            gain=nodes.gain.astype(np.float32),
+            count=(nodes.end - nodes.start).astype(np.int32),
+            weight=weight.astype(np.float32),
+        )
+        leaves = np.flatnonzero(leaf)
+        leaves = leaves[np.argsort(nodes.start[leaves])]
+        values = np.repeat(labels[leaves], nodes.end[leaves] - nodes.start[leaves])
+        return GrownTree(tree, nodes.totals.copy(), self._order, values)
+
+
+def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
+    """Label of least expected cost for each row of class shares.
+
+    Compared in single precision, lowest label first, as the reference does: with equal weights
+    many classes cost the same, and rounding in the last bits must not choose among them.
+    """
+    return np.argmin((shares @ costs).astype(np.float32), axis=1).astype(np.int32)

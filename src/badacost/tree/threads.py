@@ -1,0 +1,48 @@
+"""Threads that share a loop over features or rows; the kernels inside release the GIL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import TypeVar
+
+from joblib import effective_n_jobs
+
+Result = TypeVar("Result")
+
+
+class Threads:
+    """A pool that cuts a range into contiguous parts, one for each thread.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As in scikit-learn: None is one thread, -1 is one for each core.
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        self.n_threads: int = effective_n_jobs(n_jobs)
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def map(self, work: Callable[[int, int], Result], length: int) -> list[Result]:
+        """Call ``work(first, last)`` on parts of ``range(length)``; results are in their order."""
+        n_parts = max(1, min(self.n_threads, length))
+        limits = [length * part // n_parts for part in range(n_parts + 1)]
+        if self._pool is None or n_parts == 1:
+            return [work(limits[0], limits[-1])]
+        parts = zip(limits[1:-1], limits[2:], strict=True)
+        futures = [self._pool.submit(work, first, last) for first, last in parts]
+        return [work(limits[0], limits[1]), *(future.result() for future in futures)]

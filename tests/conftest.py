@@ -1,0 +1,25 @@
+"""Shared fixtures: where the published results lie, and the data they were made from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("badacost", deadline=None, derandomize=True)
+settings.load_profile("badacost")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of published results: a skip where it is absent, a failure in CI."""
+    default = Path(__file__).resolve().parents[2] / "shared"
+    folder = Path(os.environ.get("BADACOST_SHARED", default))
+    if not (folder / "golden").is_dir():
+        message = f"published results not found in {folder}: set BADACOST_SHARED to their folder"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder

@@ -1,0 +1,414 @@
+"""Cost matrices: every way to write them, every way to get them wrong, and the builders."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from badacost.costs import (
+    as_cost_matrix,
+    background_costs,
+    circular_view_costs,
+    cost_star,
+    costs_from_class_weights,
+    costs_from_confusion,
+    is_irreducible,
+    minimum_cost_decision,
+    ordinal_costs,
+    scale_costs,
+    stationary_distribution,
+    zero_one_costs,
+)
+
+CLASSES = ["cat", "dog", "fox"]
+COSTS = np.array([[0.0, 1.0, 7.0], [2.0, 0.0, 3.0], [0.5, 4.0, 0.0]])
+MAPPING = {
+    "fox": {"cat": 0.5, "dog": 4},
+    "cat": {"fox": 7, "dog": 1, "cat": 0},
+    "dog": {"cat": 2, "fox": 3},
+}
+FRAME = pd.DataFrame(COSTS, index=CLASSES, columns=CLASSES)
+OTHER_ORDER = ["fox", "cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        COSTS,
+        COSTS.tolist(),
+        np.asfortranarray(COSTS),
+        COSTS.astype(np.float32),
+        COSTS.astype(object),
+        MAPPING,
+        {np.str_(truth): row for truth, row in MAPPING.items()},
+        FRAME,
+        FRAME.loc[["dog", "fox", "cat"], OTHER_ORDER],
+        FRAME.astype(object),
+        pl.DataFrame(COSTS, schema=CLASSES),
+    ],
+    ids=str,
+)
+def test_every_form_gives_the_same_matrix(costs):
+    matrix = as_cost_matrix(costs, np.array(CLASSES))
+    assert_array_equal(matrix, COSTS)
+    assert matrix.dtype == np.float64
+    assert matrix.flags.c_contiguous
+    assert not np.shares_memory(matrix, COSTS)
+
+
+def test_no_costs_are_zero_one_costs():
+    assert_array_equal(as_cost_matrix(None, CLASSES), [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
+
+
+def test_labels_may_be_numpy_or_python_numbers():
+    expected = [[0, 2], [5, 0]]
+    mapping = {7: {3: 5}, np.int64(3): {np.int32(7): 2}}
+    frame = pd.DataFrame([[0, 5], [2, 0]], index=[7, 3], columns=[7, 3])
+    for costs in (mapping, frame):
+        assert_array_equal(as_cost_matrix(costs, np.array([3, 7])), expected)
+        assert_array_equal(as_cost_matrix(costs, [3, 7]), expected)
+
+
+@pytest.mark.parametrize("costs", [MAPPING, FRAME])
+def test_extra_labels_are_dropped_on_request(costs):
+    matrix = as_cost_matrix(costs, ["cat", "fox"], allow_extra_labels=True)
+    assert_array_equal(matrix, [[0, 7], [0.5, 0]])
+
+
+def test_price_of_being_right_is_subtracted_from_its_row():
+    costs = np.array([[1.0, 1.0, 4.0], [5.0, 2.0, 2.5], [1.0, 3.0, 0.0]])
+    expected = [[0, 0, 3], [3, 0, 0.5], [1, 3, 0]]
+    assert_array_equal(as_cost_matrix(costs, CLASSES), expected)
+    assert costs[0, 0] == 1
+    rng = np.random.default_rng(0)
+    beliefs = rng.dirichlet(np.ones(3), size=200)
+    assert_array_equal(
+        minimum_cost_decision(beliefs, costs), minimum_cost_decision(beliefs, expected)
+    )
+
+
+def with_entry(truth, prediction, value):
+    frame = FRAME.astype(object)
+    frame.loc[truth, prediction] = value
+    return frame.to_numpy().tolist()
+
+
+LACKS_DOG = {"cat": {"fox": 7}, "fox": {"cat": 0.5}}
+LACKS_CELL = {**MAPPING, "dog": {"cat": 2}}
+TEXT_KEYS = {"0": {"1": 1}, "1": {"0": 2}}
+
+
+@pytest.mark.parametrize(
+    ("costs", "classes", "error", "message"),
+    [
+        (COSTS[:2, :2], CLASSES, ValueError, "shape (2, 2) where the 3 classes ['cat', 'dog', 'f"),
+        (COSTS[:2, :2], CLASSES, ValueError, "need (3, 3): if some class may be missing"),
+        (COSTS[:2], CLASSES, ValueError, "shape (2, 3)"),
+        (COSTS, range(11), ValueError, "the 11 classes need (11, 11)"),
+        ([[0, 1], [1]], ["a", "b"], ValueError, "shape (2,)"),
+        (3.0, CLASSES, TypeError, "costs are of type float: give None, a K x K array"),
+        ("balanced", CLASSES, TypeError, "costs are of type str"),
+        ({"cat": 1}, CLASSES, TypeError, "truth 'cat' are of type int: give a mapping"),
+        (with_entry("dog", "fox", "3"), CLASSES, TypeError, "'dog' and prediction 'fox' is '3'"),
+        (with_entry("dog", "fox", None), CLASSES, TypeError, "'dog' and prediction 'fox' is None"),
+        (with_entry("dog", "fox", 1j), CLASSES, TypeError, "'dog' and prediction 'fox' is 1j"),
+        (
+            MAPPING,
+            ["cat", "dog"],
+            ValueError,
+            "labels ['fox'] in the mapping of costs are not among",
+        ),
+        (FRAME, ["cat", "dog"], ValueError, "labels ['fox'] in the rows of costs are"),
+        (TEXT_KEYS, [0, 1], ValueError, "are not among the 2 classes [0, 1]: remove"),
+        (FRAME.iloc[:, [0, 1, 1]], CLASSES, ValueError, "'dog' is repeated in the columns"),
+        (FRAME.iloc[[0, 1, 1]], CLASSES, ValueError, "'dog' is repeated in the rows"),
+        (FRAME.iloc[:2], CLASSES, ValueError, "no row for class 'fox': add that row"),
+        (FRAME.iloc[:, 1:], CLASSES, ValueError, "no column for class 'cat': add that column"),
+        (LACKS_DOG, CLASSES, ValueError, "truth 'cat' and prediction 'dog': give every mistake"),
+        ({"cat": MAPPING["cat"]}, CLASSES, ValueError, "no row for class 'dog'"),
+        (LACKS_CELL, CLASSES, ValueError, "no cell for truth 'dog' and prediction 'fox'"),
+        (with_entry("dog", "fox", -1), CLASSES, ValueError, "'dog' and prediction 'fox' is -1.0"),
+        (with_entry("dog", "dog", -1), CLASSES, ValueError, "'dog' and prediction 'dog' is -1.0"),
+        (with_entry("dog", "fox", np.nan), CLASSES, ValueError, "prediction 'fox' is nan: repl"),
+        (with_entry("dog", "fox", np.inf), CLASSES, ValueError, "prediction 'fox' is inf: repl"),
+        (
+            with_entry("dog", "dog", 2.5),
+            CLASSES,
+            ValueError,
+            "diagonal not smaller than the rest of its row: for truth 'dog' being right costs 2.5 "
+            "and prediction 'cat' costs 2.0; lower",
+        ),
+        ([[0, 0], [1, 0]], ["a", "b"], ValueError, "all mistakes on class 'a' are free: raise"),
+        ([[0, 1], [3, 3]], ["a", "b"], ValueError, "all mistakes on class 'b' are free"),
+        (None, ["a"], ValueError, "at least 2 classes, got ['a']"),
+        (None, ["a", "a"], ValueError, "label 'a' is repeated in classes"),
+    ],
+)
+def test_unusable_costs(costs, classes, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        as_cost_matrix(costs, classes)
+
+
+def test_extra_labels_do_not_excuse_missing_ones():
+    with pytest.raises(ValueError, match="no row for class 'owl'"):
+        as_cost_matrix(FRAME, ["cat", "owl"], allow_extra_labels=True)
+
+
+def test_cost_star():
+    assert_array_equal(cost_star(COSTS), [[-8, 1, 7], [2, -5, 3], [0.5, 4, -4.5]])
+    assert_array_equal(cost_star(cost_star(COSTS)), cost_star(COSTS))
+
+
+cost_matrices = st.integers(2, 6).flatmap(
+    lambda n_classes: arrays(np.float64, (n_classes, n_classes), elements=st.floats(1e-6, 1e6))
+)
+
+
+@given(cost_matrices, st.floats(1e-100, 1e100))
+def test_stationary_distribution(costs, scale):
+    pi = stationary_distribution(costs)
+    star = cost_star(costs)
+    assert (pi > 0).all()
+    assert_allclose(pi.sum(), 1)
+    assert_allclose((pi @ star) / (pi @ np.abs(star)), 0, atol=1e-14)
+    assert_allclose(stationary_distribution(scale * costs), pi, rtol=1e-13)
+
+
+@given(cost_matrices)
+def test_symmetric_costs_have_a_uniform_stationary_distribution(costs):
+    assert_allclose(stationary_distribution(costs + costs.T), 1 / len(costs), rtol=1e-9)
+
+
+@given(st.floats(1e-100, 1e100), st.floats(1e-100, 1e100))
+def test_stationary_distribution_of_two_classes(cost_01, cost_10):
+    pi = stationary_distribution([[0, cost_01], [cost_10, 0]])
+    assert_allclose(pi[0] / pi[1], cost_10 / cost_01)
+
+
+def test_stationary_distribution_is_accurate_for_costs_of_very_different_sizes():
+    costs = np.array([[0, 1e-12, 3e12], [2e-5, 0, 1e-9], [7e8, 1e-15, 0]])
+    # The shares of a three-state chain are sums over the trees that lead into each state.
+    trees = [
+        costs[1, 0] * costs[2, 0] + costs[1, 0] * costs[2, 1] + costs[2, 0] * costs[1, 2],
+        costs[0, 1] * costs[2, 1] + costs[0, 1] * costs[2, 0] + costs[2, 1] * costs[0, 2],
+        costs[0, 2] * costs[1, 2] + costs[0, 2] * costs[1, 0] + costs[1, 2] * costs[0, 1],
+    ]
+    assert_allclose(stationary_distribution(costs), np.array(trees) / sum(trees), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("costs", "kept", "lost"),
+    [
+        ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], ["cat", "dog"], ["fox"]),
+        ([[0, 1, 1], [0, 0, 2], [0, 3, 0]], ["dog", "fox"], ["cat"]),
+        ([[0, 0, 1], [1, 0, 0], [2, 0, 0]], ["cat", "fox"], ["dog"]),
+    ],
+)
+def test_reducible_costs_are_refused_by_name(costs, kept, lost):
+    assert not is_irreducible(costs)
+    message = re.escape(f"for the truths {kept} every prediction in {lost} is free; give every")
+    with pytest.raises(ValueError, match=message):
+        stationary_distribution(costs, np.array(CLASSES))
+    with pytest.raises(ValueError, match=r"in \[\d\] is free"):
+        stationary_distribution(costs)
+
+
+@given(arrays(np.bool_, (4, 4)))
+def test_irreducible_costs_connect_all_classes(links):
+    connected = np.linalg.matrix_power(np.eye(4, dtype=int) + links, 3) > 0
+    assert is_irreducible(links.astype(float)) == connected.all()
+
+
+def test_minimum_cost_decision_against_brute_force():
+    rng = np.random.default_rng(3)
+    beliefs = rng.dirichlet(np.ones(3), size=100)
+    expected = [
+        min(range(3), key=lambda j: sum(p[i] * COSTS[i, j] for i in range(3))) for p in beliefs
+    ]
+    decisions = minimum_cost_decision(beliefs, COSTS)
+    assert_array_equal(decisions, expected)
+    assert set(decisions) == {0, 1, 2}
+    assert (decisions != minimum_cost_decision(beliefs, COSTS.T)).any()
+
+
+def test_minimum_cost_decision_takes_the_lowest_index_on_ties():
+    assert_array_equal(minimum_cost_decision([[0.5, 0.5], [0, 1]], [[0, 1], [1, 0]]), [0, 1])
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 2), (1, 2, 3)])
+def test_minimum_cost_decision_checks_shapes(shape):
+    with pytest.raises(ValueError, match=re.escape(f"shape {shape}")):
+        minimum_cost_decision(np.full(shape, 0.5), COSTS)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4,), (1, 1)])
+def test_matrices_must_be_square(shape):
+    with pytest.raises(ValueError, match=re.escape(f"cost_matrix has shape {shape}")):
+        cost_star(np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    ("scale", "factor"), [(None, 1), ("reference", 1 / 7), (7, 1), (0.7, 0.1), (np.float32(14), 2)]
+)
+def test_scale_costs(scale, factor):
+    scaled = scale_costs(COSTS, scale)
+    assert_allclose(scaled, factor * COSTS, rtol=1e-15)
+    assert not np.shares_memory(scaled, COSTS)
+
+
+def test_reference_scale_leaves_small_costs_alone():
+    assert_array_equal(scale_costs(COSTS / 70, "reference"), COSTS / 70)
+
+
+@given(cost_matrices, st.floats(1e-3, 1e3))
+def test_scaled_costs_reach_exactly_the_scale(costs, scale):
+    assert scale_costs(costs, scale).max() == scale
+
+
+@pytest.mark.parametrize(
+    ("scale", "error"),
+    [
+        ("max", ValueError),
+        (0, ValueError),
+        (-1.0, ValueError),
+        (np.inf, ValueError),
+        (np.nan, ValueError),
+        (True, TypeError),
+        ([1], TypeError),
+    ],
+)
+def test_unusable_scales(scale, error):
+    with pytest.raises(error, match="scale is"):
+        scale_costs(COSTS, scale)
+
+
+def test_free_costs_cannot_be_scaled():
+    with pytest.raises(ValueError, match="no positive entry"):
+        scale_costs(np.zeros((2, 2)), 1.0)
+
+
+CONFUSION = [[8, 1, 1], [0, 4, 0], [3, 0, 3]]
+
+
+def test_costs_from_confusion():
+    assert_allclose(
+        costs_from_confusion([[8, 1, 1], [1, 3, 0], [3, 0, 3]], 0.1),
+        [[0, 0.01, 0.01], [0.025, 0, 0], [0.05, 0, 0]],
+    )
+    assert_allclose(
+        costs_from_confusion(CONFUSION, scale=2, floor=0.2),
+        [[0, 0.4, 0.4], [0.4, 0, 0.4], [1.0, 0.4, 0]],
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"confusion": CONFUSION}, "all mistakes on class 1 are free: set floor"),
+        ({"confusion": [[1, 2], [0, 0]]}, "class 1 has no samples"),
+        ({"confusion": [[1, -2], [1, 0]]}, "truth 0 and prediction 1 is -2.0"),
+        ({"confusion": [1, 2]}, "confusion has shape (2,)"),
+        ({"confusion": CONFUSION, "scale": 0}, "scale is 0"),
+        ({"confusion": CONFUSION, "floor": -0.1}, "floor is -0.1"),
+    ],
+)
+def test_unusable_confusions(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        costs_from_confusion(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"class_weights": [0.5, 1, 2]},
+        {"class_weights": np.array([0.5, 1, 2]), "classes": CLASSES},
+        {"class_weights": {"fox": 2, "cat": 0.5, "dog": 1}, "classes": np.array(CLASSES)},
+    ],
+)
+def test_costs_from_class_weights(arguments):
+    expected = [[0, 0.5, 0.5], [1, 0, 1], [2, 2, 0]]
+    assert_array_equal(costs_from_class_weights(**arguments), expected)
+
+
+def test_costs_from_balanced_class_weights():
+    y = ["dog"] * 3 + ["cat"]
+    assert_allclose(costs_from_class_weights("balanced", y=y), [[0, 2], [2 / 3, 0]])
+    reordered = costs_from_class_weights("balanced", y=np.array(y), classes=["dog", "cat"])
+    assert_allclose(reordered, [[0, 2 / 3], [2, 0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"class_weights": "balanced"}, '"balanced" together with y'),
+        ({"class_weights": "equal", "y": [0, 1]}, "class_weights is 'equal'"),
+        ({"class_weights": {"cat": 1, "dog": 2}}, "give classes too"),
+        ({"class_weights": {"cat": 1}, "classes": ["cat", "dog"]}, "class 'dog' has no weight"),
+        ({"class_weights": {"cat": 1, "owl": 2}, "classes": ["cat", "dog"]}, "labels ['owl']"),
+        ({"class_weights": "balanced", "y": ["cat"], "classes": ["cat", "dog"]}, "class 'dog' has"),
+        ({"class_weights": [1, 2, 3], "classes": ["cat", "dog"]}, "shape (3,) for the 2 classes"),
+        ({"class_weights": [1, 0]}, "the weight of class 1 is 0.0"),
+        ({"class_weights": [np.nan, 1], "classes": ["cat", "dog"]}, "weight of class 'cat' is nan"),
+        ({"class_weights": [1]}, "at least 2 classes"),
+    ],
+)
+def test_unusable_class_weights(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        costs_from_class_weights(**arguments)
+
+
+def test_ordinal_costs():
+    expected = [[0, 3, 12, 27], [2, 0, 3, 12], [8, 2, 0, 3], [18, 8, 2, 0]]
+    assert_array_equal(ordinal_costs(4, under=2, over=3, power=2), expected)
+    assert_array_equal(ordinal_costs(3), [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+
+
+def test_background_costs():
+    expected = [[0, 2, 2, 2], [5, 0, 1, 1], [5, 1, 0, 1], [5, 1, 1, 0]]
+    assert_array_equal(background_costs(3, alpha=2, beta=5), expected)
+    assert_array_equal(background_costs(1, alpha=2, beta=5), [[0, 2], [5, 0]])
+
+
+@pytest.mark.parametrize("n_views", [4, 5, 20])
+def test_circular_view_costs_against_the_equation_of_the_paper(n_views):
+    costs = circular_view_costs(n_views, alpha=2, beta=5, gamma=3)
+    assert costs.shape == (n_views + 1, n_views + 1)
+    assert_array_equal(costs[0], [0] + [2] * n_views)
+    assert_array_equal(costs[:, 0], [0] + [5] * n_views)
+    i, j = np.indices((n_views, n_views))
+    expected = 3 * (1 - np.abs((2 * np.abs(i - j) - n_views) / n_views))
+    assert_allclose(costs[1:, 1:], expected, atol=1e-15)
+
+
+def test_circular_view_costs_of_the_nearest_and_of_opposite_views():
+    costs = circular_view_costs(20, gamma=3)
+    assert_allclose([costs[1, 2], costs[2, 1], costs[1, 20], costs[20, 1]], 3 * 2 / 20)
+    assert_array_equal([costs[1, 11], costs[11, 1], costs[20, 10]], 3)
+    assert_array_equal(costs.diagonal(), 0)
+
+
+@pytest.mark.parametrize(
+    ("builder", "arguments", "message"),
+    [
+        (zero_one_costs, {"n_classes": 1}, "n_classes is 1"),
+        (ordinal_costs, {"n_classes": 1}, "n_classes is 1"),
+        (ordinal_costs, {"n_classes": 3, "under": 0}, "under is 0"),
+        (ordinal_costs, {"n_classes": 3, "over": -1}, "over is -1"),
+        (ordinal_costs, {"n_classes": 3, "power": np.inf}, "power is inf"),
+        (background_costs, {"n_views": 0}, "n_views is 0"),
+        (background_costs, {"n_views": 3, "alpha": 0}, "alpha is 0"),
+        (circular_view_costs, {"n_views": 3, "beta": np.nan}, "beta is nan"),
+        (circular_view_costs, {"n_views": 3, "gamma": -2}, "gamma is -2"),
+    ],
+)
+def test_unusable_arguments_of_builders(builder, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        builder(**arguments)
