@@ -239,6 +239,34 @@ def optimal_step(weight_sums: ArrayLike, margins: ArrayLike) -> float:
     return float(step / unit)
 
 
+def step_loss(weight_sums: ArrayLike, margins: ArrayLike, step: float) -> float:
+    """Return phi(step) = sum of M exp(step D), the loss after a step relative to before.
+
+    Parameters
+    ----------
+    weight_sums : array-like of shape (K, K)
+        ``M[truth, prediction]`` of `confusion_weights`: rows are the truth.
+    margins : array-like of shape (K, K)
+        ``D[truth, prediction]`` of `cost_margins`: rows are the truth.
+    step : float
+        The step.
+
+    Returns
+    -------
+    float
+        The loss, inf if it is outside the range of floats.
+
+    Examples
+    --------
+    >>> round(step_loss([[0.4, 0.1], [0.1, 0.4]], [[-2, 2], [2, -2]], 0.346574), 6)
+    0.8
+    """
+    with np.errstate(over="ignore"):
+        terms = np.exp(step * np.asarray(margins, dtype=np.float64))
+        mass = np.asarray(weight_sums, dtype=np.float64)
+        return float(np.sum(mass[mass > 0] * terms[mass > 0]))
+
+
 def _relative_mass(weight_sums: ArrayLike) -> FloatArray:
     """Return the weights divided by the largest, so that tiny ones keep their precision."""
     mass = np.array(weight_sums, dtype=np.float64)

@@ -181,9 +181,11 @@ class Forest(Tree):
         lengths = {len(getattr(self, item.name)) for item in fields(Tree)}
         if lengths != {n_nodes} or len(self.offsets) != n_trees + 1:
             raise ValueError("The arrays of the forest do not have the same length.")
-        sizes = np.diff(self.offsets)
-        if self.offsets[0] != 0 or self.offsets[-1] != n_nodes or (sizes < 1).any():
+        # Compared, not subtracted: differences of hostile offsets can overflow to valid sizes.
+        ordered = (self.offsets[:-1] < self.offsets[1:]).all()
+        if self.offsets[0] != 0 or self.offsets[-1] != n_nodes or not ordered:
             raise ValueError("The trees of the forest do not cover its nodes.")
+        sizes = np.diff(self.offsets)
         if n_nodes and (self.feature.min() < 0 or self.feature.max() >= self.n_features):
             raise ValueError(f"A node tests a feature outside of 0..{self.n_features - 1}.")
         if n_nodes and (self.value.min() < 0 or self.value.max() >= len(self.table)):
@@ -197,7 +199,7 @@ class Forest(Tree):
         if (self.left[leaf] != number[leaf]).any() or not self.missing_left[leaf].all():
             raise ValueError("A leaf of the forest is not its own left child.")
         if (self.left[~leaf] <= number[~leaf]).any() or (
-            self.left[~leaf] + 1 >= np.repeat(sizes, sizes)[~leaf]
+            self.left[~leaf] >= np.repeat(sizes, sizes)[~leaf] - 1
         ).any():
             raise ValueError("A node of the forest has a child before it or outside of its tree.")
         return _depths(self.left, leaf, self.offsets)
@@ -206,17 +208,20 @@ class Forest(Tree):
 def _depths(
     left: IntArray, leaf: NDArray[np.bool_], offsets: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Number of levels of tests of each tree, walking all trees a level at a time."""
-    depths = np.zeros(len(offsets) - 1, dtype=np.int64)
-    tree = np.arange(len(depths))
-    node = offsets[:-1].copy()
-    while len(node):
-        inner = ~leaf[node]
-        tree, node = tree[inner], node[inner]
-        depths[tree] += 0
-        if not len(node):
-            break
-        depths[np.unique(tree)] += 1
-        child = offsets[tree] + left[node]
-        tree, node = np.concatenate([tree, tree]), np.concatenate([child, child + 1])
-    return depths
+    """Return the levels of tests of each tree, in O(n_nodes log depth) whatever their shape.
+
+    Raises ValueError unless each node but the roots has exactly one parent.
+    """
+    inner = np.flatnonzero(~leaf)
+    child = np.repeat(offsets[:-1], np.diff(offsets))[inner] + left[inner]
+    n_parents = np.bincount(np.concatenate([child, child + 1]), minlength=len(left))
+    n_parents[offsets[:-1]] += 1
+    if (n_parents != 1).any():
+        raise ValueError("A node of the forest does not have exactly one parent.")
+    ancestor = np.arange(len(left))
+    ancestor[child] = ancestor[child + 1] = inner
+    levels = (ancestor != np.arange(len(left))).astype(np.int64)  # from each node to its ancestor
+    while levels[ancestor].any():
+        levels += levels[ancestor]
+        ancestor = ancestor[ancestor]
+    return np.maximum.reduceat(levels, offsets[:-1])

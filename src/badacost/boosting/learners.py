@@ -1,0 +1,156 @@
+"""Weak learners: what a boosting round fits, as labels on samples.
+
+A learner is bound to one training set. It fits a model to sample weights and costs, tells the
+labels that a model gives, and keeps the models that the booster accepts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from badacost.tree.binning import BinMapper, BinnedData, BinningMethod
+from badacost.tree.forest import Forest, Tree
+from badacost.tree.grower import TreeGrower, TreeShape, cheapest_labels
+from badacost.tree.threads import Threads
+
+FloatArray = NDArray[np.float64]
+Labels = NDArray[np.integer]
+
+
+class WeakLearner(Protocol):
+    """What the stage-wise loop needs from a weak learner; models are trees or estimators."""
+
+    def fit(
+        self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
+    ) -> tuple[Any, Labels]:
+        """Fit a model on the rows; return it and its labels on all training samples."""
+
+    def predict(self, model: Any, X: NDArray[np.floating]) -> Labels:
+        """Labels 0..K-1 that a model gives to samples."""
+
+
+class TreeLearner:
+    """The built-in cost-sensitive tree.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Training samples.
+    y : ndarray of shape (n_samples,)
+        Classes 0..K-1.
+    n_classes : int
+        Number of classes K.
+    shape : TreeShape
+        Limits of the trees.
+    binning, max_bins, sample_weight, seed
+        How to choose the bins, see `BinMapper.fit`.
+    threads : Threads
+        Threads to share the work among.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[np.floating],
+        y: Labels,
+        n_classes: int,
+        shape: TreeShape,
+        *,
+        binning: BinningMethod,
+        max_bins: int,
+        sample_weight: FloatArray | None,
+        seed: int,
+        threads: Threads,
+    ):
+        mapper = BinMapper.fit(
+            X,
+            method=binning,
+            max_bins=max_bins,
+            sample_weight=sample_weight,
+            seed=seed,
+            threads=threads,
+        )
+        data = BinnedData(mapper, mapper.transform(X, threads))
+        self._X = X
+        self._grower = TreeGrower(data, y, n_classes, shape, threads)
+
+    def fit(
+        self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
+    ) -> tuple[Tree, Labels]:
+        """Grow a tree; samples that it did not see are sent down afterwards."""
+        grown = self._grower.grow(weights, costs, rows=rows, seed=seed)
+        labels = np.full(len(weights), -1, dtype=np.int32)
+        labels[grown.samples] = grown.values
+        unseen = np.flatnonzero(labels < 0)
+        if len(unseen):
+            labels[unseen] = self.predict(grown.tree, self._X[unseen])
+        return grown.tree, labels
+
+    def predict(self, model: Tree, X: NDArray[np.floating]) -> Labels:
+        """Labels of the leaves that the samples reach."""
+        table = np.zeros((int(model.value.max()) + 1, 1))
+        forest = Forest.from_trees([model], np.ones(1), table, X.shape[1])
+        return model.value[forest.apply(X, self._grower.threads)[:, 0]]
+
+
+@dataclass(frozen=True)
+class CostedClassifier:
+    """A fitted classifier together with the costs that turn its probabilities into labels."""
+
+    estimator: Any
+    costs: FloatArray
+
+    def labels(self, X: NDArray[np.floating]) -> Labels:
+        """Labels of least expected cost, or the estimator's own if it has no probabilities."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return np.asarray(self.estimator.predict(X)).astype(np.int32)
+        shares = np.zeros((len(X), len(self.costs)))
+        shares[:, np.asarray(self.estimator.classes_, np.int64)] = self.estimator.predict_proba(X)
+        return cheapest_labels(shares, self.costs)
+
+
+class EstimatorLearner:
+    """Any scikit-learn classifier; probabilities, where it has them, become labels by cost.
+
+    A classifier that takes no sample weights is fitted to samples drawn in proportion to them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned for each round.
+    X, y
+        Training set with classes 0..K-1.
+    """
+
+    def __init__(self, estimator: Any, X: NDArray[np.floating], y: Labels):
+        self._estimator = estimator
+        self._X, self._y = X, y
+        self._takes_weights = has_fit_parameter(estimator, "sample_weight")
+
+    def fit(
+        self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
+    ) -> tuple[CostedClassifier, Labels]:
+        """Fit a clone of the estimator."""
+        model = clone(self._estimator)
+        if "random_state" in model.get_params(deep=False):
+            model.set_params(random_state=seed % 2**31)
+        chosen = np.arange(len(weights)) if rows is None else rows
+        if self._takes_weights:
+            # Means of one, so that absolute limits of the estimator keep their meaning.
+            scaled = weights[chosen] * (len(chosen) / weights[chosen].sum())
+            model.fit(self._X[chosen], self._y[chosen], sample_weight=scaled)
+        else:
+            shares = weights[chosen] / weights[chosen].sum()
+            drawn = np.random.default_rng(seed).choice(chosen, len(chosen), p=shares)
+            model.fit(self._X[drawn], self._y[drawn])
+        costed = CostedClassifier(model, costs)
+        return costed, costed.labels(self._X)
+
+    def predict(self, model: CostedClassifier, X: NDArray[np.floating]) -> Labels:
+        """Labels of a model of an earlier round."""
+        return model.labels(X)

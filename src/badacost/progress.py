@@ -1,0 +1,58 @@
+"""A progress bar on one line of the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+_WIDTH = 30
+
+
+class ProgressBar:
+    """Shows how far a loop is, a few figures and the time left.
+
+    On a terminal the line is redrawn; elsewhere, as in a log file, a line is written every tenth.
+
+    Parameters
+    ----------
+    total : int
+        Number of steps.
+    title : str
+        Text before the bar.
+    stream : file object, optional
+        Where to write; standard error by default.
+    """
+
+    def __init__(self, total: int, title: str, stream: TextIO | None = None):
+        self.total = total
+        self.title = title
+        self.stream = stream or sys.stderr
+        self._redraws = self.stream.isatty()
+        self._begin = time.monotonic()
+        self._last_drawn = -1.0
+        self._tenths = 0
+
+    def update(self, done: int, **figures: float | None) -> None:
+        """Show that `done` steps are finished."""
+        now = time.monotonic() - self._begin
+        tenths = 10 * done // self.total
+        if self._redraws:
+            if done < self.total and now - self._last_drawn < 0.1:
+                return
+        elif tenths == self._tenths:
+            return
+        self._last_drawn, self._tenths = now, tenths
+        filled = _WIDTH * done // self.total
+        shown = "  ".join(f"{key} {value:.4g}" for key, value in figures.items() if value is not None)
+        left = now / done * (self.total - done) if done else 0.0
+        bar = "#" * filled + "-" * (_WIDTH - filled)
+        line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {left:.0f} s left"
+        self.stream.write(f"\r\033[K{line}" if self._redraws else f"{line}\n")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Leave the line."""
+        if self._redraws:
+            self.stream.write("\n")
+            self.stream.flush()
