@@ -38,7 +38,7 @@ _DTYPES = ("|b1", "<i4", "<i8", "|u1", "<u2", "<u4", "<f4", "<f8")
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
 _ENCRYPTED = 0x41
 _LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str}
-_LABEL_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|U[1-9][0-9]{0,8}|object")
+_LABEL_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|U[1-9][0-9]{0,7}|object")
 _FOREST_ARRAYS: dict[str, tuple[DTypeLike, int]] = {
     "feature": (np.int32, 1),
     "threshold": (np.float64, 1),
@@ -216,7 +216,10 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
             zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, OverflowError,
             RuntimeError, ValueError,
         ) as error:  # fmt: skip
-            raise ModelFileError(f"cannot read {_name(path)}: {error}") from error
+            reason = str(error) or "it ends too early"
+            if not isinstance(error, ModelFileError):
+                reason = f"it is damaged or no model file ({reason})"
+            raise ModelFileError(f"cannot read {_name(path)}: {reason}.") from error
 
 
 def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:

@@ -44,7 +44,9 @@ class ProgressBar:
             return
         self._last_drawn, self._tenths = now, tenths
         filled = _WIDTH * done // self.total
-        shown = "  ".join(f"{key} {value:.4g}" for key, value in figures.items() if value is not None)
+        shown = "  ".join(
+            f"{key} {value:.4g}" for key, value in figures.items() if value is not None
+        )
         left = now / done * (self.total - done) if done else 0.0
         bar = "#" * filled + "-" * (_WIDTH - filled)
         line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {left:.0f} s left"

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+_SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
 
 def check_number(
     name: str,
     value: Any,
-    kind: type[Integral] | type[Real] = Real,
+    kind: type = Real,
     *,
     low: float = -np.inf,
     high: float = np.inf,
@@ -47,7 +50,8 @@ def check_number(
     wanted += " or None" if none else ""
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise TypeError(f"{name} must be {wanted}; got {value!r} of type {type(value).__name__}.")
-    if not (low < value if open_low else low <= value) or not value <= high:
+    number_given: Any = value
+    if not (low < number_given if open_low else low <= number_given) or not number_given <= high:
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
@@ -85,7 +89,7 @@ def check_sample_weight(
     """Return weights as an array of shape (n_samples,); ones if there are none."""
     if sample_weight is None:
         return np.ones(n_samples)
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Real):
         raise ValueError(f"{name} must have one weight for each sample; got {sample_weight!r}.")
     weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name=name)
     if weight.shape != (n_samples,):
@@ -98,3 +102,51 @@ def check_sample_weight(
     if not weight.any():
         raise ValueError(f"{name} is zero for every sample; at least two classes need weight.")
     return np.asarray(weight)
+
+
+def check_training_data(
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool = True
+) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.float64], NDArray[Any]]:
+    """Return samples, classes as numbers, weights, and the classes; drop samples of no weight."""
+    samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
+    check_classification_targets(labels)
+    classes, encoded = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least 2 classes; it has 1 class only: {classes[0]}.")
+    weight = check_sample_weight(sample_weight, len(samples))
+    if (weight == 0.0).any():
+        kept = weight > 0.0
+        samples, encoded, weight = samples[kept], encoded[kept], weight[kept]
+    return samples, encoded, weight, classes
+
+
+def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
+    """Return samples to predict, after checking them against those of the training."""
+    check_is_fitted(estimator)
+    checked: NDArray[np.floating] = validate_data(estimator, X, reset=False, **_SAMPLES)
+    return checked
+
+
+def check_validation_data(
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.float64]]:
+    """Return validation samples, classes as numbers in ``classes_``, and weights."""
+    samples, labels = validate_data(estimator, X, y, reset=False, **_SAMPLES)
+    unknown = np.setdiff1d(labels, estimator.classes_)
+    if len(unknown):
+        raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")
+    weight = check_sample_weight(sample_weight, len(samples), "sample_weight_val")
+    return samples, np.searchsorted(estimator.classes_, labels), weight
+
+
+def check_tree_parameters(estimator: Any) -> None:
+    """Check the parameters that a tree and a booster of trees have in common."""
+    check_number("max_depth", estimator.max_depth, Integral, low=1, none=True)
+    check_number("max_leaf_nodes", estimator.max_leaf_nodes, Integral, low=2, none=True)
+    check_number("min_samples_split", estimator.min_samples_split, Integral, low=2)
+    check_number("min_samples_leaf", estimator.min_samples_leaf, Integral, low=1)
+    check_choice("criterion", estimator.criterion, ("gini", "entropy"))
+    check_choice("binning", estimator.binning, ("quantile", "uniform", "exact"))
+    check_number("max_bins", estimator.max_bins, Integral, low=2, high=256)
+    number_of_features(estimator.max_features, 1)
+    check_number("n_jobs", estimator.n_jobs, Integral, none=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from badacost.loss import cost_margins, optimal_step, weak_learner_costs
 from badacost.tree.binning import BinningMethod
 from badacost.tree.grower import Criterion
 from badacost.tree.threads import Threads
-from badacost.validation import check_choice
+from badacost.validation import check_choice, check_samples
 
 
 class BAdaCostClassifier(StagewiseClassifier):
@@ -38,7 +37,7 @@ class BAdaCostClassifier(StagewiseClassifier):
         is a price of one for each mistake. `badacost.costs` has builders.
     n_estimators : int, default=100
         Most rounds.
-    learning_rate : float, default=1.0
+    learning_rate : float, default=0.1
         Factor of every step.
     decision : {"margin", "bayes"}, default="margin"
         "margin" is the rule of the paper, the class of least score c(x). "bayes" is the class of
@@ -49,7 +48,7 @@ class BAdaCostClassifier(StagewiseClassifier):
         Weak learner in the place of the built-in tree. Its probabilities, if it has any, become
         labels by least expected cost. One that takes no sample weights is fitted to resampled
         data. The parameters of the tree are not used then.
-    max_depth : int or None, default=3
+    max_depth : int or None, default=6
         Most levels of tests in a tree. (The ``maxDepth`` of the authors' code is one less.)
     max_leaf_nodes : int or None, default=None
         Most leaves of a tree; they are then grown most profitable first.
@@ -146,10 +145,10 @@ class BAdaCostClassifier(StagewiseClassifier):
         cost_matrix: Any = None,
         *,
         n_estimators: int = 100,
-        learning_rate: float = 1.0,
+        learning_rate: float = 0.1,
         decision: Literal["margin", "bayes"] = "margin",
         estimator: Any = None,
-        max_depth: int | None = 3,
+        max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         min_samples_split: int = 2,
         min_samples_leaf: int = 1,
@@ -203,9 +202,7 @@ class BAdaCostClassifier(StagewiseClassifier):
         check_choice("decision", self.decision, ("margin", "bayes"))
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = as_cost_matrix(
-            self.cost_matrix, self.classes_, allow_extra_labels=True
-        )
+        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
         self._scaled_margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
         if self.decision == "bayes":
             stationary_distribution(self.cost_matrix_, self.classes_)
@@ -252,7 +249,8 @@ class BAdaCostClassifier(StagewiseClassifier):
         ndarray of shape (n_samples,)
             Classes.
         """
-        return np.asarray(self.classes_[self._decide(self._scores(self._check_samples(X)))])
+        scores = self._scores(check_samples(self, X))
+        return np.asarray(self.classes_[self._decide(scores)])
 
     def predict_costs(self, X: ArrayLike) -> FloatArray:
         """Return the cost scores ``c(x) = C* f(x)``; the paper chooses the class of the least.
@@ -268,7 +266,7 @@ class BAdaCostClassifier(StagewiseClassifier):
             Scores, in the order of ``classes_``. For expected costs in the unit of the cost
             matrix, take ``predict_proba(X) @ cost_matrix_``.
         """
-        return self._scores(self._check_samples(X))
+        return self._scores(check_samples(self, X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return class probabilities, in closed form from the minimiser of the loss.
@@ -292,7 +290,7 @@ class BAdaCostClassifier(StagewiseClassifier):
         ValueError
             If so many mistakes are free that costs do not link all classes.
         """
-        return self._posterior(self._scores(self._check_samples(X)))
+        return self._posterior(self._scores(check_samples(self, X)))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return what the decision rule compares, with the sign turned so that the largest wins.
@@ -308,26 +306,26 @@ class BAdaCostClassifier(StagewiseClassifier):
             Minus c(x) ("margin") or minus the expected cost ("bayes") of each class; for two
             classes, that of the second minus that of the first.
         """
-        return self._decision_values(self._scores(self._check_samples(X)))
+        return self._decision_values(self._scores(check_samples(self, X)))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
         """Yield `predict` after every round."""
-        for scores in self._staged_scores(self._check_samples(X)):
+        for scores in self._staged_scores(check_samples(self, X)):
             yield self.classes_[self._decide(scores)]
 
     def staged_predict_costs(self, X: ArrayLike) -> Iterator[FloatArray]:
         """Yield `predict_costs` after every round."""
-        for scores in self._staged_scores(self._check_samples(X)):
+        for scores in self._staged_scores(check_samples(self, X)):
             yield scores.copy()
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[FloatArray]:
         """Yield `predict_proba` after every round."""
-        for scores in self._staged_scores(self._check_samples(X)):
+        for scores in self._staged_scores(check_samples(self, X)):
             yield self._posterior(scores)
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[FloatArray]:
         """Yield `decision_function` after every round."""
-        for scores in self._staged_scores(self._check_samples(X)):
+        for scores in self._staged_scores(check_samples(self, X)):
             yield self._decision_values(scores.copy())
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -343,7 +341,7 @@ class BAdaCostClassifier(StagewiseClassifier):
         ndarray of shape (n_samples, n_estimators_)
             Leaves.
         """
-        checked = self._check_samples(X)
+        checked = check_samples(self, X)
         self._needs_trees("apply")
         with Threads(self.n_jobs) as threads:
             return self.forest_.apply(checked, threads)

@@ -21,8 +21,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner, WeakLearner
 from badacost.loss import cmel, confusion_weights, is_perfect, step_loss
@@ -34,8 +32,9 @@ from badacost.validation import (
     check_choice,
     check_flag,
     check_number,
-    check_sample_weight,
-    number_of_features,
+    check_training_data,
+    check_tree_parameters,
+    check_validation_data,
 )
 
 FloatArray = NDArray[np.float64]
@@ -150,10 +149,19 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         resumed = self.warm_start and hasattr(self, "estimator_weights_")
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
-        X, y, sample_weight = self._check_training_data(X, y, sample_weight, reset=not resumed)
-        validation = None
-        if X_val is not None:
-            validation = self._check_validation_data(X_val, y_val, sample_weight_val)
+        samples, labels, weight, classes = check_training_data(
+            self, X, y, sample_weight, not resumed
+        )
+        if not resumed:
+            self.classes_ = classes
+            self._prepare()
+        elif not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"With warm_start=True the classes must stay {self.classes_}; got {classes}."
+            )
+        validation: Any = None
+        if X_val is not None and y_val is not None:
+            validation = check_validation_data(self, X_val, y_val, sample_weight_val)
         if not resumed:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             self.estimator_weights_ = np.empty(0)
@@ -166,22 +174,16 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "already fitted; with warm_start=True it can only grow."
             )
         if self.early_stopping and validation is None:
-            X, y, sample_weight, *validation = self._hold_out(X, y, sample_weight)
+            samples, labels, weight, *validation = self._hold_out(samples, labels, weight)
         if self.stop_reason_ not in ("perfect", "useless"):
             with Threads(self.n_jobs) as threads:
-                self._boost(X, y, sample_weight, validation, threads)
+                self._boost(samples, labels, weight, validation, threads)
         return self
 
     def _check_parameters(self) -> None:
+        check_tree_parameters(self)
         check_number("n_estimators", self.n_estimators, Integral, low=1)
         check_number("learning_rate", self.learning_rate, low=0.0, open_low=True)
-        check_number("max_depth", self.max_depth, Integral, low=1, none=True)
-        check_number("max_leaf_nodes", self.max_leaf_nodes, Integral, low=2, none=True)
-        check_number("min_samples_split", self.min_samples_split, Integral, low=2)
-        check_number("min_samples_leaf", self.min_samples_leaf, Integral, low=1)
-        check_choice("criterion", self.criterion, ("gini", "entropy"))
-        check_choice("binning", self.binning, ("quantile", "uniform", "exact"))
-        check_number("max_bins", self.max_bins, Integral, low=2, high=256)
         check_number("subsample", self.subsample, low=0.0, high=1.0, open_low=True)
         check_number("n_refinements", self.n_refinements, Integral, low=0)
         check_flag("early_stopping", self.early_stopping)
@@ -193,52 +195,6 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks must be functions of a Round; got {callback!r}.")
-
-    def _check_training_data(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
-    ) -> tuple[NDArray[np.floating], Labels, FloatArray]:
-        """Validate the data, set what depends on the classes, and drop samples of no weight."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=reset,
-        )
-        check_classification_targets(y)
-        classes, encoded = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y must have at least 2 classes; it has 1 class, {classes[0]!r}.")
-        if reset:
-            self.classes_ = classes
-            self._prepare()
-        elif not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"With warm_start=True the classes must stay {self.classes_!r}; got {classes!r}."
-            )
-        weight = check_sample_weight(sample_weight, len(X))
-        if (weight == 0.0).any():
-            kept = weight > 0.0
-            X, encoded, weight = X[kept], encoded[kept], weight[kept]
-        return X, encoded, weight
-
-    def _check_validation_data(
-        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[np.floating], Labels, FloatArray]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=False,
-        )
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")
-        weight = check_sample_weight(sample_weight, len(X), "sample_weight_val")
-        return X, np.searchsorted(self.classes_, y), weight
 
     def _hold_out(self, X: NDArray[np.floating], y: Labels, weight: FloatArray) -> list[Any]:
         """Training and validation parts, stratified; the same ones on a warm start."""
@@ -259,14 +215,7 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> WeakLearner:
         if self.estimator is not None:
             return EstimatorLearner(self.estimator, X, y)
-        shape = TreeShape(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            n_drawn=number_of_features(self.max_features, X.shape[1]),
-            criterion=self.criterion,
-        )
+        shape = TreeShape.of(self, X.shape[1])
         equal = bool((weight == weight[0]).all())
         return TreeLearner(
             X,
@@ -296,8 +245,8 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         train = _Followed(y[rows], weight[rows], margins, self.train_score_)
         held_out = None
         if validation is not None:
-            X_val, *rest = validation
-            held_out = _Followed(*rest, margins, self.validation_score_)
+            X_val, y_val, weight_val = validation
+            held_out = _Followed(y_val, weight_val, margins, self.validation_score_)
 
         def add(model: Any, step: float, labels: Labels) -> None:
             log_weights[:] += step * margins[y, labels]
@@ -305,9 +254,9 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             if held_out is not None:
                 held_out.add(step, learner.predict(model, X_val))
 
-        models, steps = self._models(), list(self.estimator_weights_)
-        for model, step in zip(models, steps, strict=True):
-            add(model, step, learner.predict(model, X))
+        models, steps = self._models(), self.estimator_weights_.tolist()
+        for model, earlier_step in zip(models, steps, strict=True):
+            add(model, earlier_step, learner.predict(model, X))
         bar = ProgressBar(self.n_estimators, type(self).__name__) if self.verbose else None
         reason = None
         while len(steps) < self.n_estimators and reason is None:
@@ -325,8 +274,8 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 train, held_out, step, predicted, log_weights
             ):
                 reason = "callback"
-            if reason is None and self.early_stopping and self._no_progress(held_out.curve):
-                reason = "early stopping"
+            if reason is None and self.early_stopping and held_out is not None:
+                reason = "early stopping" if self._no_progress(held_out.curve) else None
             if bar is not None:
                 bar.update(
                     len(steps),
@@ -438,17 +387,6 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         else:
             self._costed: list[CostedClassifier] = models
             self.estimators_ = [model.estimator for model in models]
-
-    def _check_samples(self, X: ArrayLike) -> NDArray[np.floating]:
-        check_is_fitted(self)
-        checked: NDArray[np.floating] = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=False,
-        )
-        return checked
 
     def _staged_scores(self, X: NDArray[np.floating]) -> Iterator[FloatArray]:
         """Cost scores after every round; one array, filled further each time."""

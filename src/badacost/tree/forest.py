@@ -168,8 +168,8 @@ class Forest(Tree):
         """Share of each feature in the weighted gains of all splits, summing to one."""
         sizes = np.diff(self.offsets)
         gains = self.gain.astype(np.float64) * self.weight * np.repeat(self.tree_weights, sizes)
-        totals = np.bincount(self.feature, gains, self.n_features)
-        return totals / totals.sum() if totals.sum() > 0 else totals
+        totals = np.bincount(self.feature, gains, self.n_features).astype(np.float64)
+        return totals / (totals.sum() or 1.0)
 
     def _checked_depths(self) -> NDArray[np.int64]:
         """Levels of tests of each tree.

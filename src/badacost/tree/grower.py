@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from badacost.tree import kernels
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.threads import Threads
+from badacost.validation import number_of_features
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
@@ -39,6 +40,18 @@ class TreeShape:
     n_drawn: int | None = None
     criterion: Criterion = "gini"
 
+    @classmethod
+    def of(cls, estimator: Any, n_features: int) -> TreeShape:
+        """Read the limits off the parameters of an estimator."""
+        return cls(
+            max_depth=estimator.max_depth,
+            max_leaf_nodes=estimator.max_leaf_nodes,
+            min_samples_split=estimator.min_samples_split,
+            min_samples_leaf=estimator.min_samples_leaf,
+            n_drawn=number_of_features(estimator.max_features, n_features),
+            criterion=estimator.criterion,
+        )
+
 
 class _Splits(NamedTuple):
     """The best split of every node of a batch; a gain of zero or less means that there is none."""
@@ -49,7 +62,8 @@ class _Splits(NamedTuple):
     missing_left: NDArray[np.bool_]
 
     def of(self, chosen: NDArray[np.bool_] | slice) -> _Splits:
-        return _Splits(*(column[chosen] for column in self))
+        columns: list[Any] = [column[chosen] for column in self]
+        return _Splits(*columns)
 
 
 class _Nodes:
@@ -69,7 +83,7 @@ class _Nodes:
             "gain": np.zeros(64),
         }
 
-    def __getattr__(self, name: str) -> NDArray[np.generic]:
+    def __getattr__(self, name: str) -> Any:
         return self._columns[name][: self.n]
 
     def add(
@@ -164,15 +178,15 @@ class TreeGrower:
         row_sums = costs.sum(axis=1)
         factors = self.n_classes * row_sums / row_sums.sum()
         self._w = weights32[self._order]
-        if self.shape.criterion == "entropy":
+        if self.shape.criterion == "gini":
+            self._factors, self._priors = factors**2, np.ones(self.n_classes)
+        else:
             # Altered priors: the factors go into the weights, so that shares stay shares.
+            self._factors, self._priors = np.ones(self.n_classes), factors
             self._w *= factors.astype(np.float32)[self._y]
-            costs = costs / factors[:, None]
-            factors = np.ones(self.n_classes)
-        self._factors = factors**2
         self._seed = np.uint64(seed)
         nodes = _Nodes(self.n_classes)
-        totals = np.bincount(self._y, self._w, self.n_classes)[None, :]
+        totals = np.bincount(self._y, self._w, self.n_classes).astype(np.float64)[None, :]
         zero = np.zeros(1, np.int64)
         root = nodes.add(zero, zero + len(self._order), zero, totals)
         if self.shape.max_leaf_nodes is None:
@@ -287,8 +301,9 @@ class TreeGrower:
 
     def _finish(self, nodes: _Nodes, costs: FloatArray) -> GrownTree:
         leaf = nodes.left == np.arange(nodes.n)
-        weight = nodes.totals.sum(axis=1)
-        labels = cheapest_labels(nodes.totals / weight[:, None], costs)
+        class_weights = nodes.totals / self._priors
+        weight = class_weights.sum(axis=1)
+        labels = cheapest_labels(class_weights / weight[:, None], costs)
         mapper = self.data.mapper
         threshold = np.full(nodes.n, np.nan)
         for node in np.flatnonzero(~leaf):
@@ -306,7 +321,7 @@ class TreeGrower:
         leaves = np.flatnonzero(leaf)
         leaves = leaves[np.argsort(nodes.start[leaves])]
         values = np.repeat(labels[leaves], nodes.end[leaves] - nodes.start[leaves])
-        return GrownTree(tree, nodes.totals.copy(), self._order, values)
+        return GrownTree(tree, class_weights, self._order, values)
 
 
 def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:

@@ -111,7 +111,7 @@ def _scan_histogram(
 
 @njit(cache=True, nogil=True)
 def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
-    """Sort the samples of a node by bin: keys of the bin (high) and the position in ``order`` (low).
+    """Sort the samples of a node by bin: keys of bin (high) and position in ``order`` (low).
 
     A radix sort, one byte at a time; returns the one of the two buffers that holds the result.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 from typing import TypeVar
 
@@ -43,6 +44,5 @@ class Threads:
         limits = [length * part // n_parts for part in range(n_parts + 1)]
         if self._pool is None or n_parts == 1:
             return [work(limits[0], limits[-1])]
-        parts = zip(limits[1:-1], limits[2:], strict=True)
-        futures = [self._pool.submit(work, first, last) for first, last in parts]
+        futures = [self._pool.submit(work, *part) for part in pairwise(limits[1:])]
         return [work(limits[0], limits[1]), *(future.result() for future in futures)]

@@ -1,0 +1,210 @@
+"""A single cost-sensitive tree as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from badacost.costs import as_cost_matrix, minimum_cost_decision
+from badacost.tree.binning import BinMapper, BinnedData, BinningMethod
+from badacost.tree.forest import Forest
+from badacost.tree.grower import Criterion, TreeGrower, TreeShape
+from badacost.tree.threads import Threads
+from badacost.validation import (
+    check_samples,
+    check_training_data,
+    check_tree_parameters,
+)
+
+FloatArray = NDArray[np.float64]
+
+
+class CostSensitiveTreeClassifier(ClassifierMixin, BaseEstimator):
+    """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
+
+    Splits weigh classes by the sum of their costs, leaves take the label of least expected cost.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
+        ``C[truth, prediction]``: rows are the truth; see `BAdaCostClassifier`.
+    max_depth : int or None, default=None
+        Most levels of tests.
+    max_leaf_nodes : int or None, default=None
+        Most leaves; they are then grown most profitable first.
+    min_samples_split : int, default=2
+        Fewest samples in a node that is split.
+    min_samples_leaf : int, default=1
+        Fewest samples in a leaf.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Features drawn at each node: a number, a share, or all of them.
+    criterion : {"gini", "entropy"}, default="gini"
+        The Gini index with class shares weighted by cost, as in the authors' code, or the entropy
+        under class weights by cost.
+    binning : {"quantile", "uniform", "exact"}, default="quantile"
+        How values become bins: about equally many samples in each, equal steps, or one for every
+        distinct value.
+    max_bins : int, default=256
+        Most bins of a feature, one of them for missing values if there are any.
+    n_jobs : int or None, default=None
+        Threads. None is one, -1 is one for each core.
+    random_state : int, RandomState instance or None, default=None
+        Seed of `max_features`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes.
+    cost_matrix_ : ndarray of shape (K, K)
+        Costs in the order of ``classes_``, with a zero diagonal.
+    forest_ : badacost.tree.forest.Forest
+        The tree; its table holds the class shares of every node.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the training data had any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from badacost import CostSensitiveTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
+    >>> tree = CostSensitiveTreeClassifier(costs, max_depth=2).fit(X, y)
+    >>> tree.get_n_leaves()
+    3
+    """
+
+    def __init__(
+        self,
+        cost_matrix: Any = None,
+        *,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int = 2,
+        min_samples_leaf: int = 1,
+        max_features: int | float | str | None = None,
+        criterion: Criterion = "gini",
+        binning: BinningMethod = "quantile",
+        max_bins: int = 256,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.cost_matrix = cost_matrix
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.criterion = criterion
+        self.binning = binning
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> CostSensitiveTreeClassifier:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples; NaN is a missing value.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; samples of weight zero are ignored.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        check_tree_parameters(self)
+        X, encoded, weight, self.classes_ = check_training_data(self, X, y, sample_weight)
+        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        with Threads(self.n_jobs) as threads:
+            mapper = BinMapper.fit(
+                X,
+                method=self.binning,
+                max_bins=self.max_bins,
+                sample_weight=weight,
+                threads=threads,
+            )
+            data = BinnedData(mapper, mapper.transform(X, threads))
+            shape = TreeShape.of(self, X.shape[1])
+            grower = TreeGrower(data, encoded, len(self.classes_), shape, threads)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            grown = grower.grow(weight / weight.sum(), self.cost_matrix_, seed=seed)
+        # One row of the table per node: its class shares.
+        shares = grown.class_weights / grown.class_weights.sum(axis=1, keepdims=True)
+        rows = np.arange(len(shares), dtype=np.int32)
+        tree = replace(grown.tree, value=rows)
+        self.forest_ = Forest.from_trees([tree], np.ones(1), shares, self.n_features_in_)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of least expected cost in the leaf of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Classes.
+        """
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[minimum_cost_decision(shares, self.cost_matrix_)])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return the weighted shares of the classes in the leaf of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            Shares, in the order of ``classes_``.
+        """
+        samples = check_samples(self, X)
+        with Threads(self.n_jobs) as threads:
+            return self.forest_.accumulate(samples, threads=threads)
+
+    def apply(self, X: ArrayLike) -> NDArray[np.int32]:
+        """Return the number of the leaf of each sample, shape (n_samples,)."""
+        samples = check_samples(self, X)
+        return self.forest_.apply(samples)[:, 0]
+
+    def get_depth(self) -> int:
+        """Return the number of levels of tests."""
+        check_is_fitted(self)
+        return int(self.forest_.depths[0])
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return int(np.count_nonzero(self.forest_.is_leaf))
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the weighted gains of the splits."""
+        check_is_fitted(self)
+        return self.forest_.feature_importances()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

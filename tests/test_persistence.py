@@ -1,0 +1,758 @@
+"""The model file: what goes in comes out, and whatever else is in a file is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+import sys
+import tempfile
+import types
+import zipfile
+import zlib
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+
+from badacost import persistence
+from badacost.persistence import (
+    ModelFileError,
+    forest_from_arrays,
+    forest_to_arrays,
+    labels_from_json,
+    labels_to_json,
+    load,
+    read_model,
+    write_model,
+)
+from badacost.tree.forest import Forest, Tree
+
+KIND = "BAdaCostClassifier"
+HEADER = {"classes": {"dtype": "int64", "values": [0, 1]}, "shrinkage": 0.1, "costs": None}
+
+
+def make_tree(left, n_features=3, n_rows=2):
+    """A tree of these left children, with arbitrary but valid tests and leaves."""
+    left = np.array(left, np.int32)
+    number = np.arange(len(left))
+    return Tree(
+        feature=(number % n_features).astype(np.int32),
+        threshold=np.where(left == number, np.nan, number + 0.5),
+        left=left,
+        missing_left=np.ones(len(left), bool),
+        value=(number % n_rows).astype(np.int32),
+        gain=np.linspace(0, 1, len(left), dtype=np.float32),
+        count=(100 - number).astype(np.int32),
+        weight=np.full(len(left), 0.5, np.float32),
+    )
+
+
+@pytest.fixture(scope="module")
+def forest():
+    """A stump, a single leaf, and a tree with a node on each of three levels."""
+    trees = [make_tree([1, 1, 2]), make_tree([0]), make_tree([1, 3, 2, 3, 5, 5, 6])]
+    table = np.array([[0.25, -1.0, 2.0], [1.5, 3.0, -0.125]])
+    return Forest.from_trees(trees, np.array([0.5, 1.0, -2.0]), table, n_features=3)
+
+
+@pytest.fixture(scope="module")
+def small_file(forest, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "small.badacost"
+    write_model(path, KIND, HEADER, forest_to_arrays(forest))
+    return path
+
+
+def same_array(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def same_forest(a, b):
+    pairs = [(np.asarray(getattr(x, f.name)) for x in (a, b)) for f in fields(Forest)]
+    return all(same_array(*pair) for pair in pairs)
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write_zip(path, members, method=zipfile.ZIP_DEFLATED):
+    """An archive of any members, given as pairs so that names can repeat."""
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+
+
+def document(**changes):
+    base = {
+        "format": "badacost", "version": 1, "kind": KIND, "library": "0", "header": {},
+        "arrays": {"a": {"dtype": "<f8", "shape": [2]}},
+    }  # fmt: skip
+    return json.dumps({**base, **changes}).encode()
+
+
+def hostile(path, text=None, data=b"\0" * 16, extra=()):
+    text = document() if text is None else text
+    write_zip(path, [("model.json", text), ("arrays/a.bin", data), *extra])
+    return path
+
+
+def refused(path, match, **options):
+    """The error names the file, says what is wrong, and is the only one."""
+    with pytest.raises(ModelFileError, match=match) as caught:
+        read_model(path, **options)
+    assert str(path) in str(caught.value)
+
+
+# Round trips
+
+ARRAYS = st.dictionaries(
+    st.from_regex(r"[A-Za-z0-9_]{1,12}", fullmatch=True),
+    hnp.arrays(
+        st.sampled_from(["?", "i4", "i8", "u1", "u2", "u4", "f4", "f8", ">f8", ">i4"]),
+        hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
+    ),
+    max_size=4,
+)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(header=st.dictionaries(st.text(), JSON, max_size=3), arrays=ARRAYS)
+def test_round_trip(header, arrays):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        write_model(path, KIND, header, arrays)
+        model = read_model(path)
+    assert (model.kind, model.header) == (KIND, header)
+    assert model.library == persistence._library_version()
+    assert model.arrays.keys() == arrays.keys()
+    for name, array in arrays.items():
+        native = array.astype(array.dtype.newbyteorder("="))
+        assert same_array(model.arrays[name], native)
+        assert model.arrays[name].flags.writeable
+        assert model.arrays[name].flags.c_contiguous
+
+
+@pytest.mark.parametrize("prefix", ["forest_", "second_"])
+def test_forest_round_trip(forest, tmp_path, prefix):
+    path = tmp_path / "model"
+    write_model(path, KIND, {}, forest_to_arrays(forest, prefix))
+    again = forest_from_arrays(read_model(path).arrays, prefix)
+    assert same_forest(again, forest)
+    assert type(again.n_features) is int
+    X = np.random.default_rng(0).normal(0.0, 4.0, (50, 3))
+    assert_array_equal(again.accumulate(X), forest.accumulate(X))
+
+
+def test_forest_without_trees(tmp_path):
+    empty = {
+        name: np.zeros(ndim * (1 if name == "offsets" else 0,), dtype)
+        for name, (dtype, ndim) in persistence._FOREST_ARRAYS.items()
+    }
+    assert forest_from_arrays(empty, "").n_trees == 0
+
+
+def test_same_contents_give_the_same_bytes(forest, tmp_path, small_file):
+    arrays = forest_to_arrays(forest)
+    again, turned = tmp_path / "again", tmp_path / "turned"
+    write_model(again, KIND, HEADER, arrays)
+    write_model(turned, KIND, dict(reversed(HEADER.items())), dict(reversed(arrays.items())))
+    assert again.read_bytes() == small_file.read_bytes() == turned.read_bytes()
+
+
+def test_paths_as_text_and_files_of_other_zip_programs(small_file, tmp_path):
+    path = str(tmp_path / "stored")
+    write_zip(path, members_of(small_file).items(), zipfile.ZIP_STORED)
+    assert read_model(path).header == HEADER
+
+
+# Writing
+
+
+def test_folder_must_exist(tmp_path):
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        write_model(tmp_path / "no" / "model", KIND, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        (np.arange(3), "ndarray"),
+        (np.int64(3), "int64"),
+        (float("nan"), "not JSON compliant"),
+        ({"deep": [1, {2: "two"}]}, "key is not a string"),
+        (object(), "object"),
+        (b"bytes", "bytes"),
+    ],
+)
+def test_header_that_json_cannot_hold(tmp_path, value, match):
+    with pytest.raises(TypeError, match=rf"header\['costs'\].*{match}"):
+        write_model(tmp_path / "model", KIND, {"fine": 1, "costs": value}, {})
+    assert not list(tmp_path.iterdir())
+
+
+def test_header_key_that_is_not_text(tmp_path):
+    with pytest.raises(TypeError, match=r"header\[1\]"):
+        write_model(tmp_path / "model", KIND, {1: "one"}, {})
+
+
+def test_header_nested_in_itself(tmp_path):
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(TypeError, match=r"header\['loop'\]"):
+        write_model(tmp_path / "model", KIND, {"loop": loop}, {})
+
+
+def test_header_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(persistence, "_MAX_DOCUMENT_BYTES", 1000)
+    with pytest.raises(ValueError, match="over 1000"):
+        write_model(tmp_path / "model", KIND, {"text": "x" * 1000}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "error"),
+    [
+        ("a", np.array([None]), TypeError),
+        ("a", np.zeros(2, np.float16), TypeError),
+        ("a", np.zeros(2, "c16"), TypeError),
+        ("a", np.array(["text"]), TypeError),
+        ("a", np.zeros(2, "i4,f8"), TypeError),
+        ("a", np.zeros((1, 1, 1, 1)), ValueError),
+        ("../a", np.zeros(2), ValueError),
+        ("", np.zeros(2), ValueError),
+    ],
+)
+def test_arrays_that_cannot_be_saved(tmp_path, name, array, error):
+    with pytest.raises(error, match=r"array (name|a) "):
+        write_model(tmp_path / "model", KIND, {}, {name: array})
+    assert not list(tmp_path.iterdir())
+
+
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    write_model(path, KIND, {}, {"a": np.arange(3.0)})
+    before = path.read_bytes()
+
+    def full(*args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(persistence, "_write_member", full)
+    with pytest.raises(OSError, match="disk full"):
+        write_model(path, KIND, {}, {"a": np.arange(4.0)})
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+    assert path.read_bytes() == before
+
+
+# Labels
+
+LABELS = (
+    hnp.arrays(hnp.boolean_dtypes(), st.integers(1, 4))
+    | hnp.arrays(hnp.integer_dtypes() | hnp.unsigned_integer_dtypes(), st.integers(1, 4))
+    | hnp.arrays(
+        hnp.floating_dtypes(sizes=(16, 32, 64)),
+        st.integers(1, 4),
+        elements={"allow_nan": False, "allow_infinity": False},
+    )
+    | hnp.arrays(hnp.unicode_string_dtypes(max_len=9), st.integers(1, 4))
+    | hnp.arrays(
+        np.dtype(object),
+        st.integers(1, 4),
+        elements=st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(),
+    )
+)
+
+
+@given(LABELS)
+def test_labels_round_trip(labels):
+    text = json.dumps(labels_to_json(labels), allow_nan=False).encode()
+    again = labels_from_json(persistence._parse(text))
+    assert again.dtype == labels.dtype.newbyteorder("=")
+    assert again.tolist() == labels.tolist()
+    assert [type(x) for x in again.tolist()] == [type(x) for x in labels.tolist()]
+
+
+def test_width_of_text_and_numpy_scalars_in_objects():
+    wide = np.array(["a", "bb"], dtype="U30")
+    assert labels_from_json(labels_to_json(wide)).dtype == wide.dtype
+    scalars = np.array([np.str_("a"), np.int8(3), np.bool_(True), np.float32(0.5)], dtype=object)
+    again = labels_from_json(labels_to_json(scalars)).tolist()
+    assert again == ["a", 3, True, 0.5]
+    assert [type(x) for x in again] == [str, int, bool, float]
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        (np.array([]), "there are none"),
+        (np.zeros((2, 2)), "one dimension"),
+        (np.array(3), "one dimension"),
+        (np.array([1.0, np.nan]), "nan is not a finite"),
+        (np.array([1.0, np.inf]), "inf is not a finite"),
+        (np.array(["a", np.nan], dtype=object), "nan is not a finite"),
+        (np.array(["a", None], dtype=object), "NoneType"),
+        (np.array([("a", "b"), ("c",)], dtype=object), "tuple"),
+        (np.array([b"a"]), "dtype"),
+        (np.array([1j]), "dtype"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), "dtype"),
+        (np.array([1], dtype=np.longdouble), "dtype"),
+        (np.array(["a"], dtype=np.dtypes.StringDType()), "dtype"),
+        (np.array(["\ud83d\ude00"], dtype=object), "not valid text"),
+    ],
+)
+def test_labels_that_cannot_be_saved(labels, match):
+    with pytest.raises(TypeError, match=match):
+        labels_to_json(labels)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        None, [], "labels", {}, {"dtype": "int64"}, {"dtype": "int64", "values": [1], "more": 1},
+        {"dtype": "int64", "values": 3}, {"dtype": "int64", "values": {"a": 1}},
+        {"dtype": "int64", "values": []}, {"dtype": "int64", "values": [1.0]},
+        {"dtype": "int64", "values": [True]}, {"dtype": "int64", "values": [[1]]},
+        {"dtype": "int64", "values": [2**63]}, {"dtype": "int8", "values": [128]},
+        {"dtype": "uint8", "values": [-1]}, {"dtype": "uint64", "values": [10**4000]},
+        {"dtype": "bool", "values": [1]}, {"dtype": "float64", "values": [1]},
+        {"dtype": "float64", "values": [float("nan")]}, {"dtype": "float32", "values": [1e300]},
+        {"dtype": "float32", "values": [0.1]}, {"dtype": "float64", "values": ["1.0"]},
+        {"dtype": "U1", "values": ["ab"]}, {"dtype": "U2", "values": ["a\0"]},
+        {"dtype": "U0", "values": [""]}, {"dtype": "U99999999", "values": ["a"]},
+        {"dtype": "U999999999999", "values": ["a"]}, {"dtype": "U3", "values": ["\ud800"]},
+        {"dtype": "object", "values": [None]}, {"dtype": "object", "values": [{}]},
+        {"dtype": "O", "values": ["a"]}, {"dtype": "M8[s]", "values": [1]},
+        {"dtype": "i4,i4", "values": [1]}, {"dtype": ["int64"], "values": [1]},
+        {"dtype": {"int64": 1}, "values": [1]}, {"dtype": "V8", "values": [1]},
+    ],
+)  # fmt: skip
+def test_labels_that_are_refused(obj):
+    with pytest.raises(ModelFileError, match="labels"):
+        labels_from_json(obj)
+
+
+# Damaged files
+
+
+def read_forest(path):
+    """The forest in a file, or None where the file is refused; nothing else may happen."""
+    try:
+        model = read_model(path)
+        assert model.header == HEADER
+        return forest_from_arrays(model.arrays)
+    except ModelFileError:
+        return None
+
+
+def test_truncation_at_any_length(small_file, tmp_path):
+    data = small_file.read_bytes()
+    path = tmp_path / "short"
+    for length in np.linspace(0, len(data) - 1, 60).astype(int):
+        path.write_bytes(data[:length])
+        refused(path, "cannot read")
+
+
+def test_single_changed_bytes_of_the_file(small_file, forest, tmp_path):
+    data = small_file.read_bytes()
+    rng = np.random.default_rng(0)
+    path = tmp_path / "flipped"
+    n_refused = 0
+    # The directory, where zipfile is most trusting, gets half of the changes.
+    directory = data.index(b"PK\x01\x02")
+    starts = np.repeat([0, directory], 150)
+    for position in rng.integers(starts, len(data)):
+        changed = bytearray(data)
+        changed[position] ^= rng.integers(1, 256)
+        path.write_bytes(changed)
+        again = read_forest(path)
+        n_refused += again is None
+        assert again is None or same_forest(again, forest)
+    assert n_refused > 100
+
+
+def assert_walks_stay_inside(forest):
+    """Every walk from a root meets each node once, with indices in range, and ends in depth."""
+    for tree, depth in zip(forest.trees(), forest.depths, strict=True):
+        n_nodes, level, seen = len(tree.left), [0], 0
+        for step in range(depth + 1):
+            assert all(0 <= node < n_nodes for node in level)
+            assert all(0 <= tree.feature[node] < forest.n_features for node in level)
+            assert all(0 <= tree.value[node] < len(forest.table) for node in level)
+            seen += len(level)
+            inner = [node for node in level if not np.isnan(tree.threshold[node])]
+            assert bool(inner) == (step < depth)
+            level = [int(tree.left[node]) + right for node in inner for right in (0, 1)]
+        assert seen == n_nodes
+
+
+def test_changed_bytes_under_valid_checksums(small_file, tmp_path):
+    members = members_of(small_file)
+    rng = np.random.default_rng(1)
+    names = [name for name in sorted(members) if name.startswith("arrays/")]
+    path = tmp_path / "altered"
+    n_valid = 0
+    for _ in range(300):
+        name = names[rng.integers(len(names))]
+        data = bytearray(members[name])
+        data[rng.integers(len(data))] ^= rng.integers(1, 256)
+        write_zip(path, {**members, name: data}.items(), zipfile.ZIP_STORED)
+        again = read_forest(path)
+        if again is not None:
+            n_valid += 1
+            assert_walks_stay_inside(again)
+    assert 30 < n_valid < 270
+
+
+# Hostile files
+
+
+def test_missing_file(tmp_path):
+    for function in (read_model, load):
+        with pytest.raises(FileNotFoundError):
+            function(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PK\x05\x06", b"hello\n" * 100, pickle.dumps({"a": 1}), b"\0" * 1000]
+)
+def test_not_an_archive(tmp_path, data):
+    path = tmp_path / "model"
+    path.write_bytes(data)
+    refused(path, "not a zip file")
+
+
+def test_folder(tmp_path):
+    refused(tmp_path, "not a regular file")
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (b"", "not valid JSON"),
+        (b"\xff\xfe{}", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b'{"format": "badacost", "format": "badacost"}', "key is repeated"),
+        (b'{"version": NaN}', "nan is not a finite|NaN is not a finite"),
+        (b'{"version": 1e999}', "1e999 is not a finite"),
+        (b'{"version": -Infinity}', "Infinity is not a finite"),
+        (b'{"version": ' + b"9" * 10_000 + b"}", "not valid JSON"),
+        (b"[" * 100_000 + b"]" * 100_000, "not valid JSON"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not valid JSON"),
+        (b"[]", "not a model of badacost"),
+        (b"{}", "not a model of badacost"),
+        (document(format="other"), "not a model of badacost"),
+        (document(version=2, arrays=None), "newer badacost: upgrade"),
+        (document(version=True), "version"),
+        (document(version="1"), "version"),
+        (document(version=0), "version"),
+        (document(more=1), "expected keys"),
+        (document(kind=3), "'kind'"),
+        (document(library=None), "'library'"),
+        (document(header=[]), "'header'"),
+        (document(arrays=[]), "'arrays'"),
+        (document(arrays={}), "do not match at 'arrays/a.bin'"),
+        (document(arrays={"../a": {"dtype": "<f8", "shape": [2]}}), "name"),
+        (document(arrays={"a": {"dtype": "<f8", "shape": [2]}, "b": {}}), "at 'arrays/b.bin'"),
+        (document(arrays={"a": None}), "dtype and a shape"),
+        (document(arrays={"a": {"dtype": "<f8"}}), "dtype and a shape"),
+    ],
+)
+def test_hostile_document(tmp_path, text, match):
+    refused(hostile(tmp_path / "model", text), match)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "data", "match"),
+    [
+        ("|O", [2], b"\0" * 16, "dtype"),
+        ("|O", [1], pickle.dumps(print), "dtype"),
+        (">f8", [2], b"\0" * 16, "dtype"),
+        ("<f2", [8], b"\0" * 16, "dtype"),
+        ("float64", [2], b"\0" * 16, "dtype"),
+        ("<i4,<i4", [2], b"\0" * 16, "dtype"),
+        (["<f8"], [2], b"\0" * 16, "dtype"),
+        (None, [2], b"\0" * 16, "dtype"),
+        ("<f8", [-2], b"\0" * 16, "shape"),
+        ("<f8", [-1, -2], b"\0" * 16, "shape"),
+        ("<f8", [2.0], b"\0" * 16, "shape"),
+        ("<u1", [True], b"\0", "dtype"),
+        ("|u1", [True], b"\0", "shape"),
+        ("<f8", 2, b"\0" * 16, "shape"),
+        ("<f8", "2", b"\0" * 16, "shape"),
+        ("<f8", [2, 1, 1, 1], b"\0" * 16, "shape"),
+        ("<f8", [2**62, 0], b"", "shape"),
+        ("<f8", [2**61], b"", "shape"),
+        ("<f8", [2**40], b"\0" * 16, "16 bytes where its shape needs"),
+        ("<f8", [2**30, 2**30, 2**30], b"", "0 bytes where its shape needs"),
+        ("<f8", [3], b"\0" * 16, "16 bytes where its shape needs 24"),
+        ("<f8", [1], b"\0" * 16, "16 bytes where its shape needs 8"),
+        ("<f4", [2], b"\0" * 16, "16 bytes where its shape needs 8"),
+        ("|b1", [2], b"\1\2", "not booleans"),
+    ],
+)
+def test_hostile_array(tmp_path, dtype, shape, data, match):
+    text = document(arrays={"a": {"dtype": dtype, "shape": shape}})
+    refused(hostile(tmp_path / "model", text, data), match)
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "arrays/../a.bin", "arrays/b.bin"])
+def test_unexpected_member(tmp_path, name):
+    refused(hostile(tmp_path / "model", extra=[(name, b"data")]), "do not match at")
+
+
+@pytest.mark.parametrize("name", ["model.json", "arrays/a.bin"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_duplicate_member(tmp_path, name):
+    refused(hostile(tmp_path / "model", extra=[(name, b"{}")]), "same name")
+
+
+def test_missing_document(tmp_path):
+    write_zip(tmp_path / "model", [("arrays/a.bin", b"\0" * 16)])
+    refused(tmp_path / "model", r"no model\.json")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_exotic_compression(tmp_path, method):
+    write_zip(tmp_path / "model", [("model.json", document())], method)
+    refused(tmp_path / "model", "unknown method")
+
+
+def patch_headers(path, name, local, central, form, value):
+    """Overwrite a field of a member in its local header and in the directory."""
+    data = bytearray(path.read_bytes())
+    for mark, offset, name_at in ((b"PK\x03\x04", local, 30), (b"PK\x01\x02", central, 46)):
+        at = data.index(mark)
+        while data[at + name_at : at + name_at + len(name)] != name:
+            at = data.index(mark, at + 1)
+        struct.pack_into(form, data, at + offset, value)
+    path.write_bytes(data)
+
+
+def test_encrypted_member(tmp_path):
+    path = hostile(tmp_path / "model")
+    patch_headers(path, b"arrays/a.bin", 6, 8, "<H", 1)
+    refused(path, "encrypted")
+
+
+def test_zip_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    text = document(arrays={"a": {"dtype": "|u1", "shape": [2**24]}})
+    path = hostile(tmp_path / "model", text, b"\0" * 2**24)
+    assert path.stat().st_size < 2**15
+    assert read_model(path).arrays["a"].size == 2**24
+    monkeypatch.setattr(persistence, "_read_member", None)
+    refused(path, "over the limit of 1000000", max_bytes=10**6)
+    patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 2**32 - 2)
+    refused(path, "over the limit of 2147483648")
+
+
+def test_large_document_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = hostile(tmp_path / "model", b" " * (2**24 + 1))
+    monkeypatch.setattr(persistence, "_read_member", None)
+    refused(path, r"model\.json takes")
+
+
+@pytest.mark.parametrize("declared", [0, 8, 24, 2**20])
+def test_directory_that_lies_about_the_size(tmp_path, declared):
+    text = document(arrays={"a": {"dtype": "|u1", "shape": [declared]}})
+    path = hostile(tmp_path / "model", text, np.arange(16, dtype=np.uint8).tobytes())
+    patch_headers(path, b"arrays/a.bin", 22, 24, "<I", declared)
+    refused(path, "CRC|bytes, not")
+
+
+def test_lying_directory_yields_no_more_than_it_declares(tmp_path):
+    bomb = b"\0" * 2**24
+    text = document(arrays={"a": {"dtype": "|u1", "shape": [8]}})
+    path = hostile(tmp_path / "model", text, bomb)
+    patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 8)
+    patch_headers(path, b"arrays/a.bin", 14, 16, "<I", zlib.crc32(bomb[:8]))
+    assert_array_equal(read_model(path).arrays["a"], np.zeros(8, np.uint8))
+
+
+# Hostile forests
+
+
+def changed(forest, name, index, value):
+    arrays = {key: array.copy() for key, array in forest_to_arrays(forest).items()}
+    arrays["forest_" + name][index] = value
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value", "match"),
+    [
+        ("left", 0, 0, "child before"),
+        ("left", 0, -1, "child before"),
+        ("left", 0, 2, "outside of its tree"),
+        ("left", 0, 2**31 - 1, "outside of its tree"),
+        ("left", 4, 6, "outside of its tree"),
+        ("left", 1, 2, "own left child"),
+        ("left", 5, 1, "child before"),
+        ("left", 8, 3, "child before"),
+        ("left", 5, 2, "exactly one parent"),
+        ("left", 4, 2, "exactly one parent"),
+        ("left", 4, 4, "exactly one parent"),
+        ("threshold", 0, np.nan, "own left child"),
+        ("threshold", 1, 0.5, "child before"),
+        ("missing_left", 1, False, "own left child"),
+        ("feature", 0, -1, "feature outside"),
+        ("feature", 1, 3, "feature outside"),
+        ("feature", 1, 2**31 - 1, "feature outside"),
+        ("value", 1, 2, "row outside"),
+        ("value", 0, -1, "row outside"),
+        ("offsets", 0, 1, "cover"),
+        ("offsets", 1, -3, "cover"),
+        ("offsets", 1, 2**62, "cover"),
+        ("offsets", 1, 4, "cover"),
+        ("offsets", 3, 10, "cover"),
+        ("offsets", 3, 12, "cover"),
+        ("offsets", slice(1, 3), [2**63 - 1, -(2**63)], "cover"),
+        ("table", (0, 0), np.nan, "not finite"),
+        ("table", (1, 2), np.inf, "not finite"),
+        ("tree_weights", 0, np.nan, "not finite"),
+        ("gain", 0, np.inf, "not finite"),
+        ("weight", 0, np.nan, "not finite"),
+        ("n_features", (), 0, "feature outside"),
+        ("n_features", (), -1, "cannot have -1"),
+        ("n_features", (), 2**62, "cannot have"),
+    ],
+)
+def test_hostile_forest(forest, name, index, value, match):
+    with pytest.raises(ModelFileError, match=match):
+        forest_from_arrays(changed(forest, name, index, value))
+
+
+def test_offsets_whose_differences_overflow():
+    """Each difference is positive in 64 bits, and they add up to the number of nodes."""
+    leaves = {
+        "prefix_" + field.name: getattr(make_tree(range(5)), field.name) for field in fields(Tree)
+    }
+    arrays = {
+        **leaves,
+        "prefix_offsets": np.array([0, 2**63 - 1, -(2**63), -2, 5]),
+        "prefix_tree_weights": np.ones(4),
+        "prefix_table": np.ones((2, 2)),
+        "prefix_n_features": np.array(3),
+    }
+    with pytest.raises(ModelFileError, match="cover"):
+        forest_from_arrays(arrays, "prefix_")
+
+
+def test_shared_children_do_not_multiply_the_walks():
+    """Each node shares a child with the next: a level-wise walk would visit 1.6**200 nodes."""
+    tree = make_tree([*range(1, 201), 200, 201])
+    with pytest.raises(ValueError, match="exactly one parent"):
+        Forest.from_trees([tree], np.ones(1), np.ones((2, 2)), 3)
+
+
+def test_chain_of_many_levels_is_read_quickly():
+    """A chain costs a few passes over its nodes, not one for each level."""
+    n_splits = 100_000
+    left = np.arange(2 * n_splits + 1)
+    left[0:-1:2] += 1
+    forest = Forest.from_trees([make_tree(left)], np.ones(1), np.ones((2, 2)), 3)
+    assert forest.depths.tolist() == [n_splits]
+
+
+@pytest.mark.parametrize("name", persistence._FOREST_ARRAYS)
+def test_forest_arrays_missing_or_of_other_types(forest, name):
+    arrays = forest_to_arrays(forest)
+    key = f"forest_{name}"
+    with pytest.raises(ModelFileError, match=f"{key} is missing"):
+        forest_from_arrays({k: array for k, array in arrays.items() if k != key})
+    dtype = np.int64 if arrays[key].dtype == np.float64 else np.float64
+    with np.errstate(invalid="ignore"):
+        other = arrays[key].astype(dtype)
+    for wrong in (other, arrays[key][None]):
+        with pytest.raises(ModelFileError, match=f"{key} is not of"):
+            forest_from_arrays({**arrays, key: wrong})
+    if arrays[key].ndim == 1:
+        with pytest.raises(ModelFileError, match="length"):
+            forest_from_arrays({**arrays, key: arrays[key][:-1]})
+
+
+def test_node_without_parent():
+    with pytest.raises(ValueError, match="exactly one parent"):
+        Forest.from_trees([make_tree([1, 1, 2, 3])], np.ones(1), np.ones((2, 2)), 3)
+
+
+# Loading
+
+
+class Model:
+    """Stands for an estimator; rebuilding it runs what a test asks for."""
+
+    error: Exception | None = None
+
+    def __init__(self, model):
+        self.model = model
+
+    @classmethod
+    def _from_model_file(cls, model):
+        if cls.error is not None:
+            raise cls.error
+        return cls(model)
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    module = types.ModuleType("stand_in")
+    module.Model = Model
+    monkeypatch.setitem(sys.modules, "stand_in", module)
+    monkeypatch.setattr(persistence, "_CLASSES", {KIND: "stand_in:Model"})
+    monkeypatch.setattr(Model, "error", None)
+    return Model
+
+
+def test_load_finds_the_class(small_file, registered):
+    loaded = load(small_file)
+    assert isinstance(loaded, registered)
+    assert loaded.model.header == HEADER
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("classes"), TypeError("no"), ValueError("no"), IndexError("no"),
+        AttributeError("no"), OverflowError("no"), ModelFileError("the array x is missing"),
+    ],
+)  # fmt: skip
+def test_load_of_contents_that_make_no_model(small_file, registered, monkeypatch, error):
+    monkeypatch.setattr(registered, "error", error)
+    with pytest.raises(ModelFileError, match=r"small.badacost.* is damaged or was altered") as info:
+        load(small_file)
+    assert info.value.__cause__ is error
+    assert str(error) in str(info.value)
+
+
+def test_load_of_an_unknown_kind(tmp_path, registered):
+    write_model(tmp_path / "model", "os:system", {}, {})
+    with pytest.raises(ModelFileError, match=f"unknown kind 'os:system'.*{KIND}"):
+        load(tmp_path / "model")
+
+
+def test_load_takes_a_limit(small_file, registered):
+    with pytest.raises(ModelFileError, match="over the limit of 100"):
+        load(small_file, max_bytes=100)
+
+
+def test_known_kinds_name_modules_of_the_library():
+    for kind, place in persistence._CLASSES.items():
+        module, attribute = place.split(":")
+        assert module.startswith("badacost.")
+        assert attribute == kind
