@@ -20,16 +20,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from badacost import persistence
+from badacost import model_file, persistence
+from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.persistence import (
-    ModelFileError,
     forest_from_arrays,
     forest_to_arrays,
     labels_from_json,
     labels_to_json,
     load,
-    read_model,
-    write_model,
 )
 from badacost.tree.forest import Forest, Tree
 
@@ -138,7 +136,7 @@ def test_round_trip(header, arrays):
         write_model(path, KIND, header, arrays)
         model = read_model(path)
     assert (model.kind, model.header) == (KIND, header)
-    assert model.library == persistence._library_version()
+    assert model.library == model_file._library_version()
     assert model.arrays.keys() == arrays.keys()
     for name, array in arrays.items():
         native = array.astype(array.dtype.newbyteorder("="))
@@ -218,7 +216,7 @@ def test_header_nested_in_itself(tmp_path):
 
 
 def test_header_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(persistence, "_MAX_DOCUMENT_BYTES", 1000)
+    monkeypatch.setattr(model_file, "_MAX_DOCUMENT_BYTES", 1000)
     with pytest.raises(ValueError, match="over 1000"):
         write_model(tmp_path / "model", KIND, {"text": "x" * 1000}, {})
 
@@ -250,7 +248,7 @@ def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     def full(*args):
         raise OSError("disk full")
 
-    monkeypatch.setattr(persistence, "_write_member", full)
+    monkeypatch.setattr(model_file, "_write_member", full)
     with pytest.raises(OSError, match="disk full"):
         write_model(path, KIND, {}, {"a": np.arange(4.0)})
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
@@ -282,7 +280,7 @@ LABELS = (
 @given(LABELS)
 def test_labels_round_trip(labels):
     text = json.dumps(labels_to_json(labels), allow_nan=False).encode()
-    again = labels_from_json(persistence._parse(text))
+    again = labels_from_json(model_file._parse(text))
     assert again.dtype == labels.dtype.newbyteorder("=")
     assert again.tolist() == labels.tolist()
     assert [type(x) for x in again.tolist()] == [type(x) for x in labels.tolist()]
@@ -555,7 +553,7 @@ def test_zip_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = hostile(tmp_path / "model", text, b"\0" * 2**24)
     assert path.stat().st_size < 2**15
     assert read_model(path).arrays["a"].size == 2**24
-    monkeypatch.setattr(persistence, "_read_member", None)
+    monkeypatch.setattr(model_file, "_read_member", None)
     refused(path, "over the limit of 1000000", max_bytes=10**6)
     patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 2**32 - 2)
     refused(path, "over the limit of 2147483648")
@@ -563,7 +561,7 @@ def test_zip_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
 
 def test_large_document_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = hostile(tmp_path / "model", b" " * (2**24 + 1))
-    monkeypatch.setattr(persistence, "_read_member", None)
+    monkeypatch.setattr(model_file, "_read_member", None)
     refused(path, r"model\.json takes")
 
 

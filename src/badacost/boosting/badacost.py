@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from badacost.boosting.stagewise import Callback, FloatArray, Labels, StagewiseClassifier
+from badacost.boosting.stagewise import (
+    STOP_REASONS,
+    Callback,
+    FloatArray,
+    Labels,
+    StagewiseClassifier,
+)
 from badacost.costs import as_cost_matrix, scale_costs, stationary_distribution
 from badacost.loss import cost_margins, optimal_step, weak_learner_costs
+from badacost.model_file import ModelFile
+from badacost.persistence import SavedForest
 from badacost.tree.binning import BinningMethod
 from badacost.tree.grower import Criterion
 from badacost.tree.threads import Threads
-from badacost.validation import check_choice, check_samples
+from badacost.validation import check_choice, check_number, check_samples
 
 
-class BAdaCostClassifier(StagewiseClassifier):
+class BAdaCostClassifier(SavedForest, StagewiseClassifier):
     """Boosting of cost-sensitive trees for mistakes with different prices.
 
     BAdaCost (Boosting Adapted for Cost matrix) [1]_ minimises the mean of
@@ -352,6 +362,47 @@ class BAdaCostClassifier(StagewiseClassifier):
         check_is_fitted(self)
         self._needs_trees("feature_importances_")
         return self.forest_.feature_importances()
+
+    _unsaved = ("estimator", "callbacks")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to a file that `badacost.load` reads.
+
+        The file holds arrays and JSON, no pickle. Costs are saved in the order of ``classes_``;
+        callbacks, and a random state that is not a number, are left out. Models with another
+        `estimator` cannot be saved so; `joblib.dump` takes them.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced once the new one is complete.
+        """
+        check_is_fitted(self)
+        self._needs_trees("save")
+        super().save(path)
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {"seed": self._seed, "stop_reason": self.stop_reason_}
+
+    def _extra_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"train_score": self.train_score_, "validation_score": self.validation_score_}
+
+    def _restore(self, model: ModelFile) -> None:
+        self._check_parameters()
+        self._scaled_margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
+        if not np.allclose(self.forest_.table, self._scaled_margins.T, rtol=1e-9, atol=0.0):
+            raise ValueError("its trees were not grown for its costs")
+        self.estimator_weights_ = self.forest_.tree_weights
+        self.n_estimators_ = self.forest_.n_trees
+        self.train_score_ = model.arrays["train_score"]
+        self.validation_score_ = model.arrays["validation_score"]
+        for name, curve in (("train", self.train_score_), ("validation", self.validation_score_)):
+            if curve.ndim != 1 or len(curve) not in (0, self.n_estimators_):
+                raise ValueError(f"it does not have a {name} score for each round")
+        self._seed, self.stop_reason_ = model.header["seed"], model.header["stop_reason"]
+        check_number("the seed", self._seed, Integral, low=0)
+        if self.stop_reason_ is not None:
+            check_choice("the reason to stop", self.stop_reason_, STOP_REASONS)
 
     def _needs_trees(self, what: str) -> None:
         if self.estimator is not None:

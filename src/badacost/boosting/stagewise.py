@@ -40,6 +40,7 @@ from badacost.validation import (
 FloatArray = NDArray[np.float64]
 Labels = NDArray[np.integer]
 
+STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
 _MOST_SCORED = 10_000  # training samples on which the score of every round is measured
 _LEAST_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
 _FAINT_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely

@@ -12,6 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.costs import as_cost_matrix, minimum_cost_decision
+from badacost.model_file import ModelFile
+from badacost.persistence import SavedForest
 from badacost.tree.binning import BinMapper, BinnedData, BinningMethod
 from badacost.tree.forest import Forest
 from badacost.tree.grower import Criterion, TreeGrower, TreeShape
@@ -25,7 +27,7 @@ from badacost.validation import (
 FloatArray = NDArray[np.float64]
 
 
-class CostSensitiveTreeClassifier(ClassifierMixin, BaseEstimator):
+class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
     """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
 
     Splits weigh classes by the sum of their costs, leaves take the label of least expected cost.
@@ -203,6 +205,13 @@ class CostSensitiveTreeClassifier(ClassifierMixin, BaseEstimator):
         """Share of each feature in the weighted gains of the splits."""
         check_is_fitted(self)
         return self.forest_.feature_importances()
+
+    def _restore(self, model: ModelFile) -> None:
+        check_tree_parameters(self)
+        if self.forest_.n_trees != 1:
+            raise ValueError("it does not hold exactly one tree")
+        if (self.forest_.table < 0.0).any() or not np.allclose(self.forest_.table.sum(axis=1), 1.0):
+            raise ValueError("its leaves do not hold shares of the classes")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,340 @@
+"""The container of a saved model: a zip archive of raw arrays and one JSON document.
+
+A file from a user is hostile until checked. Reading ends in arrays and a header whose form was
+verified, or in `ModelFileError`; nothing in a file can run code, write outside of memory, or take
+more than a given number of bytes. `model.json` holds the kind of the model, a header and the type
+and shape of each array; the array `name` is the member ``arrays/name.bin``, little-endian.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NoReturn
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_BYTES = 2**31
+_FORMAT = "badacost"
+_VERSION = 1
+_DOCUMENT = "model.json"
+# Parsed JSON can take some thirty times its text: headers are held to less than arrays.
+_MAX_DOCUMENT_BYTES = 2**24
+_DTYPES = ("|b1", "<i4", "<i8", "|u1", "<u2", "<u4", "<f4", "<f8")
+_ARRAY_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
+_ENCRYPTED = 0x41
+
+
+class ModelFileError(ValueError):
+    """A model file that is damaged, was altered, or is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """The checked contents of a model file.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the class of the model.
+    header : dict
+        What the class keeps apart from arrays, as JSON has it.
+    arrays : dict of str to ndarray
+        Arrays in native byte order, writable.
+    library : str
+        Version of badacost that wrote the file.
+    """
+
+    kind: str
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    library: str
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    kind: str,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write a model file; an existing one is replaced only once the new one is complete.
+
+    The same contents give the same bytes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to write; the folder must exist.
+    kind : str
+        Name of the class, a key that `load` knows.
+    header : mapping of str to JSON values
+        Strings, finite numbers, booleans, None, and lists and string-keyed dicts of these.
+    arrays : mapping of str to ndarray
+        Arrays of at most three dimensions, of booleans, 32- or 64-bit integers, 8- to 32-bit
+        unsigned integers, or single or double precision.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the folder does not exist.
+    TypeError, ValueError
+        Where the header or an array cannot be held by the format.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist: create it first.")
+    for key, value in header.items():
+        _check_json(key, value)
+    document = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "kind": kind,
+        "library": _library_version(),
+        "header": dict(header),
+        "arrays": {name: _array_entry(name, array) for name, array in arrays.items()},
+    }
+    text = json.dumps(document, allow_nan=False, sort_keys=True).encode("ascii")
+    if len(text) > _MAX_DOCUMENT_BYTES:
+        raise ValueError(f"the header takes {len(text)} bytes, over {_MAX_DOCUMENT_BYTES}.")
+    temporary = target.with_name(f".{uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                _write_member(archive, _DOCUMENT, text)
+                for name in sorted(arrays):
+                    array = arrays[name]
+                    data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+                    _write_member(archive, _member(name), data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> ModelFile:
+    """Read and check a model file, without rebuilding the model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The model file.
+    max_bytes : int, default=2**31
+        Refuse a file whose contents are larger than this.
+
+    Returns
+    -------
+    ModelFile
+        Its contents.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ModelFileError
+        Where the file is not a complete, unaltered archive of the expected layout.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ModelFileError(f"cannot read {describe(path)}: it is not a regular file.")
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read_archive(archive, max_bytes)
+        # What zipfile raises on damaged input; ModelFileError is a ValueError.
+        except (
+            zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, OverflowError,
+            RuntimeError, ValueError,
+        ) as error:  # fmt: skip
+            reason = str(error) or "it ends too early"
+            if not isinstance(error, ModelFileError):
+                reason = f"it is damaged or no model file ({reason})"
+            raise ModelFileError(f"cannot read {describe(path)}: {reason}.") from error
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise the error of a file that cannot be trusted."""
+    raise ModelFileError(reason)
+
+
+def describe(path: str | os.PathLike[str]) -> str:
+    """Return a path for a message."""
+    return f"the model file {os.fspath(path)!r}"
+
+
+def _member(name: str) -> str:
+    """Return where the archive keeps an array."""
+    return f"arrays/{name}.bin"
+
+
+def _library_version() -> str:
+    """Return the version of badacost, if it was installed and not only copied."""
+    try:
+        return metadata.version("badacost")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _has_text_keys(value: Any) -> bool:
+    """Return whether all keys are strings; `json` would turn others into strings silently."""
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _has_text_keys(value[key]) for key in value)
+    if isinstance(value, list | tuple):
+        return all(_has_text_keys(item) for item in value)
+    return True
+
+
+def _check_json(key: Any, value: Any) -> None:
+    """Refuse an entry of a header that would not come back from a file."""
+    try:
+        if not _has_text_keys({key: value}):
+            raise TypeError("a key is not a string")
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"header[{key!r}] cannot be saved as JSON: {error}.") from error
+
+
+def _array_entry(name: str, array: NDArray[Any]) -> dict[str, Any]:
+    """Return what the document says about an array that can be saved."""
+    if not _ARRAY_NAME.fullmatch(name):
+        raise ValueError(f"array name {name!r} is not made of at most 100 letters, digits and _.")
+    code = array.dtype.newbyteorder("<").str
+    if code not in _DTYPES:
+        raise TypeError(f"array {name} of dtype {array.dtype} cannot be saved: convert it first.")
+    if array.ndim > 3:
+        raise ValueError(f"array {name} has {array.ndim} dimensions: at most 3 can be saved.")
+    return {"dtype": code, "shape": list(array.shape)}
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    """Add a member that bears no trace of the time or the machine."""
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.create_system = 3
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, data)
+
+
+def _read_archive(archive: zipfile.ZipFile, max_bytes: int) -> ModelFile:
+    """Check an open archive from the outside in, and read it."""
+    members = {info.filename: info for info in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        refuse("two members have the same name")
+    if _DOCUMENT not in members:
+        refuse(f"it has no {_DOCUMENT}")
+    total = sum(info.file_size for info in members.values())
+    if total > max_bytes:
+        refuse(f"it expands to {total} bytes, over the limit of {max_bytes}")
+    info = members.pop(_DOCUMENT)
+    if info.file_size > _MAX_DOCUMENT_BYTES:
+        refuse(f"{_DOCUMENT} takes {info.file_size} bytes, over {_MAX_DOCUMENT_BYTES}")
+    document = _parse(_read_member(archive, info))
+    _check_document(document)
+    entries = document["arrays"]
+    if not all(_ARRAY_NAME.fullmatch(name) for name in entries):
+        refuse("an array has a name that is not made of letters, digits and _")
+    wrong = sorted(set(members) ^ {_member(name) for name in entries})
+    if wrong:
+        refuse(f"members and arrays do not match at {wrong[0][:80]!r}")
+    arrays = {
+        name: _read_array(archive, members[_member(name)], entry) for name, entry in entries.items()
+    }
+    return ModelFile(document["kind"], document["header"], arrays, document["library"])
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a member, never more than the directory declares."""
+    name = info.filename[:80]
+    if info.flag_bits & _ENCRYPTED:
+        refuse(f"the member {name!r} is encrypted")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        refuse(f"the member {name!r} is compressed by the unknown method {info.compress_type}")
+    with archive.open(info) as member:
+        # Asking for one byte more makes zipfile verify the checksum of an empty member too.
+        data = member.read(info.file_size + 1)
+    if len(data) != info.file_size:
+        refuse(f"the member {name!r} has {len(data)} bytes, not {info.file_size}")
+    return data
+
+
+def _parse(text: bytes) -> Any:
+    """Parse JSON as the standard has it: no repeated keys, no NaN, no infinity."""
+    try:
+        return json.loads(
+            text.decode("utf-8"),
+            object_pairs_hook=_unique_keys,
+            parse_float=_finite,
+            parse_constant=_finite,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{_DOCUMENT} is not valid JSON: {error}") from error
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON as a dict."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        refuse("a key is repeated")
+    return result
+
+
+def _finite(text: str) -> float:
+    """Return a number of JSON, which can be too large for a float."""
+    number = float(text)
+    if not math.isfinite(number):
+        refuse(f"{text[:80]} is not a finite number")
+    return number
+
+
+def _check_document(document: Any) -> None:
+    """Check the frame of the document: version first, as a newer one may differ in the rest."""
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        refuse("it is not a model of badacost")
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        refuse("its format version is not a positive number")
+    if version > _VERSION:
+        refuse(f"it has format version {version}, made by a newer badacost: upgrade badacost")
+    types = {"kind": str, "library": str, "header": dict, "arrays": dict}
+    if set(document) != {"format", "version", *types}:
+        refuse(f"{_DOCUMENT} does not have the expected keys")
+    for key, expected in types.items():
+        if not isinstance(document[key], expected):
+            refuse(f"{key!r} in {_DOCUMENT} is not of type {expected.__name__}")
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, entry: Any) -> NDArray[Any]:
+    """Return the array of a member, in native byte order."""
+    name = info.filename
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape"}:
+        refuse(f"{name} is not described by a dtype and a shape")
+    code, shape = entry["dtype"], entry["shape"]
+    if code not in _DTYPES:
+        refuse(f"{name} has the dtype {str(code)[:80]!r}, which is not allowed")
+    # A bound on each side too: (2**62, 0) takes no bytes.
+    if (
+        not isinstance(shape, list)
+        or len(shape) > 3
+        or not all(type(side) is int and 0 <= side < 2**48 for side in shape)
+    ):
+        refuse(f"{name} has a shape that is not a list of at most 3 sizes")
+    dtype = np.dtype(code)
+    declared = math.prod(shape) * dtype.itemsize
+    if declared != info.file_size:
+        refuse(f"{name} has {info.file_size} bytes where its shape needs {declared}")
+    data = _read_member(archive, info)
+    if dtype == np.bool_ and np.frombuffer(data, np.uint8).max(initial=0) > 1:
+        refuse(f"{name} holds bytes that are not booleans")
+    # The copy is writable: kernels would be compiled again for read-only arrays.
+    return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
