@@ -2,46 +2,44 @@
 
 Times of one thread are CPU times, the best of several runs that alternate between the contenders:
 on a shared machine wall time mostly measures the neighbours. Everything that was measured goes to
-a JSON file, with the target of each figure that has one.
+results/classifier.json, with the target of each figure that has one.
 
     python benchmarks/classifier.py --only rounds predict
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
-import json
 import multiprocessing
 import os
-import platform
-import resource
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import lightgbm
 import numpy as np
+from harness import (
+    Figure,
+    Figures,
+    best_cpu_times,
+    calibration,
+    memory_status,
+    process_times,
+    run,
+    scaled,
+    waited_seconds,
+)
 from numpy.typing import NDArray
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
-from threadpoolctl import threadpool_limits
 
 from badacost import BAdaCostClassifier
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("BADACOST_SHARED", HERE.parents[1] / "shared"))
-PACKAGES = ("numpy", "scikit-learn", "numba", "lightgbm", "badacost")
-CHILD = multiprocessing.get_context("spawn")
 FIRST_FIT = """
 import numpy as np
 from badacost import BAdaCostClassifier
@@ -51,65 +49,18 @@ BAdaCostClassifier().fit(rng.normal(size=(150, 4)) + y[:, None], y)
 """
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A measured number; with a target if one was set, which is a bound from below or above."""
-
-    name: str
-    value: float
-    unit: str
-    at_least: float | None = None
-    at_most: float | None = None
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the target is met; None without one."""
-        if self.at_least is not None:
-            return bool(self.value >= self.at_least)
-        return None if self.at_most is None else bool(self.value <= self.at_most)
-
-    def __str__(self) -> str:
-        line = f"  {self.name:<52} {self.value:>10.4g} {self.unit:<14}"
-        if self.met is None:
-            return line.rstrip()
-        bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
-        return f"{line} {bound:<8} {'met' if self.met else 'MISSED'}"
-
-
-Figures = Iterator[Figure]
-Work = Callable[[], object]
-
-
-def best_cpu_times(contenders: dict[str, Work], repeats: int = 3) -> dict[str, float]:
-    """CPU seconds of each contender, the best of several runs in turn."""
-    best = dict.fromkeys(contenders, float("inf"))
-    for _ in range(repeats):
-        for name, work in contenders.items():
-            start = time.process_time()
-            work()
-            best[name] = min(best[name], time.process_time() - start)
-    return best
-
-
-def round_times(
-    fits: dict[str, tuple[Callable[[int], object], int, int]], repeats: int = 3
-) -> dict[str, float]:
+def round_times(fits: dict[str, tuple[Callable[[int], object], int, int]]) -> dict[str, float]:
     """CPU seconds per round: fits of few and of more rounds differ by rounds only, not set-up."""
     work = {
         f"{name} {n}": functools.partial(fit, n)
         for name, (fit, few, more) in fits.items()
         for n in (few, more)
     }
-    best = best_cpu_times(work, repeats)
+    best = best_cpu_times(work, 5)
     return {
         name: (best[f"{name} {more}"] - best[f"{name} {few}"]) / (more - few)
         for name, (_, few, more) in fits.items()
     }
-
-
-def scaled(size: int, scale: float, least: int = 500) -> int:
-    """Rows or columns of a smoke run."""
-    return max(round(size * scale), min(size, least))
 
 
 def gaussian_classes(
@@ -165,46 +116,31 @@ def measure_rounds(scale: float) -> Figures:
     yield Figure("LightGBM / badacost", times["lightgbm"] / times["badacost"], "x", at_least=2)
 
 
-def calibration() -> Figures:
-    """Speed of the machine at the moment: memory bandwidth, and a sort that stays in the cache."""
-    source, target = np.ones(2**25, np.float32), np.empty(2**25, np.float32)
-    keys = np.random.default_rng(0).integers(0, 2**32, 2**16)
-    best = best_cpu_times(
-        {"copy": lambda: np.copyto(target, source), "sort": lambda: np.sort(keys, kind="stable")}, 7
-    )
-    yield Figure(
-        "calibration: copy, read and written", 2 * source.nbytes / best["copy"] / 1e9, "GB/s"
-    )
-    yield Figure("calibration: stable sort of 65 536 integers", 1e3 * best["sort"], "CPU-ms")
-
-
 def measure_wide(scale: float) -> Figures:
     """Seconds per tree on 20 000 x 5000 samples of 21 classes, depth 9, 1/16 of the features.
 
     The separation of the classes makes trees of 400 to 500 nodes, as in the authors' detectors.
     """
     yield from calibration()
-    X, y = gaussian_classes(scaled(20_000, scale), scaled(5000, scale, 50), 21, 0.9)
+    X, y = gaussian_classes(scaled(20_000, scale), scaled(5000, scale, 50), 21, 0.85)
     shape = {"max_depth": 9, "max_features": 1 / 16, "random_state": 0}
     for n_jobs in (1, 2):
-        wall, cpu = [time.perf_counter()], [time.process_time()]
+        marks = [(time.perf_counter(), time.process_time(), waited_seconds())]
 
-        def record(_: object, wall: list = wall, cpu: list = cpu) -> None:
-            wall.append(time.perf_counter())
-            cpu.append(time.process_time())
+        def mark(_: object, marks: list = marks) -> None:
+            marks.append((time.perf_counter(), time.process_time(), waited_seconds()))
 
-        model = BAdaCostClassifier(n_estimators=22, n_jobs=n_jobs, callbacks=[record], **shape)
+        model = BAdaCostClassifier(n_estimators=22, n_jobs=n_jobs, callbacks=[mark], **shape)
         model.fit(X, y)
-        threads = f"{n_jobs} thread{'s' * (n_jobs > 1)}"
-        seconds = statistics.median(np.diff(wall)[2:])
-        target = 0.15 if n_jobs == 2 else None
-        yield Figure(f"badacost, {threads}: set-up and first tree", wall[1] - wall[0], "s")
-        yield Figure(f"badacost, {threads}: median tree", seconds, "s", at_most=target)
-        yield Figure(f"badacost, {threads}: quickest tree", min(np.diff(wall)[2:]), "s")
-        yield Figure(
-            f"badacost, {threads}: median tree", statistics.median(np.diff(cpu)[2:]), "CPU-s"
-        )
-    yield Figure("nodes per tree, median", statistics.median(np.diff(model.forest_.offsets)), "")
+        ours = f"badacost, {n_jobs} thread{'s' * (n_jobs > 1)}"
+        wall, cpu, waited = np.diff(marks, axis=0).T
+        seconds = np.median(wall[2:])
+        yield Figure(f"{ours}: set-up and first tree", wall[0], "s")
+        yield Figure(f"{ours}: tree", seconds, "s", at_most=0.15 if n_jobs == 2 else None)
+        yield Figure(f"{ours}: quickest tree", wall[2:].min(), "s")
+        yield Figure(f"{ours}: tree", np.median(cpu[2:]), "CPU-s")
+        yield Figure(f"{ours}: tree, threads without a core", np.median(waited[2:]), "s")
+    yield Figure("nodes per tree", np.median(np.diff(model.forest_.offsets)), "")
     yield Figure("authors' code on 2 threads (not of this run)", 1.16, "s")
     start = time.perf_counter()
     DecisionTreeClassifier(**shape).fit(X, y)
@@ -230,18 +166,16 @@ def measure_letter(scale: float) -> Figures:
     costs = np.random.default_rng(0).integers(1, 11, (26, 26)) * (1.0 - np.eye(26))
     models = {
         "badacost, depth 6": BAdaCostClassifier(max_depth=6, n_jobs=1),
-        "badacost, depth 3 (default)": BAdaCostClassifier(n_jobs=1),
+        "badacost, depth 3": BAdaCostClassifier(max_depth=3, n_jobs=1),
         "badacost, depth 6, costs": BAdaCostClassifier(costs, max_depth=6, n_jobs=1),
     }
     boosters: list[lightgbm.Booster] = []
     peer = "LightGBM, 100 x 26 trees"
-    fits: dict[str, Work] = {
-        name: functools.partial(model.fit, X, y) for name, model in models.items()
-    }
+    fits = {name: functools.partial(model.fit, X, y) for name, model in models.items()}
     fits[peer] = lambda: boosters.append(fit_lightgbm(X, y, 100))
     for model in models.values():
         model.fit(X[:500], np.arange(500) % 26)  # compiles the kernels
-    times = best_cpu_times(fits, 2)
+    times = best_cpu_times(fits, 4)
     shares = np.asarray(boosters[-1].predict(X_test))
     labels = {name: (model.predict(X_test),) * 2 for name, model in models.items()}
     labels[peer] = shares.argmax(axis=1), (shares @ costs).argmin(axis=1)
@@ -285,14 +219,6 @@ def measure_predict(scale: float) -> Figures:
         yield Figure(f"badacost / LightGBM, {kind}", ratio, "x")
 
 
-def memory_status(field: str) -> int:
-    """Bytes of a field of /proc/self/status."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {field}")
-
-
 def extra_memory(learner: str, n_rows: int, n_columns: int) -> int:
     """Peak memory of a fit of three rounds on top of the data; to be called in a new process.
 
@@ -325,7 +251,7 @@ def measure_memory(scale: float) -> Figures:
     for rows, columns in ((20_000, 5000), (200_000, 100)):
         n_rows, n_columns = scaled(rows, scale), scaled(columns, scale, 50)
         for learner, target in (("badacost", 1.25), ("LightGBM", None)):
-            with ProcessPoolExecutor(1, mp_context=CHILD) as child:
+            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as child:
                 extra = child.submit(extra_memory, learner, n_rows, n_columns).result()
             name = f"{learner}, {n_rows} x {n_columns}"
             yield Figure(f"{name}: peak extra", extra / 2**20, "MiB")
@@ -333,37 +259,23 @@ def measure_memory(scale: float) -> Figures:
             yield Figure(f"{name}: relative to uint8 data", ratio, "x", at_most=target)
 
 
-def process_times(code: str, cache: str, repeats: int = 1) -> tuple[float, float]:
-    """Best wall and CPU seconds of a new interpreter that runs some code."""
-    runs = []
-    for _ in range(repeats):
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-        wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        runs.append((wall, cpu))
-    walls, cpus = zip(*runs, strict=True)
-    return min(walls), min(cpus)
-
-
 def measure_start(_: float) -> Figures:
-    """From the start of a process to the end of a first small fit, with and without compiling."""
-    cold = []
+    """Seconds from the start of a process to the end of a first fit of 150 x 4 samples."""
+    codes = {
+        "first fit, empty cache of numba": (FIRST_FIT, 8.0),
+        "first fit, warm cache": (FIRST_FIT, 2.0),
+        "import sklearn.ensemble": ("import sklearn.ensemble", None),
+        "import numba": ("import numba", None),
+    }
+    runs: dict[str, list] = {name: [] for name in codes}
     for _ in range(3):
         with tempfile.TemporaryDirectory() as cache:
-            cold.append(process_times(FIRST_FIT, cache))
-            warm = process_times(FIRST_FIT, cache, 3) if len(cold) == 3 else None
-    walls, cpus = zip(*cold, strict=True)
-    yield Figure("first fit, empty cache of numba", min(walls), "s", at_most=8)
-    yield Figure("first fit, empty cache of numba", min(cpus), "CPU-s")
-    yield Figure("first fit, warm cache", warm[0], "s", at_most=2)
-    yield Figure("first fit, warm cache", warm[1], "CPU-s")
-    for code in ("import sklearn.ensemble", "import numba", "import lightgbm"):
-        wall, cpu = process_times(code, "", 3)
-        yield Figure(code, wall, "s")
-        yield Figure(code, cpu, "CPU-s")
-    yield Figure("first fit, warm / import sklearn.ensemble", warm[0] / wall, "x")
+            for name, (code, _) in codes.items():
+                runs[name].append(process_times(code, cache))
+    for name, (_, target) in codes.items():
+        wall, cpu = np.min(runs[name], axis=0)
+        yield Figure(name, wall, "s", at_most=target)
+        yield Figure(name, cpu, "CPU-s")
 
 
 MEASUREMENTS = {
@@ -376,45 +288,5 @@ MEASUREMENTS = {
 }
 
 
-def circumstances(scale: float) -> dict[str, object]:
-    """When, where and with what a measurement was made."""
-    cpu = platform.processor()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        cpu = next((line.split(":")[1].strip() for line in lines if "model name" in line), cpu)
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "load_before": os.getloadavg()[0],
-        "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-        "scale": scale,
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
-    parser.add_argument("--scale", type=float, default=1.0, help="shrink the data, for a smoke run")
-    parser.add_argument("--output", type=Path, help="default: results/classifier.json, if unscaled")
-    options = parser.parse_args()
-    output = options.output
-    if output is None and options.scale == 1.0:
-        output = HERE / "results/classifier.json"
-    for name in options.only:
-        measure = MEASUREMENTS[name]
-        result = {**circumstances(options.scale), "figures": []}
-        print(f"{name}: {measure.__doc__.splitlines()[0]}", flush=True)
-        with threadpool_limits(1):  # OpenMP and BLAS; the threads of badacost are its own
-            for figure in measure(options.scale):
-                print(figure, flush=True)
-                result["figures"].append({**asdict(figure), "met": figure.met})
-        if output is not None:  # measurements that were not repeated stay as they are
-            results = json.loads(output.read_text()) if output.exists() else {}
-            output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_text(json.dumps({**results, name: result}, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__.splitlines()[0], MEASUREMENTS, HERE / "results/classifier.json")

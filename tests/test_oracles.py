@@ -50,6 +50,7 @@ def test_published_training_run(shared: Path, name: str) -> None:
         max_depth=int(depth[1:]) + 1,
         min_samples_split=11 if tree == "q" else 2,
         binning="uniform" if tree == "q" else "exact",
+        cost_scale="reference",
         callbacks=[rounds.append],
     ).fit(X, y)
 
@@ -75,6 +76,7 @@ def test_corollary_1_is_samme(load) -> None:
         estimator=tree,
         n_estimators=25,
         learning_rate=1.0,
+        cost_scale=None,
         callbacks=[rounds.append],
         random_state=0,
     ).fit(X, y)
@@ -100,7 +102,12 @@ def test_corollary_1_against_scikit_learn() -> None:
     stump = DecisionTreeClassifier(max_depth=1, random_state=0)
     theirs = AdaBoostClassifier(stump, n_estimators=12, learning_rate=1.0, random_state=0).fit(X, y)
     ours = BAdaCostClassifier(
-        zero_one_costs(3) / 6, estimator=stump, n_estimators=12, learning_rate=1.0, random_state=0
+        zero_one_costs(3) / 6,
+        estimator=stump,
+        n_estimators=12,
+        learning_rate=1.0,
+        cost_scale=None,
+        random_state=0,
     ).fit(X, y)
     np.testing.assert_allclose(
         ours.estimator_weights_, 4 / 3 * theirs.estimator_weights_, rtol=1e-9
@@ -118,7 +125,12 @@ def test_built_in_tree_agrees_with_scikit_learn_without_costs() -> None:
         DecisionTreeClassifier(max_depth=2), n_estimators=10, learning_rate=1.0, random_state=0
     ).fit(X, y)
     ours = BAdaCostClassifier(
-        zero_one_costs(3) / 6, n_estimators=10, learning_rate=1.0, max_depth=2, binning="exact"
+        zero_one_costs(3) / 6,
+        n_estimators=10,
+        learning_rate=1.0,
+        max_depth=2,
+        binning="exact",
+        cost_scale=None,
     ).fit(X, y)
     np.testing.assert_allclose(
         ours.estimator_weights_, 4 / 3 * theirs.estimator_weights_, rtol=1e-6
@@ -139,6 +151,7 @@ def test_corollary_2_is_cs_adaboost(first: float, second: float) -> None:
         n_estimators=15,
         learning_rate=1.0,
         max_depth=2,
+        cost_scale=None,
         callbacks=[rounds.append],
     ).fit(X, y)
     weights = np.full(len(y), 1.0 / len(y))

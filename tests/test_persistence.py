@@ -265,7 +265,7 @@ LABELS = (
         st.integers(1, 4),
         elements={"allow_nan": False, "allow_infinity": False},
     )
-    | hnp.arrays(hnp.unicode_string_dtypes(max_len=9), st.integers(1, 4))
+    | st.lists(st.text(max_size=9), min_size=1, max_size=4).map(np.array)
     | hnp.arrays(
         np.dtype(object),
         st.integers(1, 4),

@@ -15,8 +15,10 @@ from badacost.costs import cost_star
 FloatArray = NDArray[np.float64]
 
 _LARGEST_EXPONENT = 700.0  # exp(709.8) is the largest float64
+_SMALLEST_EXPONENT = 1e-8  # below, differences of exponentials lose half of their digits
 _TRACE_OF_MASS = 1e-10  # share of the weight that stands in for mistakes a learner never makes
 _MOST_ITERATIONS = 200
+_BLOCK = 65_536
 
 
 def class_codes(n_classes: int) -> FloatArray:
@@ -111,7 +113,8 @@ def weak_learner_costs(margins: ArrayLike, step: float = 1.0) -> FloatArray:
     margins : array-like of shape (K, K)
         ``D[truth, prediction]`` of `cost_margins`: rows are the truth.
     step : float, default=1.0
-        The positive step at which the loss is expanded.
+        The step at which the loss is expanded. At zero these are the slopes ``D`` less the
+        diagonal, the limit of the costs divided by a vanishing step: steepest descent.
 
     Returns
     -------
@@ -125,7 +128,10 @@ def weak_learner_costs(margins: ArrayLike, step: float = 1.0) -> FloatArray:
     array([[  0.  , 403.43],
            [  7.25,   0.  ]])
     """
-    exponents = step * np.asarray(margins, dtype=np.float64)
+    slopes = np.asarray(margins, dtype=np.float64)
+    exponents = step * slopes
+    if np.abs(exponents).max() < _SMALLEST_EXPONENT:
+        return slopes - np.diagonal(slopes)[:, np.newaxis]
     largest = exponents.max()
     if largest > _LARGEST_EXPONENT:
         exponents -= largest
@@ -159,10 +165,42 @@ def confusion_weights(
     array([[0.5, 0.2],
            [0. , 0.3]])
     """
-    # Labels may come in a small integer type, in which the product would wrap around.
-    cells = np.asarray(y, dtype=np.intp) * n_classes + np.asarray(predicted, dtype=np.intp)
-    sums = np.bincount(cells, weights=np.asarray(weights), minlength=n_classes**2)
-    return sums.astype(np.float64, copy=False).reshape(n_classes, n_classes)
+    y, predicted, weights = np.asarray(y), np.asarray(predicted), np.asarray(weights)
+    sums = np.zeros(n_classes**2)
+    for block in _blocks(len(y)):
+        # Labels may come in a small integer type, in which the product would wrap around.
+        cells = y[block].astype(np.intp) * n_classes + predicted[block].astype(np.intp)
+        sums += np.bincount(cells, weights=weights[block], minlength=n_classes**2)
+    return sums.reshape(n_classes, n_classes)
+
+
+def add_margins(
+    log_weights: FloatArray,
+    margins: FloatArray,
+    y: NDArray[np.integer],
+    predicted: NDArray[np.integer],
+) -> None:
+    """Add ``margins[truth, prediction]`` to the logarithms of the sample weights, in place.
+
+    Parameters
+    ----------
+    log_weights : ndarray of shape (n,)
+        Logarithms of the weights.
+    margins : ndarray of shape (K, K)
+        Step times ``D[truth, prediction]``: rows are the truth.
+    y, predicted : ndarray of shape (n,)
+        True and predicted classes, 0..K-1.
+
+    Examples
+    --------
+    >>> log_weights = np.zeros(2)
+    >>> margins = np.array([[-6.0, 6.0], [2.0, -2.0]])
+    >>> add_margins(log_weights, margins, np.array([0, 1]), np.array([0, 0]))
+    >>> log_weights
+    array([-6.,  2.])
+    """
+    for block in _blocks(len(y)):
+        log_weights[block] += margins[y[block], predicted[block]]
 
 
 def is_perfect(weight_sums: ArrayLike, margins: ArrayLike) -> bool:
@@ -265,6 +303,11 @@ def step_loss(weight_sums: ArrayLike, margins: ArrayLike, step: float) -> float:
         terms = np.exp(step * np.asarray(margins, dtype=np.float64))
         mass = np.asarray(weight_sums, dtype=np.float64)
         return float(np.sum(mass[mass > 0] * terms[mass > 0]))
+
+
+def _blocks(n: int) -> list[slice]:
+    """Slices of a long array, so that temporary copies stay small."""
+    return [slice(start, start + _BLOCK) for start in range(0, n, _BLOCK)]
 
 
 def _relative_mass(weight_sums: ArrayLike) -> FloatArray:

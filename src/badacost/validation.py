@@ -53,6 +53,8 @@ def check_number(
     number_given: Any = value
     if not (low < number_given if open_low else low <= number_given) or not number_given <= high:
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+    if number_given in (np.inf, -np.inf):
+        raise ValueError(f"{name} must be finite; got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
@@ -88,7 +90,7 @@ def check_sample_weight(
 ) -> NDArray[np.float64]:
     """Return weights as an array of shape (n_samples,); ones if there are none."""
     if sample_weight is None:
-        return np.ones(n_samples)
+        return np.broadcast_to(1.0, n_samples)  # takes no memory
     if isinstance(sample_weight, Real):
         raise ValueError(f"{name} must have one weight for each sample; got {sample_weight!r}.")
     weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name=name)
@@ -101,12 +103,15 @@ def check_sample_weight(
         )
     if not weight.any():
         raise ValueError(f"{name} is zero for every sample; at least two classes need weight.")
+    with np.errstate(over="ignore"):
+        if np.isinf(weight.sum()):
+            raise ValueError(f"the sum of {name} overflows; divide the weights by their largest.")
     return np.asarray(weight)
 
 
 def check_training_data(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool = True
-) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.float64], NDArray[Any]]:
+) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.float64], NDArray[Any]]:
     """Return samples, classes as numbers, weights, and the classes; drop samples of no weight."""
     samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
     check_classification_targets(labels)
@@ -117,7 +122,7 @@ def check_training_data(
     if (weight == 0.0).any():
         kept = weight > 0.0
         samples, encoded, weight = samples[kept], encoded[kept], weight[kept]
-    return samples, encoded, weight, classes
+    return samples, encoded.astype(np.min_scalar_type(len(classes))), weight, classes
 
 
 def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:

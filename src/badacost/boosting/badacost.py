@@ -58,7 +58,7 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
         Weak learner in the place of the built-in tree. Its probabilities, if it has any, become
         labels by least expected cost. One that takes no sample weights is fitted to resampled
         data. The parameters of the tree are not used then.
-    max_depth : int or None, default=6
+    max_depth : int or None, default=4
         Most levels of tests in a tree. (The ``maxDepth`` of the authors' code is one less.)
     max_leaf_nodes : int or None, default=None
         Most leaves of a tree; they are then grown most profitable first.
@@ -81,13 +81,14 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
     n_refinements : int, default=0
         How often a round may refit its tree to the step it led to, as long as the loss falls: the
         local optimisation that the paper mentions in section 4.2.
-    cost_scale : {"reference"}, float or None, default="reference"
-        Scale of the costs in the weak learner. "reference" divides costs whose largest is above
-        one by it, as the authors do; a number makes the largest cost equal to it; None leaves
-        them. The scale changes no ratio of costs, only how strongly the trees react to them.
+    cost_scale : {"auto", "reference"}, float or None, default="auto"
+        Scale of the costs in the weak learner, see `badacost.costs.scale_costs`. "auto" suits any
+        number of classes; "reference" divides costs whose largest is above one by it, as the
+        authors' code does; a number makes the largest cost equal to it; None leaves them. The
+        scale changes no ratio of costs, only how strongly the trees react to them.
     early_stopping : bool, default=False
-        Whether to stop when the validation score no longer improves; the model is then cut back
-        to its best round.
+        Whether to stop when the validation score no longer improves. The model goes back to its
+        best round in any case.
     scoring : {"cost", "loss"}, default="cost"
         Score of a round: the average cost of the decisions, or the loss. Lower is better.
     validation_fraction : float or int, default=0.1
@@ -158,7 +159,7 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
         learning_rate: float = 0.1,
         decision: Literal["margin", "bayes"] = "margin",
         estimator: Any = None,
-        max_depth: int | None = 6,
+        max_depth: int | None = 4,
         max_leaf_nodes: int | None = None,
         min_samples_split: int = 2,
         min_samples_leaf: int = 1,
@@ -168,7 +169,7 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
         max_bins: int = 256,
         subsample: float = 1.0,
         n_refinements: int = 0,
-        cost_scale: Literal["reference"] | float | None = "reference",
+        cost_scale: Literal["auto", "reference"] | float | None = "auto",
         early_stopping: bool = False,
         scoring: Literal["cost", "loss"] = "cost",
         validation_fraction: float = 0.1,
@@ -238,7 +239,8 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
 
     def _posterior(self, scores: FloatArray) -> FloatArray:
         """P(l | x) proportional to pi_l exp(-c_l(x)), with pi the stationary distribution of C*."""
-        logits = np.log(stationary_distribution(self.cost_matrix_, self.classes_)) - scores
+        prior = stationary_distribution(self.cost_matrix_, self.classes_)
+        logits = np.log(np.maximum(prior, np.finfo(np.float64).tiny)) - scores
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
@@ -405,8 +407,8 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
             check_choice("the reason to stop", self.stop_reason_, STOP_REASONS)
 
     def _needs_trees(self, what: str) -> None:
-        if self.estimator is not None:
+        if not hasattr(self, "forest_"):
+            weak = type(self.estimators_[0]).__name__
             raise AttributeError(
-                f"{what} needs the built-in tree; this model boosts {type(self.estimator).__name__}"
-                ", see estimators_."
+                f"{what} needs the built-in tree; this model boosts {weak}, see estimators_."
             )

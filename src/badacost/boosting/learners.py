@@ -130,6 +130,10 @@ class EstimatorLearner:
     def __init__(self, estimator: Any, X: NDArray[np.floating], y: Labels):
         self._estimator = estimator
         self._X, self._y = X, y
+        # Parts of it, such as the steps of a pipeline, may be random too.
+        self._seeds = [
+            name for name in estimator.get_params() if name.split("__")[-1] == "random_state"
+        ]
         self._takes_weights = has_fit_parameter(estimator, "sample_weight")
 
     def fit(
@@ -137,8 +141,7 @@ class EstimatorLearner:
     ) -> tuple[CostedClassifier, Labels]:
         """Fit a clone of the estimator."""
         model = clone(self._estimator)
-        if "random_state" in model.get_params(deep=False):
-            model.set_params(random_state=seed % 2**31)
+        model.set_params(**dict.fromkeys(self._seeds, seed % 2**31))
         chosen = np.arange(len(weights)) if rows is None else rows
         if self._takes_weights:
             # Means of one, so that absolute limits of the estimator keep their meaning.

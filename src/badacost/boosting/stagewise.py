@@ -11,19 +11,19 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner, WeakLearner
-from badacost.loss import cmel, confusion_weights, is_perfect, step_loss
+from badacost.loss import add_margins, cmel, confusion_weights, is_perfect, step_loss
 from badacost.progress import ProgressBar
 from badacost.tree.forest import Forest
 from badacost.tree.grower import TreeShape
@@ -43,6 +43,8 @@ Labels = NDArray[np.integer]
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
 _MOST_SCORED = 10_000  # training samples on which the score of every round is measured
 _LEAST_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
+_MOST_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
+_LEAST_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
 _FAINT_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
 
 
@@ -72,17 +74,40 @@ class Round:
     predicted: Labels
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """A weak learner, its labels, their weights by truth and prediction, and the step for it."""
+
+    model: Any
+    predicted: Labels
+    sums: FloatArray
+    step: float
+    margins: FloatArray
+
+    @property
+    def perfect(self) -> bool:
+        return is_perfect(self.sums, self.margins)
+
+    @property
+    def useful(self) -> bool:
+        return self.perfect or self.step * np.abs(self.margins).max() > _LEAST_STEP
+
+    @property
+    def loss(self) -> float:
+        return step_loss(self.sums, self.margins, self.step)
+
+
 Callback = Callable[[Round], bool | None]
 
 
 class _Followed:
     """Samples whose cost scores are followed from round to round, and the score of each round."""
 
-    def __init__(self, y: Labels, weight: FloatArray, margins: FloatArray, curve: FloatArray):
+    def __init__(self, y: Labels, weight: FloatArray, margins: FloatArray):
         self.y = y
         self.weight = weight
         self.scores = np.zeros((len(y), len(margins)))
-        self.curve = list(curve)
+        self.curve: list[float] = []
         self._columns = margins.T.copy()
 
     def add(self, step: float, labels: Labels) -> None:
@@ -147,19 +172,19 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         self._check_parameters()
-        resumed = self.warm_start and hasattr(self, "estimator_weights_")
+        resumed = self.warm_start and hasattr(self, "n_estimators_")
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
+        if X_val is None and sample_weight_val is not None:
+            raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
         samples, labels, weight, classes = check_training_data(
             self, X, y, sample_weight, not resumed
         )
         if not resumed:
             self.classes_ = classes
             self._prepare()
-        elif not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"With warm_start=True the classes must stay {self.classes_}; got {classes}."
-            )
+        else:
+            self._check_same_task(classes)
         validation: Any = None
         if X_val is not None and y_val is not None:
             validation = check_validation_data(self, X_val, y_val, sample_weight_val)
@@ -193,12 +218,37 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_number("n_iter_no_change", self.n_iter_no_change, Integral, low=1)
         check_number("tol", self.tol, low=0.0)
         check_flag("warm_start", self.warm_start)
+        if callable(self.callbacks):
+            raise TypeError(f"callbacks must be a sequence of functions; got {self.callbacks!r}.")
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks must be functions of a Round; got {callback!r}.")
+        weak = self.estimator
+        if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
+            raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
+
+    def _check_same_task(self, classes: NDArray[Any]) -> None:
+        """Refuse to add rounds for other classes or costs, or of another kind of weak learner."""
+        if not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"With warm_start=True the classes must stay {self.classes_}; got {classes}."
+            )
+        now = copy(self)
+        now._prepare()
+        same = np.array_equal(now.cost_matrix_, self.cost_matrix_)
+        if not same or not np.array_equal(now._margins, self._margins):
+            raise ValueError(
+                "With warm_start=True cost_matrix and cost_scale must stay as they were."
+            )
+        if (self.estimator is None) != hasattr(self, "forest_"):
+            raise ValueError(
+                "With warm_start=True the built-in tree and an estimator cannot take turns."
+            )
 
     def _hold_out(self, X: NDArray[np.floating], y: Labels, weight: FloatArray) -> list[Any]:
         """Training and validation parts, stratified; the same ones on a warm start."""
+        from sklearn.model_selection import train_test_split  # slow to import, rarely needed
+
         try:
             split = train_test_split(
                 X, y, weight,
@@ -241,19 +291,22 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Run rounds until there are `n_estimators` learners or a reason to stop."""
         learner = self._make_learner(X, y, weight, threads)
         margins = self._margins
-        log_weights = np.log(weight / weight.sum())
-        rows = np.random.default_rng(self._seed).permutation(len(X))[:_MOST_SCORED]
-        train = _Followed(y[rows], weight[rows], margins, self.train_score_)
+        log_weights = np.log(weight) - np.log(weight.sum())  # shares may underflow
+        n_scored = min(len(X), _MOST_SCORED)
+        rows = np.random.default_rng(self._seed).choice(len(X), n_scored, replace=False)
+        train = _Followed(y[rows], weight[rows], margins)
         held_out = None
         if validation is not None:
             X_val, y_val, weight_val = validation
-            held_out = _Followed(y_val, weight_val, margins, self.validation_score_)
+            held_out = _Followed(y_val, weight_val, margins)
 
         def add(model: Any, step: float, labels: Labels) -> None:
-            log_weights[:] += step * margins[y, labels]
+            add_margins(log_weights, step * margins, y, labels)
             train.add(step, labels[rows])
             if held_out is not None:
                 held_out.add(step, learner.predict(model, X_val))
+            for part in filter(None, (train, held_out)):
+                part.curve.append(self._score_of(part))
 
         models, steps = self._models(), self.estimator_weights_.tolist()
         for model, earlier_step in zip(models, steps, strict=True):
@@ -269,11 +322,8 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             models.append(model)
             steps.append(step)
             add(model, step, predicted)
-            for part in filter(None, (train, held_out)):
-                part.curve.append(self._score_of(part))
-            if reason is None and self._callbacks_ask_to_stop(
-                train, held_out, step, predicted, log_weights
-            ):
+            asked = self._callbacks_ask_to_stop(train, held_out, step, predicted, log_weights)
+            if reason is None and asked:
                 reason = "callback"
             if reason is None and self.early_stopping and held_out is not None:
                 reason = "early stopping" if self._no_progress(held_out.curve) else None
@@ -298,32 +348,18 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Returns the model, its labels, the step (None if the model is refused), and a reason to
         stop after it, if there is one.
         """
-        rng = np.random.default_rng([self._seed, n_done])
-        rows = None
-        if self.subsample < 1.0:
-            size = max(1, round(self.subsample * len(y)))
-            rows = np.sort(rng.choice(len(y), size, replace=False))
-        seed = int(rng.integers(2**63))
-        margins = self._margins
-        model, predicted = learner.fit(weights, self._learner_costs(1.0), rows, seed)
-        sums = confusion_weights(y, predicted, weights, len(margins))
-        step = self._step(sums)
-        for _ in range(self.n_refinements):
-            if step <= 0.0 or is_perfect(sums, margins):
+        random = self.subsample < 1.0 or self.max_features is not None or self.estimator is not None
+        for attempt in range(_MOST_ATTEMPTS if random else 1):
+            rng = np.random.default_rng([self._seed, n_done, attempt])
+            best = self._best_candidate(learner, y, weights, rng)
+            if best.useful:
                 break
-            other, others = learner.fit(weights, self._learner_costs(step), rows, seed)
-            other_sums = confusion_weights(y, others, weights, len(margins))
-            other_step = self._step(other_sums)
-            loss = step_loss(sums, margins, step)
-            if not step_loss(other_sums, margins, other_step) < loss * (1.0 - 1e-12):
-                break
-            model, predicted, sums, step = other, others, other_sums, other_step
-        if is_perfect(sums, margins):
-            return model, predicted, self.learning_rate * step, "perfect"
-        if step * np.abs(margins).max() > _LEAST_STEP:
-            return model, predicted, self.learning_rate * step, None
+        if best.perfect:
+            return best.model, best.predicted, self.learning_rate * best.step, "perfect"
+        if best.useful:
+            return best.model, best.predicted, self.learning_rate * best.step, None
         if n_done:
-            return model, predicted, None, "useless"
+            return best.model, best.predicted, None, "useless"
         warnings.warn(
             "The first weak learner is no better than chance under these costs, so the model is "
             "this learner alone. Look for informative features, or allow a stronger learner, for "
@@ -331,7 +367,38 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             ConvergenceWarning,
             stacklevel=4,
         )
-        return model, predicted, self.learning_rate * _FAINT_STEP, "useless"
+        return best.model, best.predicted, self.learning_rate * _FAINT_STEP, "useless"
+
+    def _best_candidate(
+        self, learner: WeakLearner, y: Labels, weights: FloatArray, rng: np.random.Generator
+    ) -> _Candidate:
+        """Fit for a step of one, then for the step that came out, while the loss falls."""
+        rows = None
+        if self.subsample < 1.0:
+            # Trees see weights in single precision: draw from those that do not vanish in it.
+            alive = np.flatnonzero(weights.astype(np.float32))
+            size = min(max(1, round(self.subsample * len(y))), len(alive))
+            rows = np.sort(rng.choice(alive, size, replace=False))
+        seed = int(rng.integers(2**63))
+        margins = self._margins
+
+        def candidate(step: float) -> _Candidate:
+            model, predicted = learner.fit(weights, self._learner_costs(step), rows, seed)
+            sums = confusion_weights(y, predicted, weights, len(margins))
+            return _Candidate(model, predicted, sums, self._step(sums), margins)
+
+        best = candidate(1.0)
+        if not best.useful:
+            # For a long step nothing helps any more; a short one may still go downhill.
+            best = candidate(0.0)
+        for _ in range(self.n_refinements):
+            if best.perfect or not best.useful:
+                break
+            other = candidate(best.step)
+            if not other.loss < best.loss * (1.0 - 1e-12):
+                break
+            best = other
+        return best
 
     def _score_of(self, part: _Followed) -> float:
         """Average cost of the decisions, or the loss, whichever `scoring` asks for."""
@@ -372,11 +439,11 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """The weak learners fitted so far."""
         if not len(self.estimator_weights_):
             return []
-        return self.forest_.trees() if self.estimator is None else list(self._costed)
+        return self.forest_.trees() if hasattr(self, "forest_") else list(self._costed)
 
     def _publish(self, models: list[Any], steps: FloatArray) -> None:
-        """Set the fitted attributes, cut back to the best round if stopped early."""
-        if self.stop_reason_ == "early stopping":
+        """Set the fitted attributes; early stopping goes back to the best round."""
+        if self.early_stopping:
             best = int(np.argmin(self.validation_score_)) + 1
             models, steps = models[:best], steps[:best]
             self.train_score_ = self.train_score_[:best]
@@ -385,7 +452,9 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self.n_estimators_ = len(steps)
         if self.estimator is None:
             self.forest_ = Forest.from_trees(models, steps, self._margins.T, self.n_features_in_)
+            self.__dict__.pop("estimators_", None)
         else:
+            self.__dict__.pop("forest_", None)
             self._costed: list[CostedClassifier] = models
             self.estimators_ = [model.estimator for model in models]
 
@@ -394,7 +463,7 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         scores = np.zeros((len(X), len(self.classes_)))
         with Threads(self.n_jobs) as threads:
             for i, step in enumerate(self.estimator_weights_):
-                if self.estimator is None:
+                if hasattr(self, "forest_"):
                     self.forest_.accumulate(
                         X, scores, first_tree=i, last_tree=i + 1, threads=threads
                     )
@@ -404,11 +473,14 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _scores(self, X: NDArray[np.floating]) -> FloatArray:
         """Cost scores c(x) of all rounds together."""
-        if self.estimator is None:
+        if hasattr(self, "forest_"):
             with Threads(self.n_jobs) as threads:
                 return self.forest_.accumulate(X, threads=threads)
         *_, scores = self._staged_scores(X)
         return scores
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_estimators_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -418,5 +490,8 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
 def _normalised(log_weights: FloatArray) -> FloatArray:
     """Weights that sum to one, from logarithms that may be far outside the range of exp."""
-    weights = np.exp(log_weights - log_weights.max())
-    return np.asarray(weights / weights.sum())
+    weights = log_weights - log_weights.max()
+    np.maximum(weights, _LEAST_LOG_WEIGHT, out=weights)
+    np.exp(weights, out=weights)
+    weights /= weights.sum()
+    return weights

@@ -69,20 +69,26 @@ class BinMapper:
         threads : Threads, optional
             Threads to share the features among.
         """
+        looked_at = X
         if method == "quantile" and len(X) > _MOST_ROWS:
             rows = np.sort(np.random.default_rng(seed).choice(len(X), _MOST_ROWS, replace=False))
-            X = X[rows]
+            looked_at = X[rows]
             sample_weight = None if sample_weight is None else sample_weight[rows]
 
-        def edges_of(first: int, last: int) -> list[tuple[FloatArray, bool]]:
+        def edges_of(first: int, last: int) -> tuple[list[FloatArray], NDArray[np.bool_]]:
+            # Of all rows, since a missing value that was not looked at needs its code as well.
+            missing = np.isnan(X[:, first:last].min(axis=0))
+            columns = zip(_columns(looked_at, first, last), missing, strict=True)
             return [
-                _edges(column, method, max_bins, sample_weight)
-                for column in _columns(X, first, last)
-            ]
+                _edges(column, method, max_bins - int(has_missing), sample_weight)
+                for column, has_missing in columns
+            ], missing
 
         parts = (threads or Threads()).map(edges_of, X.shape[1])
-        found = [item for part in parts for item in part]
-        return cls([edges for edges, _ in found], np.array([missing for _, missing in found]))
+        return cls(
+            [edges for part, _ in parts for edges in part],
+            np.concatenate([missing for _, missing in parts]),
+        )
 
     @property
     def n_bins(self) -> NDArray[np.int64]:
@@ -127,20 +133,18 @@ def _columns(X: NDArray[np.floating], first: int, last: int):  # type: ignore[no
 def _edges(
     column: NDArray[np.floating],
     method: BinningMethod,
-    max_bins: int,
+    n_bins: int,
     sample_weight: FloatArray | None,
-) -> tuple[FloatArray, bool]:
-    """Edges of one feature, and whether it has missing values."""
+) -> FloatArray:
+    """Edges of one feature, from the values that are present."""
     present = ~np.isnan(column)
-    missing = not present.all()
-    if missing:
+    if not present.all():
         column = column[present]
         sample_weight = None if sample_weight is None else sample_weight[present]
     if not len(column):
-        return np.empty(0), missing
-    n_bins = max_bins - missing
+        return np.empty(0)
     if method == "uniform":
-        return _uniform_edges(column, n_bins), missing
+        return _uniform_edges(column, n_bins)
     if sample_weight is None:
         values = np.sort(column)
         cumulated = np.arange(1.0, len(values) + 1.0)
@@ -152,11 +156,11 @@ def _edges(
     values, cumulated = values[last_of_value], cumulated[last_of_value]
     if method == "quantile" and len(values) > n_bins:
         shares = cumulated[-1] * np.arange(1, n_bins) / n_bins
-        cuts = np.unique(np.searchsorted(cumulated, shares))
-        cuts = cuts[cuts < len(values) - 1]
+        # A heavy largest value has no neighbour above: it is told apart from the one below.
+        cuts = np.unique(np.minimum(np.searchsorted(cumulated, shares), len(values) - 2))
     else:
         cuts = np.arange(len(values) - 1)
-    return _midpoints(values[cuts], values[cuts + 1]), missing
+    return _midpoints(values[cuts], values[cuts + 1])
 
 
 def _midpoints(low: NDArray[np.floating], high: NDArray[np.floating]) -> FloatArray:
@@ -168,13 +172,17 @@ def _midpoints(low: NDArray[np.floating], high: NDArray[np.floating]) -> FloatAr
 
 def _uniform_edges(column: NDArray[np.floating], n_bins: int) -> FloatArray:
     """Edges of equal steps, computed in the type of the values like the reference does."""
+    if n_bins == 1:
+        return np.empty(0)
     kind = column.dtype.type
     low = column.min() - kind(_UNIFORM_MARGIN)
     high = column.max() + kind(_UNIFORM_MARGIN)
     steps = kind(n_bins - 1)
+    places = np.arange(n_bins - 1, dtype=kind) + kind(0.5)
     with np.errstate(over="ignore"):
-        step = (high - low) / steps
-    if not np.isfinite(step):
-        step = high / steps - low / steps
-    edges = low + step * (np.arange(n_bins - 1, dtype=kind) + kind(0.5))
+        span = high - low
+    if np.isfinite(span):
+        edges = low + span / steps * places
+    else:  # more than the type can hold
+        edges = low * (1 - places / steps) + high * (places / steps)
     return np.unique(edges.astype(np.float64))

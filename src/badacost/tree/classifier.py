@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from badacost.costs import as_cost_matrix, minimum_cost_decision
+from badacost.costs import as_cost_matrix
 from badacost.model_file import ModelFile
 from badacost.persistence import SavedForest
 from badacost.tree.binning import BinMapper, BinnedData, BinningMethod
 from badacost.tree.forest import Forest
-from badacost.tree.grower import Criterion, TreeGrower, TreeShape
+from badacost.tree.grower import Criterion, TreeGrower, TreeShape, cheapest_labels
 from badacost.tree.threads import Threads
 from badacost.validation import (
     check_samples,
@@ -80,7 +80,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
     >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
     >>> tree = CostSensitiveTreeClassifier(costs, max_depth=2).fit(X, y)
     >>> tree.get_n_leaves()
-    3
+    4
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
             Classes.
         """
         shares = self.predict_proba(X)
-        return np.asarray(self.classes_[minimum_cost_decision(shares, self.cost_matrix_)])
+        return np.asarray(self.classes_[cheapest_labels(shares, self.cost_matrix_)])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return the weighted shares of the classes in the leaf of each sample.

@@ -26,6 +26,7 @@ Criterion = Literal["gini", "entropy"]
 
 _CRITERIA = {"gini": kernels.GINI, "entropy": kernels.ENTROPY}
 _LEAST_GAIN = 1e-10  # relative to the weight of the node, as in the reference
+_LEAST_FACTOR = 1e-4  # of a class in the splits: cheap classes must still be told apart
 _MOST_DRAWN_CELLS = 4_000_000
 
 
@@ -54,7 +55,10 @@ class TreeShape:
 
 
 class _Splits(NamedTuple):
-    """The best split of every node of a batch; a gain of zero or less means that there is none."""
+    """The best split of every node of a batch; a gain of zero or less means that there is none.
+
+    Kernels put the score of the split in the place of the gain.
+    """
 
     gain: FloatArray
     feature: IndexArray
@@ -144,11 +148,16 @@ class TreeGrower:
         threads: Threads | None = None,
     ):
         self.data = data
-        self.y = y.astype(np.min_scalar_type(n_classes))
+        self.y = y.astype(np.min_scalar_type(n_classes), copy=False)
         self.n_classes = n_classes
         self.shape = shape
         self.threads = threads or Threads()
         self._n_bins = data.mapper.n_bins
+        self._large_from = np.inf
+        if data.bins.dtype == np.uint8:
+            # Below this the scan of all cells of a histogram costs more than sorting the samples.
+            n_codes = int(np.max(self._n_bins + data.mapper.has_missing))
+            self._large_from = max(256.0, n_codes * (1.0 + n_classes / 8.0))
 
     def grow(
         self,
@@ -172,11 +181,12 @@ class TreeGrower:
             Seed of the drawing of features.
         """
         weights32 = weights.astype(np.float32)
-        samples = np.arange(len(weights)) if rows is None else rows
-        self._order = samples[weights32[samples] > 0.0].astype(np.uint32)
+        samples = np.arange(len(weights), dtype=np.uint32) if rows is None else rows
+        alive = weights32[samples] > 0.0
+        self._order = (samples if alive.all() else samples[alive]).astype(np.uint32, copy=False)
         self._y = self.y[self._order]
         row_sums = costs.sum(axis=1)
-        factors = self.n_classes * row_sums / row_sums.sum()
+        factors = np.maximum(self.n_classes * row_sums / row_sums.sum(), _LEAST_FACTOR)
         self._w = weights32[self._order]
         if self.shape.criterion == "gini":
             self._factors, self._priors = factors**2, np.ones(self.n_classes)
@@ -235,6 +245,27 @@ class TreeGrower:
         return _Splits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def _find_part(self, nodes: _Nodes, batch: IndexArray) -> _Splits:
+        found = _Splits(
+            np.full(len(batch), -np.inf),
+            np.zeros(len(batch), np.int64),
+            np.zeros(len(batch), np.int64),
+            np.zeros(len(batch), bool),
+        )
+        large = nodes.end[batch] - nodes.start[batch] >= self._large_from
+        for chosen, kernel in (
+            (large, kernels.split_large_nodes),
+            (~large, kernels.split_small_nodes),
+        ):
+            if chosen.any():
+                best = self._search(kernel, nodes, batch[chosen])
+                for column, values in zip(found, best, strict=True):
+                    column[chosen] = values
+        totals = nodes.totals[batch]
+        weight = totals.sum(axis=1)
+        return found._replace(gain=(found.gain - self._score(totals, weight)) / weight)
+
+    def _search(self, kernel: Any, nodes: _Nodes, batch: IndexArray) -> _Splits:
+        """Best splits of nodes by one kernel, the features shared among the threads."""
         n_features, n_nodes = len(self.data.bins), len(batch)
         if self.shape.n_drawn is None or self.shape.n_drawn >= n_features:
             drawn = np.ones((n_features, n_nodes), bool)
@@ -245,27 +276,25 @@ class TreeGrower:
         criterion = _CRITERIA[self.shape.criterion]
 
         def search(first: int, last: int) -> _Splits:
-            found = _Splits(
+            part = _Splits(
                 np.empty(n_nodes),
                 np.zeros(n_nodes, np.int64),
                 np.zeros(n_nodes, np.int64),
                 np.zeros(n_nodes, bool),
             )
-            kernels.find_splits(
+            kernel(
                 self.data.bins, self._n_bins, self.data.mapper.has_missing, self._order, self._y,
                 self._w, start, end, totals, self._factors, drawn, criterion,
-                self.shape.min_samples_leaf, first, last, *found,
+                self.shape.min_samples_leaf, first, last, *part,
             )  # fmt: skip
-            return found
+            return part
 
         best, *others = self.threads.map(search, n_features)
         for other in others:
             better = other.gain > best.gain
             for column, candidate in zip(best, other, strict=True):
                 column[better] = candidate[better]
-        weight = totals.sum(axis=1)
-        gain = (best.gain - self._score(totals, weight)) / weight
-        return best._replace(gain=gain)
+        return best
 
     def _score(self, totals: FloatArray, weight: FloatArray) -> FloatArray:
         """Score of unsplit nodes, on the scale of the kernels."""
@@ -279,13 +308,14 @@ class TreeGrower:
         start, end = nodes.start[batch], nodes.end[batch]
         middle = np.empty(len(batch), np.int64)
         totals = np.empty((2 * len(batch), self.n_classes))
+        any_missing = np.empty(len(batch), bool)
         kernels.partition(
             self.data.bins, self._n_bins, self._order, self._y, self._w, start, end,
-            splits.feature, splits.position, splits.missing_left, middle, totals,
+            splits.feature, splits.position, splits.missing_left, middle, totals, any_missing,
         )  # fmt: skip
         # Values missing at prediction only go the way of the larger child.
-        unseen = ~self.data.mapper.has_missing[splits.feature]
-        missing_left = np.where(unseen, middle - start >= end - middle, splits.missing_left)
+        larger_left = middle - start >= end - middle
+        missing_left = np.where(any_missing, splits.missing_left, larger_left)
         children = nodes.add(
             np.column_stack([start, middle]).ravel(),
             np.column_stack([middle, end]).ravel(),
@@ -330,4 +360,6 @@ def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
     Compared in single precision, lowest label first, as the reference does: with equal weights
     many classes cost the same, and rounding in the last bits must not choose among them.
     """
-    return np.argmin((shares @ costs).astype(np.float32), axis=1).astype(np.int32)
+    # A power of two keeps the digits, and what single precision can hold.
+    within_range = np.ldexp(costs, -np.frexp(costs.max())[1])
+    return np.argmin((shares @ within_range).astype(np.float32), axis=1).astype(np.int32)

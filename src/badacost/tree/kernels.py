@@ -14,8 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-GINI = 0
-ENTROPY = 1
+# Criteria, as arguments of the kernels: numba compiles a program of its own for each type, without
+# the branches that test for None.
+GINI = None
+ENTROPY = True
 
 # Sums updated sample by sample carry rounding errors: within a feature a later position must be
 # better by more than _ROUNDING, and across features close candidates are compared on fresh sums.
@@ -25,97 +27,201 @@ _SLACK = 1e-9
 _NEGLIGIBLE = 1e-14
 # Features whose histograms are filled in one pass over the samples of a node.
 _BLOCK = 4
+# Rows that go through the binary search for bins together.
+_ROWS = 256
 # Sorting keys hold the bin in the high half and the position of the sample in the low half.
 _HIGH = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True)
-def _purity(criterion, factor, weight):
+def _purity(entropy, factor, weight):
     """Contribution of one class to the purity sum of a node."""
-    if criterion == GINI:
+    if entropy is None:
         return factor * weight * weight
     return weight * np.log(weight) if weight > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _split_score(criterion, purity_left, weight_left, purity_right, weight_right):
+def _split_score(entropy, purity_left, weight_left, purity_right, weight_right):
     """What a split is worth; its gain is this minus the score of the unsplit node."""
-    if criterion == GINI:
+    if entropy is None:
         numerator = purity_left * weight_right + purity_right * weight_left
         return numerator / (weight_left * weight_right)
-    score = purity_left - weight_left * np.log(weight_left)
-    return score + purity_right - weight_right * np.log(weight_right)
+    left = purity_left - weight_left * np.log(weight_left)
+    right = purity_right - weight_right * np.log(weight_right)
+    return left + right
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _exact_score(
-    row, order, y, w, start, end, missing_code, position, missing_left, totals, factors, criterion,
+    row, order, y, w, start, end, missing_code, position, missing_left, totals, factors, entropy,
     left,
 ):  # fmt: skip
-    """Score of one split from class sums made afresh: a function of the partition alone."""
-    left[:] = 0.0
+    """Score of one split from class sums made afresh: a function of the partition alone.
+
+    Rounded to 41 bits, so that splits of equal worth compare as equal, in whatever order.
+    """
+    for k in range(left.shape[0]):
+        left[k] = 0.0
     for i in range(start, end):
         code = row[order[i]]
         if code <= position or (missing_left and code == missing_code):
             left[y[i]] += w[i]
-    weight_left, weight_right, purity_left, purity_right = 0.0, 0.0, 0.0, 0.0
+    weight_left = 0.0
+    weight_right = 0.0
+    purity_left = 0.0
+    purity_right = 0.0
     for k in range(left.shape[0]):
         right = totals[k] - left[k]
         weight_left += left[k]
         weight_right += right
-        purity_left += _purity(criterion, factors[k], left[k])
-        purity_right += _purity(criterion, factors[k], right)
+        purity_left += _purity(entropy, factors[k], left[k])
+        purity_right += _purity(entropy, factors[k], right)
     if min(weight_left, weight_right) <= _NEGLIGIBLE * (weight_left + weight_right):
         return -np.inf
-    return _split_score(criterion, purity_left, weight_left, purity_right, weight_right)
+    score = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
+    shifted = 4097.0 * score
+    return shifted - (shifted - score)
+
+
+@njit(cache=True, nogil=True)
+def _fill_histograms(bins, n_bins, block, n_block, order, y, w, start, end, histograms):
+    """Class weights per bin of up to four features, in one pass over the samples of a node."""
+    for j in range(n_block):
+        for b in range(n_bins[block[j]] + 1):
+            for k in range(histograms.shape[2]):
+                histograms[j, b, k] = 0.0
+    if n_block == _BLOCK:
+        row0, row1, row2, row3 = bins[block[0]], bins[block[1]], bins[block[2]], bins[block[3]]
+        for i in range(start, end):
+            sample, label, weight = order[i], y[i], np.float64(w[i])
+            histograms[0, row0[sample], label] += weight
+            histograms[1, row1[sample], label] += weight
+            histograms[2, row2[sample], label] += weight
+            histograms[3, row3[sample], label] += weight
+        return
+    for j in range(n_block):
+        row = bins[block[j]]
+        for i in range(start, end):
+            histograms[j, row[order[i]], y[i]] += w[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
 def _scan_histogram(
-    histogram, counts, n, n_bins, missing, missing_left, totals, factors, criterion, min_leaf, left
-):
-    """Best position of a feature from its histogram, missing values on a given side.
+    histograms, j, counts, n, n_bins, missing, missing_left, totals, factors, entropy, min_leaf,
+    left,
+):  # fmt: skip
+    """Best position of feature j of a block, missing values on a given side.
 
     ``left`` is scratch for the class weights; ``counts`` are looked at only if ``min_leaf > 1``.
     """
     n_classes = left.shape[0]
-    best, best_bin, beaten_above = -np.inf, -1, -np.inf
-    n_left = 0
-    weight_left, total_weight = 0.0, 0.0
+    best = -np.inf
+    best_bin = -1
+    beaten_above = -np.inf
+    n_left = counts[n_bins] if missing_left else 0
+    weight_left = 0.0
+    total_weight = 0.0
     for k in range(n_classes):
         total_weight += totals[k]
-        left[k] = histogram[n_bins, k] if missing_left else 0.0
+        left[k] = histograms[j, n_bins, k] if missing_left else 0.0
         weight_left += left[k]
-    if missing_left:
-        n_left = counts[n_bins]
     for b in range(n_bins if missing and not missing_left else n_bins - 1):
-        weight, purity_left, purity_right = 0.0, 0.0, 0.0
+        weight = 0.0
+        purity_left = 0.0
+        purity_right = 0.0
         for k in range(n_classes):
-            cell = histogram[b, k]
+            cell = histograms[j, b, k]
             left[k] += cell
             weight += cell
-            purity_left += _purity(criterion, factors[k], left[k])
-            purity_right += _purity(criterion, factors[k], totals[k] - left[k])
+            purity_left += _purity(entropy, factors[k], left[k])
+            purity_right += _purity(entropy, factors[k], totals[k] - left[k])
         weight_left += weight
         n_left += counts[b]
         if weight <= 0.0 or (min_leaf > 1 and min(n_left, n - n_left) < min_leaf):
             continue
         weight_right = total_weight - weight_left
-        score = _split_score(criterion, purity_left, weight_left, purity_right, weight_right)
-        if score > beaten_above and min(weight_left, weight_right) > _NEGLIGIBLE * total_weight:
-            best, best_bin = score, b
+        if min(weight_left, weight_right) <= _NEGLIGIBLE * total_weight:
+            continue
+        score = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
+        if score > beaten_above:
+            best = score
+            best_bin = b
             beaten_above = score + _ROUNDING * abs(score)
     return best, best_bin
 
 
 @njit(cache=True, nogil=True)
+def split_large_nodes(
+    bins, n_bins, has_missing, order, y, w, starts, ends, totals, factors, drawn, entropy,
+    min_leaf, first_feature, last_feature, scores, features, positions, missing_sides,
+):  # fmt: skip
+    """Best split of every node over the features ``first_feature <= f < last_feature``.
+
+    ``drawn[f, node]`` says which features a node may use. The last four arrays receive, for each
+    node, the score of the best split (``-inf`` if there is none), its feature, the last bin that
+    goes left, and whether missing values go left. Ties go to the lowest feature, then to missing
+    values on the right, then to the lowest bin. Bins are bytes; the work is done by histograms.
+    """
+    n_classes = totals.shape[1]
+    left = np.empty(n_classes)
+    counts = np.zeros(257, np.int64)
+    histograms = np.empty((_BLOCK, 257, n_classes))
+    block = np.empty(_BLOCK, np.int64)
+    for node in range(starts.shape[0]):
+        best = -np.inf
+        start = starts[node]
+        end = ends[node]
+        f = first_feature
+        while f < last_feature:
+            n_block = 0
+            while f < last_feature and n_block < _BLOCK:
+                if drawn[f, node] and n_bins[f] + has_missing[f] > 1:
+                    block[n_block] = f
+                    n_block += 1
+                f += 1
+            _fill_histograms(bins, n_bins, block, n_block, order, y, w, start, end, histograms)
+            for j in range(n_block):
+                feature = block[j]
+                row = bins[feature]
+                regular = n_bins[feature]
+                if min_leaf > 1:
+                    for c in range(regular + 1):
+                        counts[c] = 0
+                    for i in range(start, end):
+                        counts[row[order[i]]] += 1
+                missing_weight = 0.0
+                if has_missing[feature]:
+                    for k in range(n_classes):
+                        missing_weight += histograms[j, regular, k]
+                for side in range(1 + (missing_weight > 0.0)):
+                    score, position = _scan_histogram(
+                        histograms, j, counts, end - start, regular, missing_weight > 0.0,
+                        side == 1, totals[node], factors, entropy, min_leaf, left,
+                    )  # fmt: skip
+                    if position < 0 or score <= best - _SLACK * abs(best):
+                        continue
+                    score = _exact_score(
+                        row, order, y, w, start, end, regular, position, side == 1, totals[node],
+                        factors, entropy, left,
+                    )  # fmt: skip
+                    if score > best:
+                        best = score
+                        features[node] = feature
+                        positions[node] = position
+                        missing_sides[node] = side == 1
+        scores[node] = best
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
     """Sort the samples of a node by bin: keys of bin (high) and position in ``order`` (low).
 
     A radix sort, one byte at a time; returns the one of the two buffers that holds the result.
     """
-    offsets[:] = 0
+    for c in range(256):
+        offsets[c] = 0
     for i in range(start, start + n):
         offsets[row[order[i]] & 255] += np.uint32(1)
     shift = _HIGH
@@ -125,7 +231,7 @@ def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
             count = offsets[c]
             offsets[c] = total
             total += count
-        if shift == 32:
+        if shift == _HIGH:
             for i in range(start, start + n):
                 code = row[order[i]]
                 place = offsets[code & 255]
@@ -140,233 +246,203 @@ def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
         shift += np.uint64(8)
         if (np.uint64(n_codes - 1) << _HIGH) >> shift == 0:
             return keys
-        offsets[:] = 0
+        for c in range(256):
+            offsets[c] = 0
         for i in range(n):
             offsets[keys[i] >> shift & np.uint64(255)] += np.uint32(1)
         keys, keys2 = keys2, keys
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _scan_sorted(
-    keys, y, w, n, n_present, missing_left, totals, factors, criterion, min_leaf, left, right
+    keys, y, w, n, n_present, missing_left, totals, factors, entropy, min_leaf, left, right
 ):
     """Best position of a feature from its sorted samples: the same work for every sample.
 
     The first ``n_present`` of the ``n`` samples have a value; ``left``, ``right`` are scratch.
     """
-    best, best_bin, beaten_above = -np.inf, -1, -np.inf
     n_classes = left.shape[0]
-    left[:] = 0.0
+    for k in range(n_classes):
+        left[k] = 0.0
+    n_missing_left = 0
     if missing_left:
+        n_missing_left = n - n_present
         for i in range(n_present, n):
             sample = keys[i] & _LOW
             left[y[sample]] += w[sample]
-    weight_left, weight_right, purity_left, purity_right = 0.0, 0.0, 0.0, 0.0
+    weight_left = 0.0
+    weight_right = 0.0
+    purity_left = 0.0
+    purity_right = 0.0
     for k in range(n_classes):
         right[k] = totals[k] - left[k]
         weight_left += left[k]
         weight_right += right[k]
-        purity_left += _purity(criterion, factors[k], left[k])
-        purity_right += _purity(criterion, factors[k], right[k])
+        purity_left += _purity(entropy, factors[k], left[k])
+        purity_right += _purity(entropy, factors[k], right[k])
     negligible = _NEGLIGIBLE * (weight_left + weight_right)
-    refresh_below = weight_right / 8.0
-    n_missing_left = n - n_present if missing_left else 0
-    first = max(min_leaf - n_missing_left, 1)
+    refresh_below = max(weight_right / 8.0, negligible)
+    first = min_leaf - n_missing_left
     last = min(n - min_leaf - n_missing_left, n_present)
+    best = -np.inf
+    best_bin = -1
+    beaten_above = 0.0 if entropy is None else -np.inf
     key = keys[0]
     for i in range(1, last + 1):
         # The end of the values counts as a change of bin: missing values may stand alone.
         following = keys[i] if i < n_present else ~key
         sample = key & _LOW
         label = y[sample]
-        factor, weight = factors[label], np.float64(w[sample])
-        before_left, before_right = left[label], right[label]
+        factor = factors[label]
+        weight = np.float64(w[sample])
+        before_left = left[label]
+        before_right = right[label]
         left[label] = before_left + weight
         right[label] = before_right - weight
-        if criterion == GINI:
+        if entropy is None:
             purity_left += factor * weight * (2.0 * before_left + weight)
             purity_right -= factor * weight * (2.0 * before_right - weight)
         else:
-            purity_left += _purity(criterion, factor, left[label])
-            purity_left -= _purity(criterion, factor, before_left)
-            purity_right += _purity(criterion, factor, right[label])
-            purity_right -= _purity(criterion, factor, before_right)
+            purity_left += _purity(entropy, factor, before_left + weight)
+            purity_left -= _purity(entropy, factor, before_left)
+            purity_right += _purity(entropy, factor, before_right - weight)
+            purity_right -= _purity(entropy, factor, before_right)
         weight_left += weight
         weight_right -= weight
         if weight_right < refresh_below:
             # What is left of a large sum after many subtractions is mostly rounding error.
-            weight_right, purity_right = 0.0, 0.0
+            weight_right = 0.0
+            purity_right = 0.0
             for k in range(n_classes):
                 weight_right += right[k]
-                purity_right += _purity(criterion, factors[k], right[k])
-            refresh_below = weight_right / 8.0
-        score = _split_score(criterion, purity_left, weight_left, purity_right, weight_right)
-        boundary = (key ^ following) >> _HIGH != 0
-        if boundary & (score > beaten_above) & (i >= first) & (weight_right > negligible):
-            best, best_bin = score, np.int64(key >> _HIGH)
-            beaten_above = score + _ROUNDING * abs(score)
+                purity_right += _purity(entropy, factors[k], right[k])
+            if weight_right <= negligible:
+                break
+            refresh_below = max(weight_right / 8.0, negligible)
+        changes = np.float64(min((key ^ following) >> _HIGH, np.uint64(1)))
+        if entropy is None:
+            # The bin changes at random: folded into the comparison, it is no branch to mispredict.
+            numerator = purity_left * weight_right + purity_right * weight_left
+            better = changes * numerator > beaten_above * (weight_left * weight_right)
+        else:
+            score = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
+            better = changes > 0.0 and score > beaten_above
+        if better and i >= first:
+            best = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
+            best_bin = np.int64(key >> _HIGH)
+            beaten_above = best + _ROUNDING * abs(best)
         key = following
     return best, best_bin
 
 
-@njit(cache=True, nogil=True)
-def _fill_histograms(bins, block, n_block, order, y, w, start, end, histograms):
-    """Class weights per bin of up to four features, in one pass over the samples of a node."""
-    histograms[:n_block] = 0.0
-    if n_block < _BLOCK:
-        for j in range(n_block):
-            row, histogram = bins[block[j]], histograms[j]
-            for i in range(start, end):
-                histogram[row[order[i]], y[i]] += w[i]
-        return
-    row0, row1, row2, row3 = bins[block[0]], bins[block[1]], bins[block[2]], bins[block[3]]
-    for i in range(start, end):
-        sample, label, weight = order[i], y[i], np.float64(w[i])
-        histograms[0, row0[sample], label] += weight
-        histograms[1, row1[sample], label] += weight
-        histograms[2, row2[sample], label] += weight
-        histograms[3, row3[sample], label] += weight
-
-
-@njit(cache=True, nogil=True)
-def find_splits(
-    bins, n_bins, has_missing, order, y, w, starts, ends, totals, factors, drawn, criterion,
+@njit(cache=True, nogil=True, error_model="numpy")
+def split_small_nodes(
+    bins, n_bins, has_missing, order, y, w, starts, ends, totals, factors, drawn, entropy,
     min_leaf, first_feature, last_feature, scores, features, positions, missing_sides,
 ):  # fmt: skip
-    """Best split of every node over the features ``first_feature <= f < last_feature``.
+    """The same as `split_large_nodes` for nodes with few samples and bins of any type, by sorting.
 
-    ``drawn[f, node]`` says which features a node may use. The last four arrays receive, for each
-    node, the score of the best split (``-inf`` if there is none), its feature, the last bin that
-    goes left, and whether missing values go left. Ties go to the lowest feature, then the lowest
-    bin, then missing values to the right.
-
-    Large nodes are scanned by histograms, feature after feature. Small ones are sorted, and there
-    the features are the outer loop, so that a row of bins is read once for all of them.
+    Features are the outer loop, so that a row of bins is read once for all nodes.
     """
     n_classes = totals.shape[1]
-    most_codes = 1
-    for f in range(first_feature, last_feature):
-        most_codes = max(most_codes, n_bins[f] + has_missing[f])
-    if most_codes <= 256:
-        histogram_from = np.int64(most_codes * (1.0 + n_classes / 8.0))
-    else:
-        histogram_from = np.iinfo(np.int64).max
-    left, right = np.empty(n_classes), np.empty(n_classes)
-    counts = np.zeros(256, np.int64)
-    histograms = np.empty((_BLOCK, min(most_codes, 256), n_classes))
-    block = np.empty(_BLOCK, np.int64)
-    largest_sorted = 1
+    largest = 1
     for node in range(starts.shape[0]):
         scores[node] = -np.inf
-        start, end = starts[node], ends[node]
-        n = end - start
-        if n < histogram_from:
-            largest_sorted = max(largest_sorted, n)
-            continue
-        f = first_feature
-        while f < last_feature:
-            n_block = 0
-            while f < last_feature and n_block < _BLOCK:
-                if drawn[f, node] and n_bins[f] + has_missing[f] > 1:
-                    block[n_block] = f
-                    n_block += 1
-                f += 1
-            _fill_histograms(bins, block, n_block, order, y, w, start, end, histograms)
-            for j in range(n_block):
-                feature = block[j]
-                row, regular = bins[feature], n_bins[feature]
-                if min_leaf > 1:
-                    counts[:] = 0
-                    for i in range(start, end):
-                        counts[row[order[i]]] += 1
-                missing = False
-                if has_missing[feature]:
-                    missing = histograms[j, regular].sum() > 0.0
-                for side in range(1 + missing):
-                    score, position = _scan_histogram(
-                        histograms[j], counts, n, regular, missing, side == 1, totals[node],
-                        factors, criterion, min_leaf, left,
-                    )  # fmt: skip
-                    if position < 0 or score <= scores[node] - _SLACK * abs(scores[node]):
-                        continue
-                    score = _exact_score(
-                        row, order, y, w, start, end, regular, position, side == 1, totals[node],
-                        factors, criterion, left,
-                    )  # fmt: skip
-                    if score > scores[node]:
-                        scores[node], features[node] = score, feature
-                        positions[node], missing_sides[node] = position, side == 1
-
-    keys, keys2 = np.empty(largest_sorted, np.uint64), np.empty(largest_sorted, np.uint64)
+        largest = max(largest, ends[node] - starts[node])
+    left = np.empty(n_classes)
+    right = np.empty(n_classes)
+    keys = np.empty(largest, np.uint64)
+    keys2 = np.empty(largest, np.uint64)
     offsets = np.empty(256, np.uint32)
     for feature in range(first_feature, last_feature):
-        row, regular = bins[feature], n_bins[feature]
+        row = bins[feature]
+        regular = n_bins[feature]
         n_codes = regular + has_missing[feature]
         if n_codes < 2:
             continue
         for node in range(starts.shape[0]):
-            start, end = starts[node], ends[node]
-            n = end - start
-            if n >= histogram_from or not drawn[feature, node]:
+            if not drawn[feature, node]:
                 continue
-            sorted_keys = _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets)
+            start = starts[node]
+            n = ends[node] - start
+            ordered = _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets)
             n_present = n
             if has_missing[feature]:
-                while n_present > 0 and sorted_keys[n_present - 1] >> _HIGH == regular:
+                while n_present > 0 and ordered[n_present - 1] >> _HIGH == regular:
                     n_present -= 1
             for side in range(1 + (n_present < n)):
                 score, position = _scan_sorted(
-                    sorted_keys, y, w, n, n_present, side == 1, totals[node], factors, criterion,
+                    ordered, y, w, n, n_present, side == 1, totals[node], factors, entropy,
                     min_leaf, left, right,
                 )  # fmt: skip
-                if position < 0 or score <= scores[node] - _SLACK * abs(scores[node]):
+                best = scores[node]
+                if position < 0 or score <= best - _SLACK * abs(best):
                     continue
                 score = _exact_score(
-                    row, order, y, w, start, end, regular, position, side == 1, totals[node],
-                    factors, criterion, left,
+                    row, order, y, w, start, start + n, regular, position, side == 1,
+                    totals[node], factors, entropy, left,
                 )  # fmt: skip
-                if score > scores[node]:
-                    scores[node], features[node] = score, feature
-                    positions[node], missing_sides[node] = position, side == 1
+                if score > best:
+                    scores[node] = score
+                    features[node] = feature
+                    positions[node] = position
+                    missing_sides[node] = side == 1
 
 
 @njit(cache=True, nogil=True)
 def partition(
-    bins, n_bins, order, y, w, starts, ends, features, positions, missing_sides, middles, totals
-):
-    """Split nodes in place, keeping the order of samples; also the class weights of the children.
+    bins, n_bins, order, y, w, starts, ends, features, positions, missing_sides, middles, totals,
+    any_missing,
+):  # fmt: skip
+    """Split nodes in place, keeping the order of samples.
 
     ``middles[node]`` receives the start of the right child, ``totals[2 * node + side]`` the class
-    weights of the left (0) and right (1) child.
+    weights of the left (0) and right (1) child, ``any_missing[node]`` whether a value was missing.
     """
-    largest_node = 0
+    most_right = 0
     for node in range(starts.shape[0]):
-        largest_node = max(largest_node, ends[node] - starts[node])
-    order2 = np.empty(largest_node, order.dtype)
-    y2 = np.empty(largest_node, y.dtype)
-    w2 = np.empty(largest_node, w.dtype)
+        row = bins[features[node]]
+        n_right = 0
+        for i in range(starts[node], ends[node]):
+            n_right += row[order[i]] > positions[node]
+        most_right = max(most_right, n_right)
+    order2 = np.empty(most_right, order.dtype)
+    y2 = np.empty(most_right, y.dtype)
+    w2 = np.empty(most_right, w.dtype)
     for node in range(starts.shape[0]):
         row = bins[features[node]]
         missing_code = n_bins[features[node]]
         position = positions[node]
         missing_left = missing_sides[node]
-        totals[2 * node : 2 * node + 2] = 0.0
+        for k in range(totals.shape[1]):
+            totals[2 * node, k] = 0.0
+            totals[2 * node + 1, k] = 0.0
+        any_missing[node] = False
         n_left = starts[node]
         n_right = 0
         for i in range(starts[node], ends[node]):
-            sample, label, weight = order[i], y[i], w[i]
+            sample = order[i]
+            label = y[i]
+            weight = w[i]
             code = row[sample]
+            any_missing[node] |= code == missing_code
             if code <= position or (missing_left and code == missing_code):
-                order[n_left], y[n_left], w[n_left] = sample, label, weight
+                order[n_left] = sample
+                y[n_left] = label
+                w[n_left] = weight
                 totals[2 * node, label] += weight
                 n_left += 1
             else:
-                order2[n_right], y2[n_right], w2[n_right] = sample, label, weight
+                order2[n_right] = sample
+                y2[n_right] = label
+                w2[n_right] = weight
                 totals[2 * node + 1, label] += weight
                 n_right += 1
         middles[node] = n_left
         for i in range(n_right):
-            order[n_left + i], y[n_left + i], w[n_left + i] = order2[i], y2[i], w2[i]
+            order[n_left + i] = order2[i]
+            y[n_left + i] = y2[i]
+            w[n_left + i] = w2[i]
 
 
 @njit(cache=True, nogil=True)
@@ -393,27 +469,31 @@ def draw_features(seed, nodes, n_drawn, drawn):
 def digitize(X, edges, limits, first_feature, last_feature, bins):
     """Fill rows of ``bins``: how many edges ``edges[limits[f]:limits[f + 1]]`` are <= the value.
 
-    Rows and features are visited in tiles, since X is read along rows and bins along features.
+    A block of rows goes through the binary search together, one halving at a time, without
+    branches. Indices are unsigned here and elsewhere, since numba checks signed ones for wrapping.
     """
-    n_samples = X.shape[0]
-    tile = 32
-    for row0 in range(0, n_samples, 512):
-        row1 = min(row0 + 512, n_samples)
-        for feature0 in range(first_feature, last_feature, tile):
-            for f in range(feature0, min(feature0 + tile, last_feature)):
-                start = limits[f]
-                n_edges = limits[f + 1] - start
-                for i in range(row0, row1):
-                    x = np.float64(X[i, f])
-                    if np.isnan(x):
-                        bins[f, i] = n_edges + 1
-                        continue
-                    low = start
-                    n = n_edges
-                    while n > 1:
-                        half = n >> 1
-                        low += half if edges[low + half - 1] <= x else 0
-                        n -= half
-                    if n == 1 and edges[low] <= x:
-                        low += 1
-                    bins[f, i] = low - start
+    n_rows = X.shape[0]
+    values = np.empty(_ROWS, np.float64)
+    found = np.empty(_ROWS, np.uint32)
+    one = np.uint32(1)
+    for row0 in range(0, n_rows, _ROWS):
+        n = min(_ROWS, n_rows - row0)
+        for f in range(first_feature, last_feature):
+            row_edges = edges[limits[f] : limits[f + 1]]
+            for i in range(n):
+                values[i] = X[row0 + i, f]
+                found[i] = 0
+            remaining = row_edges.shape[0]
+            while remaining > 1:
+                half = np.uint32(remaining >> 1)
+                for i in range(n):
+                    middle = found[i] + half
+                    found[i] = middle if row_edges[middle - one] <= values[i] else found[i]
+                remaining -= half
+            if remaining == 1:
+                for i in range(n):
+                    found[i] += np.uint32(row_edges[found[i]] <= values[i])
+            for i in range(n):
+                bins[f, row0 + i] = (
+                    row_edges.shape[0] + 1 if np.isnan(values[i]) else np.int64(found[i])
+                )

@@ -1,4 +1,4 @@
-"""Cost matrices: reading, checking and building them, and what follows from their entries.
+"""Cost matrices: reading and checking them, and what follows from their entries.
 
 A cost matrix holds in ``C[truth, prediction]`` the price of answering `prediction` when the class
 is `truth`: rows are the truth, columns the prediction. The diagonal, the price of being right, is
@@ -55,9 +55,9 @@ def as_cost_matrix(
     array([[0., 5.],
            [1., 0.]])
     """
-    labels = _class_labels(classes)
+    labels = class_labels(classes)
     if costs is None:
-        return zero_one_costs(len(labels))
+        return 1.0 - np.eye(len(labels))
     if isinstance(costs, Mapping):
         cells = _cells_of_mapping(costs, labels, allow_extra_labels)
     elif all(hasattr(costs, name) for name in ("index", "columns", "to_numpy")):
@@ -65,18 +65,18 @@ def as_cost_matrix(
     else:
         cells = _cells_of_array(costs, labels)
     matrix = _as_floats(cells, labels)
-    _check_entries(matrix, labels)
+    check_entries(matrix, labels)
     return _without_price_of_being_right(matrix, labels)
 
 
-def _plain(label: Any) -> Any:
+def plain(label: Any) -> Any:
     """Return a label as a Python object, so that ``np.int64(3)`` and 3 are the same key."""
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _class_labels(classes: Iterable[Any]) -> list[Any]:
+def class_labels(classes: Iterable[Any]) -> list[Any]:
     """Return the classes as Python objects, at least two and all different."""
-    labels = [_plain(label) for label in classes]
+    labels = [plain(label) for label in classes]
     if len(labels) < 2:
         raise ValueError(f"costs need at least 2 classes, got {labels}: add the missing classes.")
     _check_unique(labels, "classes")
@@ -90,18 +90,18 @@ def _check_unique(labels: Sequence[Any], place: str) -> None:
         raise ValueError(f"label {repeated!r} is repeated in {place}: keep one of them.")
 
 
-def _check_known(found: Iterable[Any], labels: Sequence[Any], place: str) -> None:
+def check_known(found: Iterable[Any], labels: Sequence[Any], place: str) -> None:
     """Refuse labels that are not classes."""
     known = set(labels)
     unknown = [label for label in found if label not in known]
     if unknown:
         raise ValueError(
-            f"labels {unknown} in {place} are not among the {_listed(labels)}: remove them, or "
+            f"labels {unknown} in {place} are not among the {listed(labels)}: remove them, or "
             "write labels with the values and types of the classes."
         )
 
 
-def _listed(labels: Sequence[Any]) -> str:
+def listed(labels: Sequence[Any]) -> str:
     """Return the number of classes, with their labels when these are few."""
     count = f"{len(labels)} classes"
     return count if len(labels) > _MOST_CLASSES_LISTED else f"{count} {list(labels)}"
@@ -115,13 +115,13 @@ def _cells_of_mapping(
     for truth, row in costs.items():
         if not isinstance(row, Mapping):
             raise TypeError(
-                f"the costs of truth {_plain(truth)!r} are of type {type(row).__name__}: "
+                f"the costs of truth {plain(truth)!r} are of type {type(row).__name__}: "
                 "give a mapping from prediction to cost."
             )
-        rows[_plain(truth)] = {_plain(prediction): cost for prediction, cost in row.items()}
+        rows[plain(truth)] = {plain(prediction): cost for prediction, cost in row.items()}
     if not allow_extra:
         for keys in (rows, *rows.values()):
-            _check_known(keys, labels, "the mapping of costs")
+            check_known(keys, labels, "the mapping of costs")
     cells = np.zeros((len(labels), len(labels)), dtype=object)
     for i, truth in enumerate(labels):
         if truth not in rows:
@@ -141,10 +141,10 @@ def _cells_of_frame(frame: Any, labels: Sequence[Any], allow_extra: bool) -> NDA
     """Return the cells of a labelled data frame in the order of `labels`."""
     positions = []
     for axis, name in ((frame.index, "row"), (frame.columns, "column")):
-        found = [_plain(label) for label in axis]
+        found = [plain(label) for label in axis]
         _check_unique(found, f"the {name}s of costs")
         if not allow_extra:
-            _check_known(found, labels, f"the {name}s of costs")
+            check_known(found, labels, f"the {name}s of costs")
         for label in labels:
             if label not in found:
                 raise ValueError(f"costs have no {name} for class {label!r}: add that {name}.")
@@ -164,7 +164,7 @@ def _cells_of_array(costs: Any, labels: Sequence[Any]) -> NDArray[Any]:
         )
     if cells.shape != (len(labels), len(labels)):
         raise ValueError(
-            f"costs have shape {cells.shape} where the {_listed(labels)} need "
+            f"costs have shape {cells.shape} where the {listed(labels)} need "
             f"({len(labels)}, {len(labels)}): if some class may be missing from the training "
             "data, give a labelled mapping or DataFrame instead of an array."
         )
@@ -188,7 +188,7 @@ def _cell(truth: Any, prediction: Any) -> str:
     return f"truth {truth!r} and prediction {prediction!r}"
 
 
-def _check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
+def check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
     """Refuse entries that are negative, NaN or infinite, naming the first one."""
     wrong = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))
     if wrong.size:
@@ -209,18 +209,18 @@ def _without_price_of_being_right(matrix: FloatArray, labels: Sequence[Any]) -> 
             f"costs {matrix[i, i]} and prediction {labels[j]!r} costs {matrix[i, j]}; "
             "lower the diagonal entry, usually to 0."
         )
-    _check_no_free_class(reduced, labels, "raise at least one cost off the diagonal of its row")
+    check_no_free_class(reduced, labels, "raise at least one cost off the diagonal of its row")
     return reduced
 
 
-def _check_no_free_class(matrix: FloatArray, labels: Sequence[Any], remedy: str) -> None:
+def check_no_free_class(matrix: FloatArray, labels: Sequence[Any], remedy: str) -> None:
     """Refuse a matrix with zero diagonal in which some row has no positive entry."""
     free = np.flatnonzero(~matrix.any(axis=1))
     if free.size:
         raise ValueError(f"all mistakes on class {labels[free[0]]!r} are free: {remedy}.")
 
 
-def _square(matrix: ArrayLike, name: str = "cost_matrix") -> FloatArray:
+def square(matrix: ArrayLike, name: str = "cost_matrix") -> FloatArray:
     """Return a float64 copy of a square matrix with at least two rows."""
     copy = np.array(matrix, dtype=np.float64, order="C")
     if copy.ndim != 2 or copy.shape[0] != copy.shape[1] or len(copy) < 2:
@@ -248,7 +248,7 @@ def cost_star(cost_matrix: ArrayLike) -> FloatArray:
            [ 3., -4.,  1.],
            [ 1.,  1., -2.]])
     """
-    star = _square(cost_matrix)
+    star = square(cost_matrix)
     np.fill_diagonal(star, 0.0)
     np.fill_diagonal(star, -star.sum(axis=1))
     return star
@@ -274,7 +274,7 @@ def is_irreducible(cost_matrix: ArrayLike) -> bool:
     >>> is_irreducible([[0, 2, 1], [0, 0, 1], [0, 3, 0]])
     False
     """
-    return bool(_absorbing_classes(_square(cost_matrix)).all())
+    return bool(_absorbing_classes(square(cost_matrix)).all())
 
 
 def _absorbing_classes(matrix: FloatArray) -> NDArray[np.bool_]:
@@ -331,13 +331,13 @@ def stationary_distribution(
     >>> stationary_distribution([[0, 3], [1, 0]])
     array([0.25, 0.75])
     """
-    rates = _square(cost_matrix)
+    rates = square(cost_matrix)
     np.fill_diagonal(rates, 0.0)
     n_classes = len(rates)
     absorbing = _absorbing_classes(rates)
     if not absorbing.all():
         labels = np.array([*(range(n_classes) if classes is None else classes)], dtype=object)
-        kept, lost = ([_plain(label) for label in labels[mask]] for mask in (absorbing, ~absorbing))
+        kept, lost = ([plain(label) for label in labels[mask]] for mask in (absorbing, ~absorbing))
         raise ValueError(
             f"these costs give no probabilities: for the truths {kept} every prediction in {lost} "
             'is free; give every mistake a positive price, or use decision="margin".'
@@ -373,7 +373,7 @@ def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> N
     >>> minimum_cost_decision([[0.7, 0.3], [0.9, 0.1]], [[0, 1], [5, 0]])
     array([1, 0])
     """
-    costs = _square(cost_matrix)
+    costs = square(cost_matrix)
     beliefs = np.asarray(probabilities, dtype=np.float64)
     if beliefs.ndim != 2 or beliefs.shape[1] != len(costs):
         raise ValueError(
@@ -384,14 +384,18 @@ def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> N
     return decisions
 
 
-def scale_costs(cost_matrix: ArrayLike, scale: Literal["reference"] | float | None) -> FloatArray:
+def scale_costs(
+    cost_matrix: ArrayLike, scale: Literal["auto", "reference"] | float | None
+) -> FloatArray:
     """Return the costs times a positive factor, which sets how fast boosting reacts to them.
 
     Parameters
     ----------
     cost_matrix : array-like of shape (K, K)
         Costs ``C[truth, prediction]``: rows are the truth.
-    scale : "reference", float or None
+    scale : "auto", "reference", float or None
+        "auto" makes the largest sum of a row ``2 (1 - 1/K)**2``. The weak learner is fitted for a
+        step of one, and on that scale steps come out near one whatever the number of classes.
         "reference" divides by the largest entry if that exceeds 1, as the authors' published
         program does. A positive number becomes the largest entry. None changes nothing.
 
@@ -406,262 +410,27 @@ def scale_costs(cost_matrix: ArrayLike, scale: Literal["reference"] | float | No
     array([[0.  , 1.  ],
            [0.25, 0.  ]])
     """
-    costs = _square(cost_matrix)
+    costs = square(cost_matrix)
     if scale is None:
         return costs
+    if isinstance(scale, str) and scale not in ("auto", "reference"):
+        raise ValueError(f'scale is {scale!r}: give "auto", "reference", a number or None.')
     largest = float(costs.max())
-    if isinstance(scale, str):
-        if scale != "reference":
-            raise ValueError(f'scale is {scale!r}: give "reference", a positive number or None.')
+    if scale == "reference":
         return costs / largest if largest > 1 else costs
-    _check_positive(scale=scale)
     if not largest > 0:
         raise ValueError("cost_matrix has no positive entry to scale: give mistakes a price.")
-    return costs / largest * scale
+    costs = costs / largest
+    if scale == "auto":
+        return costs * (2.0 * (1.0 - 1.0 / len(costs)) ** 2 / costs.sum(axis=1).max())
+    check_positive(scale=scale)
+    return costs * float(scale)
 
 
-def _check_positive(**values: Any) -> None:
+def check_positive(**values: Any) -> None:
     """Refuse parameters, given by name, that are not positive finite numbers."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"{name} is {value!r}: give a positive finite number.")
         if not 0 < float(value) < np.inf:
             raise ValueError(f"{name} is {value!r}: give a positive finite number.")
-
-
-def zero_one_costs(n_classes: int) -> FloatArray:
-    """Return 0|1 costs: every mistake costs one.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K, at least 2.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth.
-
-    Examples
-    --------
-    >>> zero_one_costs(2)
-    array([[0., 1.],
-           [1., 0.]])
-    """
-    if n_classes < 2:
-        raise ValueError(f"n_classes is {n_classes}: costs need at least 2 classes.")
-    return 1.0 - np.eye(n_classes)
-
-
-def costs_from_confusion(
-    confusion: ArrayLike, scale: float = 1.0, *, floor: float = 0.0
-) -> FloatArray:
-    """Return costs proportional to how often a first classifier made each mistake.
-
-    This is the matrix the appendix of the BAdaCost paper proposes for imbalanced classes: classes
-    that were badly recognised become expensive.
-
-    Parameters
-    ----------
-    confusion : array-like of shape (K, K)
-        Counts ``F[truth, prediction]``: rows are the truth, as in
-        `sklearn.metrics.confusion_matrix`.
-    scale : float, default=1.0
-        Factor on all costs, the lambda of the paper.
-    floor : float, default=0.0
-        Lowest share of a class taken to be mistaken for another; positive values keep a price on
-        mistakes that were never made.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth.
-
-    Examples
-    --------
-    >>> costs_from_confusion([[9, 1], [2, 2]])
-    array([[0. , 0.1],
-           [0.5, 0. ]])
-    """
-    counts = _square(confusion, "confusion")
-    labels = range(len(counts))
-    _check_positive(scale=scale)
-    if floor != 0:
-        _check_positive(floor=floor)
-    _check_entries(counts, labels)
-    totals = counts.sum(axis=1, keepdims=True)
-    if not totals.all():
-        raise ValueError(
-            f"class {np.flatnonzero(totals == 0)[0]} has no samples in confusion: "
-            "leave that class out, or classify some samples of it."
-        )
-    shares: FloatArray = np.maximum(counts / totals, floor)
-    np.fill_diagonal(shares, 0.0)
-    _check_no_free_class(shares, labels, "set floor to a small positive share such as 0.01")
-    return shares * scale
-
-
-def costs_from_class_weights(
-    class_weights: ArrayLike | Mapping[Any, float],
-    *,
-    classes: Sequence[Any] | NDArray[Any] | None = None,
-    y: ArrayLike | None = None,
-) -> FloatArray:
-    """Return costs in which every mistake on a class costs the weight of that class.
-
-    Parameters
-    ----------
-    class_weights : sequence of K floats, mapping or "balanced"
-        Weights in class order, or by label, or ``n / (K * count)`` from the counts of `y`.
-    classes : sequence of K labels, optional
-        The class order. Needed with a mapping; the sorted labels of `y` by default with
-        "balanced".
-    y : array-like of n labels, optional
-        Training labels, needed with "balanced".
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth.
-
-    Examples
-    --------
-    >>> costs_from_class_weights([1, 4])
-    array([[0., 1.],
-           [4., 0.]])
-    """
-    if isinstance(class_weights, str):
-        if class_weights != "balanced" or y is None:
-            raise ValueError(
-                f'class_weights is {class_weights!r}: give weights, or "balanced" together with y.'
-            )
-        found, counts = np.unique(np.asarray(y), return_counts=True)
-        class_weights = dict(zip(found, counts.sum() / (len(found) * counts), strict=True))
-        classes = found if classes is None else classes
-    if isinstance(class_weights, Mapping):
-        class_weights = _weights_of_mapping(class_weights, classes)
-    weights = np.array(class_weights, dtype=np.float64)
-    labels = _class_labels(range(len(weights)) if classes is None else classes)
-    if weights.shape != (len(labels),):
-        raise ValueError(
-            f"class_weights has shape {weights.shape} for the {_listed(labels)}: give one each."
-        )
-    for label, weight in zip(labels, weights, strict=True):
-        _check_positive(**{f"the weight of class {label!r}": float(weight)})
-    return zero_one_costs(len(weights)) * weights[:, np.newaxis]
-
-
-def _weights_of_mapping(
-    class_weights: Mapping[Any, float], classes: Iterable[Any] | None
-) -> list[float]:
-    """Return the weights of a mapping ``{label: weight}`` in class order."""
-    if classes is None:
-        raise ValueError("class_weights is a mapping: give classes too, they set the order.")
-    labels = _class_labels(classes)
-    weights = {_plain(label): weight for label, weight in class_weights.items()}
-    _check_known(weights, labels, "class_weights")
-    for label in labels:
-        if label not in weights:
-            raise ValueError(f"class {label!r} has no weight: add one to class_weights or y.")
-    return [weights[label] for label in labels]
-
-
-def ordinal_costs(
-    n_classes: int, *, under: float = 1.0, over: float = 1.0, power: float = 1.0
-) -> FloatArray:
-    """Return costs that grow with the distance between ordered classes.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K, at least 2.
-    under, over : float, default=1.0
-        Price of predictions below and above the truth.
-    power : float, default=1.0
-        Exponent of the distance; 2 punishes far misses harder.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth.
-
-    Examples
-    --------
-    >>> ordinal_costs(3, under=10)
-    array([[ 0.,  1.,  2.],
-           [10.,  0.,  1.],
-           [20., 10.,  0.]])
-    """
-    _check_positive(under=under, over=over, power=power)
-    classes = np.arange(len(zero_one_costs(n_classes)))
-    excess = classes[np.newaxis, :] - classes[:, np.newaxis]
-    costs: FloatArray = np.abs(excess) ** float(power) * np.where(excess > 0, over, under)
-    return costs
-
-
-def background_costs(n_views: int, *, alpha: float = 1.0, beta: float = 1.0) -> FloatArray:
-    """Return the costs of a detector whose class 0 is the background: the paper's for faces.
-
-    Parameters
-    ----------
-    n_views : int
-        Number of object classes; with the background K = n_views + 1.
-    alpha : float, default=1.0
-        Price of a false positive: row 0.
-    beta : float, default=1.0
-        Price of a false negative: column 0.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth. Taking one view for another costs 1.
-
-    Examples
-    --------
-    >>> background_costs(2, beta=1.5)
-    array([[0. , 1. , 1. ],
-           [1.5, 0. , 1. ],
-           [1.5, 1. , 0. ]])
-    """
-    _check_positive(n_views=n_views, alpha=alpha, beta=beta)
-    costs = zero_one_costs(n_views + 1)
-    costs[0, 1:] = alpha
-    costs[1:, 0] = beta
-    return costs
-
-
-def circular_view_costs(
-    n_views: int, *, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0
-) -> FloatArray:
-    """Return `background_costs` with views arranged in a circle: the paper's for cars.
-
-    Parameters
-    ----------
-    n_views : int
-        Number of views; with the background, class 0, K = n_views + 1.
-    alpha, beta : float, default=1.0
-        Price of a false positive (row 0) and of a false negative (column 0).
-    gamma : float, default=1.0
-        Price of taking a view for the opposite one. Costs between views i and j are
-        ``gamma * (1 - abs(2 * abs(i - j) - n_views) / n_views)``: linear in the angle.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth.
-
-    Examples
-    --------
-    >>> circular_view_costs(4, beta=3)
-    array([[0. , 1. , 1. , 1. , 1. ],
-           [3. , 0. , 0.5, 1. , 0.5],
-           [3. , 0.5, 0. , 0.5, 1. ],
-           [3. , 1. , 0.5, 0. , 0.5],
-           [3. , 0.5, 1. , 0.5, 0. ]])
-    """
-    costs = background_costs(n_views, alpha=alpha, beta=beta)
-    _check_positive(gamma=gamma)
-    views = np.arange(n_views)
-    apart = np.abs(views[:, np.newaxis] - views)
-    costs[1:, 1:] = gamma * 2 * np.minimum(apart, n_views - apart) / n_views
-    return costs

@@ -1,0 +1,260 @@
+"""Builders of cost matrices for common situations; rows are the truth, columns the prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from badacost.costs.matrix import (
+    check_entries,
+    check_known,
+    check_no_free_class,
+    check_positive,
+    class_labels,
+    listed,
+    plain,
+    square,
+)
+
+FloatArray = NDArray[np.float64]
+
+
+def zero_one_costs(n_classes: int) -> FloatArray:
+    """Return 0|1 costs: every mistake costs one.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> zero_one_costs(2)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    if n_classes < 2:
+        raise ValueError(f"n_classes is {n_classes}: costs need at least 2 classes.")
+    return 1.0 - np.eye(n_classes)
+
+
+def costs_from_confusion(
+    confusion: ArrayLike, scale: float = 1.0, *, floor: float = 0.0
+) -> FloatArray:
+    """Return costs proportional to how often a first classifier made each mistake.
+
+    This is the matrix the appendix of the BAdaCost paper proposes for imbalanced classes: classes
+    that were badly recognised become expensive.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (K, K)
+        Counts ``F[truth, prediction]``: rows are the truth, as in
+        `sklearn.metrics.confusion_matrix`.
+    scale : float, default=1.0
+        Factor on all costs, the lambda of the paper.
+    floor : float, default=0.0
+        Lowest share of a class taken to be mistaken for another; positive values keep a price on
+        mistakes that were never made.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> costs_from_confusion([[9, 1], [2, 2]])
+    array([[0. , 0.1],
+           [0.5, 0. ]])
+    """
+    counts = square(confusion, "confusion")
+    labels = range(len(counts))
+    check_positive(scale=scale)
+    if floor != 0:
+        check_positive(floor=floor)
+    check_entries(counts, labels)
+    totals = counts.sum(axis=1, keepdims=True)
+    if not totals.all():
+        raise ValueError(
+            f"class {np.flatnonzero(totals == 0)[0]} has no samples in confusion: "
+            "leave that class out, or classify some samples of it."
+        )
+    shares: FloatArray = np.maximum(counts / totals, floor)
+    np.fill_diagonal(shares, 0.0)
+    check_no_free_class(shares, labels, "set floor to a small positive share such as 0.01")
+    return shares * scale
+
+
+def costs_from_class_weights(
+    class_weights: ArrayLike | Mapping[Any, float],
+    *,
+    classes: Sequence[Any] | NDArray[Any] | None = None,
+    y: ArrayLike | None = None,
+) -> FloatArray:
+    """Return costs in which every mistake on a class costs the weight of that class.
+
+    Parameters
+    ----------
+    class_weights : sequence of K floats, mapping or "balanced"
+        Weights in class order, or by label, or ``n / (K * count)`` from the counts of `y`.
+    classes : sequence of K labels, optional
+        The class order. Needed with a mapping; the sorted labels of `y` by default with
+        "balanced".
+    y : array-like of n labels, optional
+        Training labels, needed with "balanced".
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> costs_from_class_weights([1, 4])
+    array([[0., 1.],
+           [4., 0.]])
+    """
+    if isinstance(class_weights, str):
+        if class_weights != "balanced" or y is None:
+            raise ValueError(
+                f'class_weights is {class_weights!r}: give weights, or "balanced" together with y.'
+            )
+        found, counts = np.unique(np.asarray(y), return_counts=True)
+        class_weights = dict(zip(found, counts.sum() / (len(found) * counts), strict=True))
+        classes = found if classes is None else classes
+    if isinstance(class_weights, Mapping):
+        class_weights = _weights_of_mapping(class_weights, classes)
+    weights = np.array(class_weights, dtype=np.float64)
+    labels = class_labels(range(len(weights)) if classes is None else classes)
+    if weights.shape != (len(labels),):
+        raise ValueError(
+            f"class_weights has shape {weights.shape} for the {listed(labels)}: give one each."
+        )
+    for label, weight in zip(labels, weights, strict=True):
+        check_positive(**{f"the weight of class {label!r}": float(weight)})
+    return zero_one_costs(len(weights)) * weights[:, np.newaxis]
+
+
+def _weights_of_mapping(
+    class_weights: Mapping[Any, float], classes: Iterable[Any] | None
+) -> list[float]:
+    """Return the weights of a mapping ``{label: weight}`` in class order."""
+    if classes is None:
+        raise ValueError("class_weights is a mapping: give classes too, they set the order.")
+    labels = class_labels(classes)
+    weights = {plain(label): weight for label, weight in class_weights.items()}
+    check_known(weights, labels, "class_weights")
+    for label in labels:
+        if label not in weights:
+            raise ValueError(f"class {label!r} has no weight: add one to class_weights or y.")
+    return [weights[label] for label in labels]
+
+
+def ordinal_costs(
+    n_classes: int, *, under: float = 1.0, over: float = 1.0, power: float = 1.0
+) -> FloatArray:
+    """Return costs that grow with the distance between ordered classes.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+    under, over : float, default=1.0
+        Price of predictions below and above the truth.
+    power : float, default=1.0
+        Exponent of the distance; 2 punishes far misses harder.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> ordinal_costs(3, under=10)
+    array([[ 0.,  1.,  2.],
+           [10.,  0.,  1.],
+           [20., 10.,  0.]])
+    """
+    check_positive(under=under, over=over, power=power)
+    classes = np.arange(len(zero_one_costs(n_classes)))
+    excess = classes[np.newaxis, :] - classes[:, np.newaxis]
+    costs: FloatArray = np.abs(excess) ** float(power) * np.where(excess > 0, over, under)
+    return costs
+
+
+def background_costs(n_views: int, *, alpha: float = 1.0, beta: float = 1.0) -> FloatArray:
+    """Return the costs of a detector whose class 0 is the background: the paper's for faces.
+
+    Parameters
+    ----------
+    n_views : int
+        Number of object classes; with the background K = n_views + 1.
+    alpha : float, default=1.0
+        Price of a false positive: row 0.
+    beta : float, default=1.0
+        Price of a false negative: column 0.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth. Taking one view for another costs 1.
+
+    Examples
+    --------
+    >>> background_costs(2, beta=1.5)
+    array([[0. , 1. , 1. ],
+           [1.5, 0. , 1. ],
+           [1.5, 1. , 0. ]])
+    """
+    check_positive(n_views=n_views, alpha=alpha, beta=beta)
+    costs = zero_one_costs(n_views + 1)
+    costs[0, 1:] = alpha
+    costs[1:, 0] = beta
+    return costs
+
+
+def circular_view_costs(
+    n_views: int, *, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0
+) -> FloatArray:
+    """Return `background_costs` with views arranged in a circle: the paper's for cars.
+
+    Parameters
+    ----------
+    n_views : int
+        Number of views; with the background, class 0, K = n_views + 1.
+    alpha, beta : float, default=1.0
+        Price of a false positive (row 0) and of a false negative (column 0).
+    gamma : float, default=1.0
+        Price of taking a view for the opposite one. Costs between views i and j are
+        ``gamma * (1 - abs(2 * abs(i - j) - n_views) / n_views)``: linear in the angle.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Examples
+    --------
+    >>> circular_view_costs(4, beta=3)
+    array([[0. , 1. , 1. , 1. , 1. ],
+           [3. , 0. , 0.5, 1. , 0.5],
+           [3. , 0.5, 0. , 0.5, 1. ],
+           [3. , 1. , 0.5, 0. , 0.5],
+           [3. , 0.5, 1. , 0.5, 0. ]])
+    """
+    costs = background_costs(n_views, alpha=alpha, beta=beta)
+    check_positive(gamma=gamma)
+    views = np.arange(n_views)
+    apart = np.abs(views[:, np.newaxis] - views)
+    costs[1:, 1:] = gamma * 2 * np.minimum(apart, n_views - apart) / n_views
+    return costs

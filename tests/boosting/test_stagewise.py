@@ -1,0 +1,367 @@
+"""The loop around the rounds: stopping, resuming, subsampling, callbacks, progress."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from badacost import BAdaCostClassifier
+from badacost.boosting.stagewise import Round
+from badacost.loss import cmel
+
+COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
+X, Y = make_classification(
+    500, 6, n_informative=4, n_classes=3, flip_y=0.2, class_sep=0.6, random_state=0
+)
+X_TRAIN, X_VAL, Y_TRAIN, Y_VAL = train_test_split(X, Y, test_size=0.3, random_state=0)
+
+
+def booster(**parameters) -> BAdaCostClassifier:
+    defaults = {"n_estimators": 12, "max_depth": 3, "random_state": 0}
+    return BAdaCostClassifier(COSTS, **{**defaults, **parameters})
+
+
+def assert_same_model(one: BAdaCostClassifier, other: BAdaCostClassifier) -> None:
+    """Equal to the last bit."""
+    np.testing.assert_array_equal(one.estimator_weights_, other.estimator_weights_)
+    np.testing.assert_array_equal(one.train_score_, other.train_score_)
+    np.testing.assert_array_equal(one.validation_score_, other.validation_score_)
+    np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
+    assert one.stop_reason_ == other.stop_reason_
+    if one.estimator is None:
+        for name, value in vars(one.forest_).items():
+            np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+
+
+# Scores of the rounds.
+
+
+@pytest.mark.parametrize("decision", ["margin", "bayes"])
+@pytest.mark.parametrize("scoring", ["cost", "loss"])
+def test_scores_are_what_they_say(scoring, decision) -> None:
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X_TRAIN))
+    weight_val = np.random.default_rng(1).uniform(0, 2, len(X_VAL))
+    model = booster(scoring=scoring, decision=decision).fit(
+        X_TRAIN, Y_TRAIN, weight, X_val=X_VAL, y_val=Y_VAL, sample_weight_val=weight_val
+    )
+    assert len(model.train_score_) == len(model.validation_score_) == model.n_estimators_ == 12
+    parts = [
+        (model.train_score_, X_TRAIN, Y_TRAIN, weight),
+        (model.validation_score_, X_VAL, Y_VAL, weight_val),
+    ]
+    for curve, data, y, w in parts:
+        if scoring == "loss":
+            expected = [cmel(scores, y, w) for scores in model.staged_predict_costs(data)]
+        else:
+            expected = [
+                np.average(COSTS[y, predicted], weights=w)
+                for predicted in model.staged_predict(data)
+            ]
+        np.testing.assert_allclose(curve, expected, rtol=1e-12)
+
+
+def test_training_loss_falls_every_round() -> None:
+    model = booster(scoring="loss", n_estimators=40).fit(X, Y)
+    assert (np.diff(model.train_score_) < 0).all()
+
+
+def test_without_validation_data_there_are_no_validation_scores() -> None:
+    assert booster().fit(X, Y).validation_score_.shape == (0,)
+
+
+# Early stopping.
+
+
+def test_given_validation_data_do_not_stop_unasked() -> None:
+    plain = booster(n_estimators=30).fit(X_TRAIN, Y_TRAIN)
+    followed = booster(n_estimators=30).fit(X_TRAIN, Y_TRAIN, X_val=X_VAL, y_val=Y_VAL)
+    assert followed.n_estimators_ == 30
+    assert followed.stop_reason_ is None
+    np.testing.assert_array_equal(plain.predict_costs(X), followed.predict_costs(X))
+
+
+@pytest.mark.parametrize("scoring", ["cost", "loss"])
+@pytest.mark.parametrize("given", [True, False], ids=["given", "held out"])
+def test_early_stopping_cuts_back_to_the_best_round(scoring, given) -> None:
+    """The same rounds without stopping tell where the end has to be."""
+    parameters = {"n_estimators": 80, "learning_rate": 1.0, "scoring": scoring, "max_depth": 5}
+    validation = {"X_val": X_VAL, "y_val": Y_VAL} if given else {}
+    stopped = booster(**parameters, early_stopping=True, n_iter_no_change=6).fit(
+        X_TRAIN, Y_TRAIN, **validation
+    )
+    assert stopped.stop_reason_ == "early stopping"
+    assert stopped.n_estimators_ == len(stopped.validation_score_) == len(stopped.train_score_)
+    assert stopped.n_estimators_ == stopped.forest_.n_trees < 74
+    assert np.argmin(stopped.validation_score_) == stopped.n_estimators_ - 1
+    if given:
+        full = booster(**parameters).fit(X_TRAIN, Y_TRAIN, **validation)
+        best = stopped.n_estimators_
+        np.testing.assert_array_equal(full.validation_score_[:best], stopped.validation_score_)
+        assert (full.validation_score_[best : best + 6] >= stopped.validation_score_[-1]).all()
+        at_best = list(full.staged_predict_costs(X))[best - 1]
+        np.testing.assert_array_equal(at_best, stopped.predict_costs(X))
+
+
+def test_tolerance_stops_earlier() -> None:
+    validation = {"X_val": X_VAL, "y_val": Y_VAL}
+    parameters = {"n_estimators": 60, "early_stopping": True, "scoring": "loss"}
+    patient = booster(**parameters, tol=0.0, n_iter_no_change=3).fit(X_TRAIN, Y_TRAIN, **validation)
+    hasty = booster(**parameters, tol=0.5, n_iter_no_change=3).fit(X_TRAIN, Y_TRAIN, **validation)
+    assert hasty.n_estimators_ < patient.n_estimators_
+    assert hasty.n_estimators_ <= 4
+
+
+@pytest.mark.parametrize(("fraction", "n_held_out"), [(0.2, 100), (0.5, 250), (60, 60)])
+def test_size_of_the_validation_part(fraction, n_held_out) -> None:
+    rounds: list[Round] = []
+    booster(early_stopping=True, validation_fraction=fraction, callbacks=[rounds.append]).fit(X, Y)
+    assert len(rounds[0].sample_weight) == 500 - n_held_out
+
+
+@pytest.mark.parametrize(
+    ("y", "fraction"), [(Y, 2), (Y, 0.001), (Y, 1.5), (np.r_[[3], Y[1:]], 0.1)]
+)
+def test_validation_part_that_cannot_be_drawn(y, fraction) -> None:
+    model = BAdaCostClassifier(early_stopping=True, validation_fraction=fraction)
+    with pytest.raises(ValueError, match="No stratified validation part could be held out of 500"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        ({"X_val": X_VAL}, "X_val and y_val belong together"),
+        ({"y_val": Y_VAL}, "X_val and y_val belong together"),
+        ({"sample_weight_val": np.ones(3)}, "sample_weight_val belongs to X_val and y_val"),
+        ({"X_val": X_VAL[:, :2], "y_val": Y_VAL}, "X has 2 features, but BAdaCostClassifier"),
+        ({"X_val": X_VAL, "y_val": Y_VAL + 1}, r"y_val has classes that y does not have: \[3\]"),
+        ({"X_val": X_VAL, "y_val": Y_VAL[1:]}, "inconsistent numbers of samples"),
+    ],
+)
+def test_wrong_validation_data(validation, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        booster().fit(X, Y, **validation)
+
+
+# Warm start.
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"subsample": 0.6, "max_features": 0.5},
+        {"n_refinements": 2, "scoring": "loss"},
+        {"estimator": DecisionTreeClassifier(max_depth=2, max_features=2)},
+        {"estimator": GaussianNB(), "subsample": 0.5},
+        {"early_stopping": True, "n_iter_no_change": 4, "learning_rate": 0.5},
+        {"early_stopping": True, "subsample": 0.5, "n_iter_no_change": 40},
+    ],
+    ids=lambda parameters: "-".join(parameters) or "default",
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
+def test_warm_start_equals_one_long_fit(parameters, weighted) -> None:
+    weight = np.random.default_rng(0).uniform(0, 2, len(X)) if weighted else None
+    whole = booster(n_estimators=20, **parameters).fit(X, Y, weight)
+    parts = booster(n_estimators=5, warm_start=True, **parameters)
+    for n_estimators in (5, 6, 13, 20, 20):
+        parts.set_params(n_estimators=max(n_estimators, getattr(parts, "n_estimators_", 1)))
+        parts.fit(X, Y, weight)
+    assert_same_model(whole, parts)
+
+
+def test_warm_start_with_given_validation_data() -> None:
+    validation = {"X_val": X_VAL, "y_val": Y_VAL}
+    whole = booster(n_estimators=20).fit(X_TRAIN, Y_TRAIN, **validation)
+    parts = booster(n_estimators=7, warm_start=True).fit(X_TRAIN, Y_TRAIN, **validation)
+    assert_same_model(whole, parts.set_params(n_estimators=20).fit(X_TRAIN, Y_TRAIN, **validation))
+
+
+def test_early_stopping_switched_on_by_a_warm_start() -> None:
+    """Rounds fitted before are scored as well, so that curves and rounds keep step."""
+    validation = {"X_val": X_VAL, "y_val": Y_VAL}
+    model = booster(n_estimators=10, warm_start=True, learning_rate=0.05).fit(X_TRAIN, Y_TRAIN)
+    model.set_params(n_estimators=40, early_stopping=True, n_iter_no_change=40)
+    model.fit(X_TRAIN, Y_TRAIN, **validation)
+    whole = booster(n_estimators=40, learning_rate=0.05).fit(X_TRAIN, Y_TRAIN, **validation)
+    best = int(np.argmin(whole.validation_score_)) + 1
+    assert len(model.validation_score_) == len(model.train_score_) == model.n_estimators_ == best
+    np.testing.assert_array_equal(model.validation_score_, whole.validation_score_[:best])
+
+
+def test_cold_start_forgets() -> None:
+    model = booster(n_estimators=5).fit(X, Y)
+    assert_same_model(model.set_params(n_estimators=8).fit(X, Y), booster(n_estimators=8).fit(X, Y))
+    iris = load_iris(return_X_y=True)
+    assert model.fit(*iris).n_features_in_ == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "y", "message"),
+    [
+        ({"n_estimators": 4}, Y, "n_estimators=4 is less than the 5 rounds already fitted"),
+        ({}, np.where(Y == 2, 1, Y), r"classes must stay \[0 1 2\]; got \[0 1\]"),
+        ({}, Y + 1, r"classes must stay \[0 1 2\]; got \[1 2 3\]"),
+        ({"cost_matrix": COSTS.T}, Y, "cost_matrix and cost_scale must stay as they were"),
+        ({"cost_scale": 0.1}, Y, "cost_matrix and cost_scale must stay as they were"),
+        ({"estimator": GaussianNB()}, Y, "the built-in tree and an estimator cannot take turns"),
+    ],
+)
+def test_what_a_warm_start_cannot_change(change, y, message) -> None:
+    model = booster(n_estimators=5, warm_start=True).fit(X, Y)
+    before = model.predict_costs(X)
+    parameters = model.get_params()
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**{"n_estimators": 10, **change}).fit(X, y)
+    model.set_params(**parameters)
+    np.testing.assert_array_equal(model.predict_costs(X), before)
+    model.set_params(n_estimators=12).fit(X, Y)
+    assert_same_model(model, booster().fit(X, Y))
+
+
+def test_warm_start_after_a_fit_that_failed() -> None:
+    model = booster(warm_start=True, early_stopping=True, validation_fraction=2)
+    with pytest.raises(ValueError, match="No stratified validation part"):
+        model.fit(X, Y)
+    assert_same_model(model.set_params(early_stopping=False).fit(X, Y), booster().fit(X, Y))
+
+
+def test_warm_start_after_a_callback_raised() -> None:
+    def interrupt(news: Round) -> None:
+        raise KeyboardInterrupt
+
+    model = booster(warm_start=True, callbacks=[interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert_same_model(model.set_params(callbacks=None).fit(X, Y), booster().fit(X, Y))
+
+
+# Subsampling.
+
+
+def test_subsample_bounds_the_samples_of_a_tree() -> None:
+    model = booster(subsample=0.3).fit(X, Y)
+    assert (model.forest_.count[model.forest_.offsets[:-1]] == 150).all()
+    tiny = booster(subsample=1e-9, n_estimators=2)
+    assert tiny.fit(X, Y).forest_.count[0] == 1
+
+
+def test_every_round_draws_anew() -> None:
+    model = booster(subsample=0.5, max_depth=1).fit(X, Y)
+    assert len(np.unique(model.forest_.threshold[model.forest_.offsets[:-1]])) > 6
+
+
+# Callbacks and progress.
+
+
+def test_rounds_told_to_callbacks() -> None:
+    rounds: list[Round] = []
+    model = booster(callbacks=[rounds.append]).fit(X_TRAIN, Y_TRAIN, X_val=X_VAL, y_val=Y_VAL)
+    assert [news.number for news in rounds] == list(range(1, 13))
+    np.testing.assert_array_equal([news.step for news in rounds], model.estimator_weights_)
+    np.testing.assert_array_equal([news.train_score for news in rounds], model.train_score_)
+    validation = [news.validation_score for news in rounds]
+    np.testing.assert_array_equal(validation, model.validation_score_)
+    margins = model.forest_.table.T
+    weight = np.full(len(X_TRAIN), 1 / len(X_TRAIN))
+    leaves = model.apply(X_TRAIN)
+    for i, news in enumerate(rounds):
+        tree = model.forest_.trees()[i]
+        np.testing.assert_array_equal(news.predicted, tree.value[leaves[:, i]])
+        weight = weight * np.exp(news.step * margins[Y_TRAIN, news.predicted])
+        weight /= weight.sum()
+        np.testing.assert_allclose(news.sample_weight, weight, rtol=1e-9)
+
+
+def test_no_validation_score_without_validation_data() -> None:
+    rounds: list[Round] = []
+    booster(callbacks=[rounds.append]).fit(X, Y)
+    assert all(news.validation_score is None for news in rounds)
+
+
+def test_a_callback_ends_the_fit() -> None:
+    seen: list[int] = []
+    callbacks = [lambda news: news.number == 4, lambda news: seen.append(news.number)]
+    model = booster(callbacks=callbacks).fit(X, Y)
+    assert model.n_estimators_ == 4
+    assert model.stop_reason_ == "callback"
+    assert seen == [1, 2, 3, 4]  # the others hear of the last round too
+    plain = booster(n_estimators=4).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_costs(X), plain.predict_costs(X))
+    model.set_params(warm_start=True, callbacks=None).fit(X, Y)
+    assert_same_model(model, booster().fit(X, Y))
+
+
+def test_callbacks_hear_of_a_perfect_round() -> None:
+    rounds: list[Round] = []
+    model = BAdaCostClassifier(callbacks=[rounds.append]).fit([[0], [0], [1], [1]], [0, 0, 1, 1])
+    assert model.stop_reason_ == "perfect"
+    assert len(rounds) == model.n_estimators_ == 1
+
+
+@pytest.mark.parametrize("wrong", [["print"], [None], [print, 3], print])
+def test_callbacks_that_are_none(wrong) -> None:
+    with pytest.raises(TypeError, match="callbacks must be"):
+        booster(callbacks=wrong).fit(X, Y)
+
+
+def test_progress_bar(capsys) -> None:
+    booster(n_estimators=20, verbose=1).fit(X_TRAIN, Y_TRAIN, X_val=X_VAL, y_val=Y_VAL)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 10
+    assert "BAdaCostClassifier [##############################] 20/20  train " in err
+    assert "  validation " in err
+    booster().fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+
+
+# Reasons to stop.
+
+
+def test_perfect_learner_ends_the_fit() -> None:
+    data = np.repeat(np.arange(3.0), 5)[:, None]
+    y = np.repeat(np.array(["a", "b", "c"]), 5)
+    model = BAdaCostClassifier(COSTS, n_estimators=50, warm_start=True).fit(data, y)
+    assert model.stop_reason_ == "perfect"
+    assert model.n_estimators_ == 1
+    assert model.score(data, y) == 1
+    assert np.isfinite(model.estimator_weights_).all()
+    assert model.predict_proba(data).max(axis=1).min() > 0.5
+    before = model.predict_costs(data)
+    np.testing.assert_array_equal(model.fit(data, y).predict_costs(data), before)
+
+
+def test_a_first_learner_without_use_warns_and_decides_alone() -> None:
+    data, y = np.zeros((6, 2)), np.array([0, 1, 2, 0, 1, 2])
+    model = BAdaCostClassifier()
+    with pytest.warns(ConvergenceWarning, match="The first weak learner is no better than chance"):
+        model.fit(data, y)
+    assert model.stop_reason_ == "useless"
+    assert model.n_estimators_ == 1
+    np.testing.assert_allclose(model.predict_proba(data), 1 / 3, atol=1e-4)
+    np.testing.assert_array_equal(model.feature_importances_, 0)
+
+
+def test_a_constant_feature_leaves_the_cheapest_class() -> None:
+    """No test is possible, but the costs still say which answer is best."""
+    costs = np.array([[0.0, 1, 1], [1, 0, 1], [8, 8, 0]])
+    model = BAdaCostClassifier(costs, n_estimators=20, random_state=0)
+    model.fit(np.zeros((9, 1)), np.repeat([0, 1, 2], 3))
+    np.testing.assert_array_equal(model.predict(np.zeros((2, 1))), 2)
+
+
+def test_a_later_learner_without_use_is_left_out() -> None:
+    """XOR of two bits with one flipped copy: stumps soon have nothing to gain."""
+    data = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1], [1, 1]])
+    y = np.array([0, 1, 1, 0, 0])
+    model = BAdaCostClassifier(max_depth=1, n_estimators=500, learning_rate=1.0).fit(data, y)
+    assert model.stop_reason_ == "useless"
+    assert 1 <= model.n_estimators_ < 500
+    assert (model.estimator_weights_ > 0).all()
+    assert len(model.train_score_) == model.n_estimators_

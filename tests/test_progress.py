@@ -1,0 +1,78 @@
+"""The progress bar: a line every tenth in a file, one line redrawn on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from badacost.progress import ProgressBar
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_every_tenth_in_a_file() -> None:
+    stream = io.StringIO()
+    bar = ProgressBar(200, "fit", stream)
+    for done in range(1, 201):
+        bar.update(done, train=1 / done, validation=None)
+    bar.close()
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("fit [###---------------------------] 20/200  train 0.05  ")
+    assert lines[-1].startswith("fit [##############################] 200/200  train 0.005  ")
+    assert all(line.endswith(" s left") for line in lines)
+    assert "validation" not in stream.getvalue()
+    assert "\r" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(("total", "lines"), [(1, 1), (3, 3), (10, 10), (11, 10), (25, 10)])
+def test_number_of_lines(total, lines) -> None:
+    stream = io.StringIO()
+    bar = ProgressBar(total, "fit", stream)
+    for done in range(1, total + 1):
+        bar.update(done)
+    assert stream.getvalue().count("\n") == lines
+    assert f" {total}/{total} " in stream.getvalue().splitlines()[-1]
+
+
+def test_figures() -> None:
+    stream = io.StringIO()
+    ProgressBar(1, "fit", stream).update(1, train=0.123456, validation=2e-7)
+    assert "  train 0.1235  validation 2e-07  " in stream.getvalue()
+
+
+def test_one_line_on_a_terminal() -> None:
+    stream = Terminal()
+    bar = ProgressBar(1000, "fit", stream)
+    for done in range(1, 1001):
+        bar.update(done, train=0.5)
+    bar.close()
+    text = stream.getvalue()
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    frames = text.split("\r\033[K")[1:]
+    assert frames[0].startswith("fit [")
+    assert " 1/1000 " in frames[0]
+    assert " 1000/1000 " in frames[-1]
+    assert len(frames) < 1000  # at most ten a second, and the last one
+
+
+def test_time_left(monkeypatch) -> None:
+    clock = iter([0.0, 3.0])
+    monkeypatch.setattr("badacost.progress.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    ProgressBar(4, "fit", stream).update(1)
+    assert "  9 s left" in stream.getvalue()
+
+
+def test_standard_error_by_default(capsys) -> None:
+    bar = ProgressBar(1, "fit")
+    bar.update(1)
+    bar.close()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("fit [#")

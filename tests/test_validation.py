@@ -1,0 +1,205 @@
+"""Checks of parameters and data: what passes, and what the errors say."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+import pytest
+
+from badacost import BAdaCostClassifier
+from badacost.validation import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_sample_weight,
+    check_samples,
+    check_training_data,
+    check_tree_parameters,
+    check_validation_data,
+    number_of_features,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [
+        (3, {"kind": Integral, "low": 1}),
+        (np.int8(3), {"kind": Integral, "low": 3, "high": 3}),
+        (0.5, {"low": 0.0, "high": 0.5}),
+        (np.float32(0.5), {}),
+        (1, {"low": 0.0, "open_low": True}),
+        (None, {"none": True}),
+        (10**400, {"kind": Integral}),
+    ],
+)
+def test_numbers_that_pass(value, options) -> None:
+    check_number("p", value, **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "error", "message"),
+    [
+        (0, {"kind": Integral, "low": 1}, ValueError, r"p must be an integer at least 1; got 0\."),
+        (1.0, {"kind": Integral}, TypeError, r"p must be an integer; got 1\.0 of type float\."),
+        (True, {"kind": Integral}, TypeError, "got True of type bool"),
+        (np.True_, {}, TypeError, "p must be a number; got"),
+        ("1", {}, TypeError, "got '1' of type str"),
+        (None, {}, TypeError, "got None of type NoneType"),
+        ([1], {"none": True}, TypeError, r"p must be a number or None; got \[1\] of type list"),
+        (0.0, {"low": 0.0, "open_low": True}, ValueError, "a number greater than 0; got 0.0"),
+        (2, {"low": 0, "high": 1}, ValueError, "a number at least 0 and at most 1; got 2"),
+        (np.nan, {"low": 0.0}, ValueError, "got nan"),
+        (np.nan, {}, ValueError, "got nan"),
+        (np.inf, {"low": 0.0}, ValueError, "p must be finite; got inf"),
+        (-np.inf, {}, ValueError, "p must be finite; got -inf"),
+        (1j, {"kind": Real}, TypeError, "of type complex"),
+    ],
+)
+def test_numbers_that_do_not(value, options, error, message) -> None:
+    with pytest.raises(error, match=message):
+        check_number("p", value, **options)
+
+
+def test_choices() -> None:
+    check_choice("p", "a", ("a", "b"))
+    for wrong in ("c", None, 1, ["a"]):
+        with pytest.raises(ValueError, match="p must be one of 'a', 'b'; got "):
+            check_choice("p", wrong, ("a", "b"))
+
+
+def test_flags() -> None:
+    for right in (True, False, np.True_):
+        check_flag("p", right)
+    for wrong in (1, 0, None, "yes"):
+        with pytest.raises(TypeError, match="p must be True or False; got "):
+            check_flag("p", wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        (None, None),
+        ("sqrt", 4),
+        ("log2", 4),
+        (1, 1),
+        (5, 5),
+        (100, 20),
+        (1.0, 20),
+        (0.5, 10),
+        (0.01, 1),
+        (np.int64(3), 3),
+        (np.float32(0.25), 5),
+    ],
+)
+def test_number_of_features(given, number) -> None:
+    assert number_of_features(given, 20) == number
+    for n_features in (1, 2, 3):
+        found = number_of_features(given, n_features)
+        assert found is None or 1 <= found <= n_features
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 0.0, 1.5, -0.5, np.nan, "all", "auto", True, [3]])
+def test_number_of_features_refused(wrong) -> None:
+    with pytest.raises((TypeError, ValueError), match="max_features must be"):
+        number_of_features(wrong, 20)
+
+
+def test_sample_weight_that_pass() -> None:
+    np.testing.assert_array_equal(check_sample_weight(None, 3), np.ones(3))
+    weight = check_sample_weight([0, 1, 2], 3)
+    assert weight.dtype == np.float64
+    np.testing.assert_array_equal(weight, [0, 1, 2])
+    check_sample_weight([1e-320, 1e300, 0.0], 3)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1, 2], r"sample_weight must have shape \(3,\); got shape \(2,\)"),
+        ([[1], [2], [3]], r"sample_weight must have shape \(3,\); got shape \(3, 1\)"),
+        (1.0, "sample_weight must have one weight for each sample; got 1.0"),
+        ([1, -2, -3], "sample_weight must not be negative; sample 1 has -2"),
+        ([0, 0, 0], "sample_weight is zero for every sample"),
+        ([1, np.nan, 1], "sample_weight contains NaN"),
+        ([1, np.inf, 1], "sample_weight contains infinity"),
+        ([1e308, 1e308, 1e308], "the sum of sample_weight overflows"),
+        (["a", "b", "c"], "could not convert string to float"),
+    ],
+)
+def test_sample_weight_refused(weight, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_sample_weight(weight, 3)
+
+
+def test_training_data() -> None:
+    X = [[0, np.nan], [1, 5], [2, 6], [3, 7]]
+    estimator = BAdaCostClassifier()
+    samples, y, weight, classes = check_training_data(estimator, X, list("baab"), [1, 0, 3, 4])
+    assert samples.dtype == np.float64
+    np.testing.assert_array_equal(samples, [[0, np.nan], [2, 6], [3, 7]])
+    np.testing.assert_array_equal(y, [1, 0, 1])
+    np.testing.assert_array_equal(weight, [1, 3, 4])
+    np.testing.assert_array_equal(classes, ["a", "b"])
+    assert estimator.n_features_in_ == 2
+
+
+def test_a_class_of_zero_weight_stays_a_class() -> None:
+    _, y, _, classes = check_training_data(BAdaCostClassifier(), np.eye(3), [5, 6, 7], [1, 1, 0])
+    np.testing.assert_array_equal(classes, [5, 6, 7])
+    np.testing.assert_array_equal(y, [0, 1])
+
+
+def test_single_precision_is_kept() -> None:
+    samples, *_ = check_training_data(
+        BAdaCostClassifier(), np.eye(2, dtype=np.float32), [0, 1], None
+    )
+    assert samples.dtype == np.float32
+
+
+def test_one_class_is_refused() -> None:
+    with pytest.raises(ValueError, match="y must have at least 2 classes; it has 1 class only: b"):
+        check_training_data(BAdaCostClassifier(), np.eye(2), ["b", "b"], None)
+
+
+def test_samples_need_a_fit() -> None:
+    with pytest.raises(ValueError, match="is not fitted yet"):
+        check_samples(BAdaCostClassifier(), np.eye(2))
+
+
+def test_validation_data() -> None:
+    estimator = BAdaCostClassifier()
+    *_, estimator.classes_ = check_training_data(estimator, np.eye(3), ["a", "b", "c"], None)
+    X, y, weight = check_validation_data(estimator, np.eye(3)[:2], ["c", "a"], None)
+    np.testing.assert_array_equal(X, np.eye(3)[:2])
+    np.testing.assert_array_equal(y, [2, 0])
+    np.testing.assert_array_equal(weight, [1, 1])
+    with pytest.raises(ValueError, match=r"y_val has classes that y does not have: \['d'\]"):
+        check_validation_data(estimator, np.eye(3)[:2], ["c", "d"], None)
+    with pytest.raises(ValueError, match="sample_weight_val must have shape"):
+        check_validation_data(estimator, np.eye(3)[:2], ["c", "a"], [1.0])
+    with pytest.raises(ValueError, match="X has 2 features, but BAdaCostClassifier is expecting 3"):
+        check_validation_data(estimator, np.eye(2), ["c", "a"], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("max_depth", 0),
+        ("max_depth", 2.0),
+        ("max_leaf_nodes", 1),
+        ("min_samples_split", 1),
+        ("min_samples_split", None),
+        ("min_samples_leaf", 0),
+        ("criterion", "log_loss"),
+        ("binning", "kmeans"),
+        ("max_bins", 1),
+        ("max_bins", 257),
+        ("max_features", 0),
+        ("n_jobs", 1.5),
+    ],
+)
+def test_tree_parameters(name, wrong) -> None:
+    check_tree_parameters(BAdaCostClassifier())
+    with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
+        check_tree_parameters(BAdaCostClassifier(**{name: wrong}))
