@@ -1,0 +1,108 @@
+"""
+Mistakes with prices
+====================
+
+How far will a patient's diabetes progress within a year: grade 0, 1, 2 or 3? Too low a grade means
+that a patient goes without care: five units of money for each grade. Too high a grade means care
+that was not needed: one unit for each grade. Boosting that counts mistakes grades too low far too
+often; boosting under this cost matrix does not.
+
+Prints a table of costs from cross-validation and draws ``mistakes_with_prices.png``.
+"""
+
+# %%
+# The data come with scikit-learn. The grades are the quartiles of the progression measured after
+# one year. Costs are ``C[truth, prediction]``: rows are the truth.
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import ListedColormap
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from badacost import BAdaCostClassifier
+from badacost.costs import minimum_cost_decision, ordinal_costs
+
+X, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+grade = np.digitize(progression, np.quantile(progression, [0.25, 0.5, 0.75]))
+costs = ordinal_costs(4, under=5.0, over=1.0)
+print("C[truth, prediction] =")
+print(costs)
+
+# %%
+# Three ways: count mistakes; count them, then decide by least expected cost; boost under the costs.
+folds = StratifiedKFold(5, shuffle=True, random_state=0)
+stumps = {"n_estimators": 100, "max_depth": 1}
+forest = RandomForestClassifier(random_state=0)
+probabilities = cross_val_predict(forest, X, grade, cv=folds, method="predict_proba")
+grades = {
+    "AdaBoost, cost-blind": cross_val_predict(
+        AdaBoostClassifier(n_estimators=100, random_state=0), X, grade, cv=folds
+    ),
+    "random forest, cost-blind": probabilities.argmax(axis=1),
+    "random forest, least expected cost": minimum_cost_decision(probabilities, costs),
+    "BAdaCost, 0|1 costs": cross_val_predict(BAdaCostClassifier(**stumps), X, grade, cv=folds),
+    "BAdaCost, margin rule": cross_val_predict(
+        BAdaCostClassifier(costs, **stumps), X, grade, cv=folds
+    ),
+    "BAdaCost, bayes rule": cross_val_predict(
+        BAdaCostClassifier(costs, decision="bayes", **stumps), X, grade, cv=folds
+    ),
+}
+constant = np.full(len(grade), costs[grade].mean(axis=0).argmin())
+grades["the best constant grade"] = constant
+
+# %%
+# Average costs on patients that the models have not seen.
+average = {name: costs[grade, given].mean() for name, given in grades.items()}
+print(f"\n{'':36}{'cost':>7}{'too low':>10}{'exact':>8}{'too high':>10}")
+for name, given in grades.items():
+    low, exact, high = (np.mean(test) for test in (given < grade, given == grade, given > grade))
+    print(f"{name:36}{average[name]:7.2f}{low:10.0%}{exact:8.0%}{high:10.0%}")
+
+# %%
+# The same in a picture: the boundaries between the grades move once mistakes have prices.
+colours = ["#2c7bb6", "#abd9e9", "#fdae61", "#d7191c"]
+features = ["bmi", "s5"]
+low, high = X[features].min(), X[features].max()
+grid = np.meshgrid(*(np.linspace(low[name], high[name], 300) for name in features))
+points = np.column_stack([axis.ravel() for axis in grid])
+
+figure, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained", width_ratios=[1, 1, 1.2])
+for axis, title, prices in zip(
+    axes,
+    ["Every mistake costs 1", "A grade too low costs 5, too high 1"],
+    [None, costs],
+    strict=False,
+):
+    model = BAdaCostClassifier(prices, decision="bayes", n_estimators=100, max_depth=1)
+    model.fit(X[features].to_numpy(), grade)
+    regions = model.predict(points).reshape(grid[0].shape)
+    axis.pcolormesh(*grid, regions, cmap=ListedColormap(colours), vmin=0, vmax=3, alpha=0.45)
+    for value, colour in enumerate(colours):
+        of_grade = X[grade == value]
+        axis.scatter(
+            of_grade["bmi"], of_grade["s5"],
+            color=colour, s=14, edgecolor="black", linewidth=0.3, label=f"grade {value}",
+        )  # fmt: skip
+    axis.set(title=title, xlabel="body mass index (kg/m²)", ylabel="log serum triglycerides")
+axes[0].legend(title="true grade", fontsize=8, loc="lower right")
+
+names = list(average)[::-1]
+bars = axes[2].barh(
+    names,
+    [average[name] for name in names],
+    color=["#555555" if "BAdaCost" not in name else "#1b7837" for name in names],
+)
+axes[2].bar_label(bars, fmt="%.2f", padding=3)
+axes[2].set(
+    title="Average cost of a decision, all ten features",
+    xlabel="units of money per patient (5-fold cross-validation)",
+    xlim=(0, 1.15 * max(average.values())),
+)
+axes[2].spines[["top", "right"]].set_visible(False)
+figure.savefig("mistakes_with_prices.png", dpi=120)
+print("\nThe picture is in mistakes_with_prices.png")
