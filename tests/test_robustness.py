@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier
 from badacost.costs import zero_one_costs
@@ -147,6 +147,7 @@ C3 = zero_one_costs(3)
         (C3 - 2 * C3, ValueError, "truth 0 and prediction 1 is -1.0"),
         (np.where(C3 > 0, np.nan, 0), ValueError, "truth 0 and prediction 1 is nan"),
         (np.where(C3 > 0, np.inf, 0), ValueError, "truth 0 and prediction 1 is inf"),
+        (C3 * 1e308, ValueError, r"is 1e\+308: replace it by a number from 0 to 1e\+300"),
         (np.zeros((3, 3)), ValueError, "all mistakes on class 0 are free"),
         (C3 * [[1], [0], [1]], ValueError, "all mistakes on class 1 are free"),
         (C3 + 2 * np.eye(3), ValueError, "diagonal not smaller than the rest of its row"),
@@ -299,12 +300,15 @@ def test_subsamples_are_drawn_where_there_is_weight(subsample) -> None:
     assert (model.forest_.weight[model.forest_.offsets[:-1]] > 0).all()
 
 
-def test_many_rounds_on_clean_data() -> None:
-    for subsample in (0.2, 1.0):
-        model = boost(n_estimators=200, learning_rate=1.0, subsample=subsample, random_state=0)
+@pytest.mark.parametrize(("subsample", "least"), [(0.2, 0.95), (0.5, 1.0), (1.0, 1.0)])
+def test_many_rounds_on_clean_data(subsample, least) -> None:
+    """All weight gathers on few samples; small draws of these teach less and less."""
+    for seed in range(3):
+        model = boost(n_estimators=200, learning_rate=1.0, subsample=subsample, random_state=seed)
         model.fit(X, Y)
         assert_sane(model, X)
-        assert model.score(X, Y) > 0.9
+        assert model.score(X, Y) >= least
+        assert model.n_estimators_ == 200 or subsample == 0.2
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1e-6, 1e6, 1e12])
@@ -316,14 +320,83 @@ def test_unit_of_the_costs(make, factor) -> None:
     assert model.score(X, Y) > 0.9
 
 
-@pytest.mark.parametrize("ratio", [1e2, 1e3])
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("ratio", [1e2, 1e3, 1e4, 1e5, 1e6])
 @pytest.mark.parametrize("dear", [0, 1, 2])
-def test_strongly_different_costs(make, ratio, dear) -> None:
+def test_strongly_different_costs(make, ratio, dear, criterion) -> None:
     costs = zero_one_costs(3)
     costs[dear] *= ratio
-    model = make(costs, max_depth=3).fit(X, Y)
+    rates = [{}] if make is MAKERS["tree"] else [{"learning_rate": rate} for rate in (0.1, 1.0)]
+    for rate in rates:
+        model = make(costs, max_depth=3, criterion=criterion, **rate).fit(X, Y)
+        assert_sane(model, X)
+        assert costs[Y, model.predict(X)].mean() < 0.4  # always answering `dear` costs 0.67
+
+
+@pytest.mark.parametrize("learning_rate", [0.1, 1.0])
+@pytest.mark.parametrize("ratio", [1e4, 1e6])
+@pytest.mark.parametrize("dear", [0, 1, 2])
+def test_loss_falls_under_strongly_different_costs(ratio, dear, learning_rate) -> None:
+    """Weights of cheap samples that underflow would let their loss rise unseen, up to inf."""
+    costs = zero_one_costs(3)
+    costs[dear] *= ratio
+    model = boost(costs, n_estimators=60, learning_rate=learning_rate, scoring="loss").fit(X, Y)
     assert_sane(model, X)
-    assert costs[Y, model.predict(X)].mean() < 0.7  # always answering `dear` costs 0.67
+    assert model.n_estimators_ == 60
+    assert model.train_score_[0] < 1
+    assert (np.diff(model.train_score_) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("n_refinements", [0, 1, 3])
+@pytest.mark.parametrize("cost_scale", ["auto", "reference", None])
+def test_prices_from_a_thousandth_to_a_thousand(n_refinements, cost_scale) -> None:
+    """The costs of the trees, exp(D), go beyond what single precision holds."""
+    for seed in range(4):
+        costs = 10 ** np.random.default_rng(seed).uniform(-3, 3, (3, 3)) * zero_one_costs(3)
+        parameters = {"n_refinements": n_refinements, "cost_scale": cost_scale}
+        model = boost(costs, decision="bayes", max_depth=4, **parameters).fit(X, Y)
+        assert_sane(model, X)
+        constant = costs[Y].mean(axis=0).min()
+        if cost_scale is not None or n_refinements:  # else trees fear the dearest mistake only
+            assert len(np.unique(model.forest_.value)) > 1
+            assert costs[Y, model.predict(X)].mean() <= constant * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("factor", [100.0, 1e3, 1e40, 1e299])
+def test_large_costs_without_scaling(factor) -> None:
+    costs = factor * np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
+    model = boost(costs, cost_scale=None, max_depth=3).fit(X, Y)
+    assert_sane(model, X)
+    assert len(np.unique(model.predict(X))) == 3
+    assert model.score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("factor", [1e-40, 1e40, 1e299])
+def test_tree_does_not_know_the_unit_of_the_costs(factor) -> None:
+    costs = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
+    one = CostSensitiveTreeClassifier(costs, max_depth=2).fit(X, Y)
+    other = CostSensitiveTreeClassifier(factor * costs, max_depth=2).fit(X, Y)
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X))
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+@pytest.mark.parametrize("scale", [1e308, 1.7e308])
+def test_scale_beyond_floats(scale) -> None:
+    with pytest.raises(ValueError, match="is too large for these costs"):
+        boost(cost_scale=scale).fit(X, Y)
+
+
+def test_a_failed_fit_leaves_no_model(make) -> None:
+    """Neither a first one, nor a second one that has begun to replace the first."""
+    model = make(zero_one_costs(4))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="costs have shape"):
+            model.fit(X, Y)
+        for method in ("predict", "predict_proba", "apply"):
+            with pytest.raises(NotFittedError):
+                getattr(model, method)(X)
+        model.set_params(cost_matrix=None).fit(X, Y).predict(X)
+        model.set_params(cost_matrix=zero_one_costs(4))
 
 
 @pytest.mark.parametrize("learning_rate", [1e-300, 1e-6, 1.0, 3.0, 100.0])

@@ -16,9 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from badacost.costs import as_cost_matrix
+from badacost.costs.matrix import as_cost_matrix, plain
 from badacost.model_file import (
     MAX_BYTES,
     ModelFile,
@@ -51,6 +52,8 @@ _CLASSES = {
     "BAdaCostClassifier": "badacost.boosting.badacost:BAdaCostClassifier",
     "CostSensitiveTreeClassifier": "badacost.tree.classifier:CostSensitiveTreeClassifier",
 }
+# What checks raise on contents that make no model.
+_REBUILDING_ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
@@ -81,22 +84,27 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
             f"{describe(path)} holds a model of the unknown kind {model.kind[:80]!r}: "
             f"this badacost loads {', '.join(_CLASSES)}."
         )
-    module, attribute = _CLASSES[model.kind].split(":")
-    rebuild = getattr(import_module(module), attribute)._from_model_file
     try:
-        return rebuild(model)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        return _class_of(model.kind)._from_model_file(model)
+    except _REBUILDING_ERRORS as error:
         raise ModelFileError(f"{describe(path)} is damaged or was altered: {error}") from error
+
+
+def _class_of(kind: str) -> Any:
+    """Return the class of a known kind of model."""
+    module, attribute = _CLASSES[kind].split(":")
+    return getattr(import_module(module), attribute)
 
 
 class SavedForest:
     """Saving for classifiers that consist of a forest, classes and costs.
 
-    A class names the parameters that no file can hold in `_unsaved`, and rebuilds what it derives
-    from the rest in `_restore`.
+    A class names the parameters that no file can hold in `_unsaved`. What it saves besides comes
+    from `_extra_header` and `_extra_arrays`, under `_extra_names`, and is read in `_restore`.
     """
 
     _unsaved: tuple[str, ...] = ()
+    _extra_names: tuple[str, ...] = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
@@ -108,30 +116,57 @@ class SavedForest:
         ----------
         path : str or path-like
             Where to write; an existing file is replaced once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Where the model is not fitted.
+        TypeError, ValueError
+            Where a file could not hold the model, or would be refused by `badacost.load`.
         """
         check_is_fitted(self)
         model: Any = self
+        kind = type(self).__name__
+        if kind not in _CLASSES or _class_of(kind) is not type(self):
+            raise TypeError(f"{kind} is not a class that badacost.load knows: use joblib.dump.")
         header = {
-            "parameters": _parameters_to_json(model, ("cost_matrix", *self._unsaved)),
+            "parameters": _parameters_to_json(model, self._saved_parameters()),
             "classes": labels_to_json(model.classes_),
             "costs_given": model.cost_matrix is not None,
             **self._extra_header(),
         }
         if hasattr(model, "feature_names_in_"):
             header["feature_names"] = labels_to_json(model.feature_names_in_)
-        arrays = {"cost_matrix": model.cost_matrix_, **forest_to_arrays(model.forest_)}
-        write_model(path, type(self).__name__, header, {**arrays, **self._extra_arrays()})
+        arrays = {
+            "cost_matrix": model.cost_matrix_,
+            **forest_to_arrays(model.forest_),
+            **self._extra_arrays(),
+        }
+        try:  # parameters may have changed since the fit
+            self._from_model_file(ModelFile(kind, header, arrays, ""))
+        except _REBUILDING_ERRORS as error:
+            raise ValueError(f"this model could not be loaded again: {error}") from error
+        write_model(path, kind, header, arrays)
+
+    @classmethod
+    def _saved_parameters(cls) -> list[str]:
+        """Names of the parameters that a file holds as JSON."""
+        named: Any = cls
+        return [
+            name for name in named._get_param_names() if name not in ("cost_matrix", *cls._unsaved)
+        ]
 
     @classmethod
     def _from_model_file(cls, model: ModelFile) -> Self:
         """Rebuild a model from the checked contents of a file."""
         header, arrays = model.header, model.arrays
+        cls._check_names(model)
         classes = labels_from_json(header["classes"])
-        if len(classes) != len(set(classes.tolist())):
-            refuse("its classes are not distinct")
+        if not np.array_equal(np.unique(classes), classes):
+            refuse("its classes are not distinct and sorted")
         costs = as_cost_matrix(arrays["cost_matrix"], classes)
-        rebuilt: Any = cls()
-        rebuilt.set_params(**header["parameters"])
+        rebuilt: Any = cls(**header["parameters"])
+        check_random_state(rebuilt.random_state)
         if header["costs_given"]:
             rebuilt.cost_matrix = costs.copy()
         rebuilt.classes_, rebuilt.cost_matrix_ = classes, costs
@@ -140,11 +175,31 @@ class SavedForest:
         if rebuilt.forest_.table.shape[1] != len(classes):
             refuse("its trees do not have a score for each class")
         if "feature_names" in header:
-            rebuilt.feature_names_in_ = labels_from_json(header["feature_names"])
-            if len(rebuilt.feature_names_in_) != rebuilt.n_features_in_:
+            names = rebuilt.feature_names_in_ = labels_from_json(header["feature_names"])
+            if len(names) != rebuilt.n_features_in_:
                 refuse("it does not have a name for each feature")
+            if names.dtype != object or not all(isinstance(name, str) for name in names):
+                refuse("the names of its features are not strings")
         rebuilt._restore(model)
         return rebuilt
+
+    @classmethod
+    def _check_names(cls, model: ModelFile) -> None:
+        """Refuse contents that are missing or that no model of the class has."""
+        needed = {"parameters", "classes", "costs_given", "cost_matrix", *cls._extra_names}
+        needed |= {f"forest_{name}" for name in _FOREST_ARRAYS}
+        found = {*model.header, *model.arrays}
+        wrong = sorted((found - {"feature_names"}) ^ needed)
+        if wrong:
+            refuse(f"it lacks or should not have {wrong[0][:80]!r}")
+        if type(model.header["costs_given"]) is not bool:
+            refuse("it does not say whether costs were given")
+        parameters = model.header["parameters"]
+        if not isinstance(parameters, dict):
+            refuse("its parameters have no names")
+        unknown = sorted(set(parameters) - set(cls._saved_parameters()))
+        if unknown:
+            refuse(f"it has the unknown parameter {unknown[0][:80]!r}")
 
     def _extra_header(self) -> dict[str, Any]:
         return {}
@@ -156,13 +211,9 @@ class SavedForest:
         """Check the parameters and rebuild what is derived from them."""
 
 
-def _parameters_to_json(estimator: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
-    """Return the constructor's parameters, numpy numbers as Python ones."""
-    parameters = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in left_out
-    }
+def _parameters_to_json(estimator: Any, names: list[str]) -> dict[str, Any]:
+    """Return parameters of the constructor, numpy numbers as Python ones."""
+    parameters = {name: plain(getattr(estimator, name)) for name in names}
     if not isinstance(parameters["random_state"], int):
         parameters["random_state"] = None
     return parameters
@@ -192,7 +243,7 @@ def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
         raise TypeError(f"labels of shape {classes.shape} cannot be saved: give one dimension.")
     values = classes.tolist()
     if dtype.kind == "O":
-        values = [value.item() if isinstance(value, np.generic) else value for value in values]
+        values = [plain(value) for value in values]
     reason = _label_fault(values, name)
     if reason:
         raise TypeError(f"labels cannot be saved: {reason}.")

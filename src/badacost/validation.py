@@ -102,7 +102,7 @@ def check_sample_weight(
             f"{name} must not be negative; sample {negative[0]} has {weight[negative[0]]:g}."
         )
     if not weight.any():
-        raise ValueError(f"{name} is zero for every sample; at least two classes need weight.")
+        raise ValueError(f"{name} is zero for every sample; give some of them a weight.")
     with np.errstate(over="ignore"):
         if np.isinf(weight.sum()):
             raise ValueError(f"the sum of {name} overflows; divide the weights by their largest.")

@@ -143,6 +143,8 @@ def test_reducible_costs_have_a_margin_rule_only() -> None:
         ("n_iter_no_change", 0),
         ("tol", -1e-3),
         ("warm_start", 1),
+        ("verbose", -1),
+        ("verbose", "yes"),
         ("max_depth", 0),
         ("max_bins", 1000),
     ],
@@ -156,6 +158,12 @@ def test_wrong_parameters(name, wrong) -> None:
 def test_wrong_cost_scale(wrong) -> None:
     with pytest.raises((TypeError, ValueError), match=r"scale is .*: give .*number"):
         booster(cost_scale=wrong).fit(X, Y)
+
+
+def test_numbers_in_single_precision_do_not_round_the_steps() -> None:
+    one, other = booster(learning_rate=0.5), booster(learning_rate=np.float32(0.5))
+    np.testing.assert_array_equal(one.fit(X, Y).predict_costs(X), other.fit(X, Y).predict_costs(X))
+    assert other.estimator_weights_.dtype == np.float64
 
 
 def test_learning_rate_scales_the_first_step() -> None:

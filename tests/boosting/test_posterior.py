@@ -34,21 +34,23 @@ def booster(**parameters) -> BAdaCostClassifier:
     return BAdaCostClassifier(COSTS, **{**defaults, **parameters})
 
 
-def test_probabilities_converge_with_the_number_of_samples() -> None:
+@pytest.mark.parametrize("scale", [0.05, "auto"])
+def test_probabilities_converge_with_the_number_of_samples(scale) -> None:
     errors = []
     for n in (300, 3_000, 30_000):
-        model = booster().fit(*sample(n, seed=1))
+        model = booster(cost_scale=scale).fit(*sample(n, seed=1))
         errors.append(np.abs(model.predict_proba(CELLS) - TRUTH).mean())
     assert errors[0] > 2 * errors[1] > 4 * errors[2]  # about the square root of 10 each time
     assert errors[2] < 0.02
 
 
-def test_bayes_rule_reaches_the_least_cost_where_margin_does_not() -> None:
+@pytest.mark.parametrize("scale", [0.05, "auto"])
+def test_bayes_rule_reaches_the_least_cost_where_margin_does_not(scale) -> None:
     best = expected_cost(minimum_cost_decision(TRUTH, COSTS))
     limit_of_margin = expected_cost((TRUTH / stationary_distribution(COSTS)).argmax(axis=1))
     assert limit_of_margin > 1.2 * best  # what the rule of the paper costs on infinite data
 
-    model = booster(decision="bayes").fit(*sample(30_000, seed=2))
+    model = booster(decision="bayes", cost_scale=scale).fit(*sample(30_000, seed=2))
     assert expected_cost(model.predict(CELLS)) < 1.02 * best
     model.set_params(decision="margin")
     assert expected_cost(model.predict(CELLS)) > 1.2 * best
@@ -65,9 +67,10 @@ def test_bayes_rule_reaches_the_least_cost_where_margin_does_not() -> None:
     "parameters",
     [
         {"cost_scale": 0.05, "n_estimators": 150},
+        {"cost_scale": "auto", "n_estimators": 150},
         {"cost_scale": "reference", "n_refinements": 3, "learning_rate": 0.3, "n_estimators": 200},
     ],
-    ids=["small costs", "refined"],
+    ids=["small costs", "default", "refined"],
 )
 def test_posterior_of_a_population(parameters) -> None:
     """Weights P(y|x) in the place of samples leave no noise: the closed form is the limit."""

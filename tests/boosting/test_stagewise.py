@@ -107,6 +107,31 @@ def test_early_stopping_cuts_back_to_the_best_round(scoring, given) -> None:
         np.testing.assert_array_equal(at_best, stopped.predict_costs(X))
 
 
+@pytest.mark.parametrize("learning_rate", [0.1, 1.0])
+def test_the_best_round_is_kept_even_if_the_fit_was_not_stopped(learning_rate) -> None:
+    parameters = {"n_estimators": 40, "learning_rate": learning_rate, "max_depth": 5}
+    validation = {"X_val": X_VAL, "y_val": Y_VAL}
+    full = booster(**parameters).fit(X_TRAIN, Y_TRAIN, **validation)
+    best = int(np.argmin(full.validation_score_)) + 1
+    assert best < 40
+    cut = booster(**parameters, early_stopping=True, n_iter_no_change=100)
+    cut.fit(X_TRAIN, Y_TRAIN, **validation)
+    assert cut.stop_reason_ is None
+    assert cut.n_estimators_ == cut.forest_.n_trees == len(cut.train_score_) == best
+    at_best = list(full.staged_predict_costs(X))[best - 1]
+    np.testing.assert_array_equal(cut.predict_costs(X), at_best)
+
+
+def test_scores_that_stay_the_same_are_no_progress() -> None:
+    """Without tolerance too: samples that every round gets right cost nothing from the start."""
+    stages = list(booster(n_estimators=30).fit(X_TRAIN, Y_TRAIN).staged_predict(X_VAL))
+    sure = (np.array(stages) == Y_VAL).all(axis=0)
+    model = booster(n_estimators=30, early_stopping=True, tol=0.0, n_iter_no_change=4)
+    model.fit(X_TRAIN, Y_TRAIN, X_val=X_VAL[sure], y_val=Y_VAL[sure])
+    assert model.stop_reason_ == "early stopping"
+    assert model.n_estimators_ == 1
+
+
 def test_tolerance_stops_earlier() -> None:
     validation = {"X_val": X_VAL, "y_val": Y_VAL}
     parameters = {"n_estimators": 60, "early_stopping": True, "scoring": "loss"}
@@ -239,6 +264,26 @@ def test_warm_start_after_a_callback_raised() -> None:
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert_same_model(model.set_params(callbacks=None).fit(X, Y), booster().fit(X, Y))
+
+
+def test_warm_start_after_a_second_fit_that_failed() -> None:
+    model = booster(n_estimators=3).fit(X, Y)
+    with pytest.raises(ValueError, match="costs have shape"):
+        model.fit(X, Y % 2)
+    model.set_params(warm_start=True, n_estimators=12).fit(X, Y)
+    assert_same_model(model, booster().fit(X, Y))
+
+
+@pytest.mark.parametrize("estimator", [None, GaussianNB()])
+def test_another_estimator_is_meant_for_the_next_fit(estimator) -> None:
+    model = booster(estimator=estimator).fit(X, Y)
+    before = model.predict_costs(X)
+    stages = list(model.staged_predict_costs(X))
+    model.set_params(estimator=GaussianNB() if estimator is None else None)
+    np.testing.assert_array_equal(model.predict_costs(X), before)
+    np.testing.assert_array_equal(list(model.staged_predict_costs(X)), stages)
+    assert hasattr(model, "feature_importances_") == (estimator is None)
+    assert hasattr(model.fit(X, Y), "forest_") == (estimator is not None)
 
 
 # Subsampling.

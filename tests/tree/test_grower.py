@@ -693,3 +693,34 @@ def test_many_classes(n_classes) -> None:
     grown = problem.grow()
     assert n_leaves(grown.tree) == n_classes
     np.testing.assert_array_equal(grown.values, y[grown.samples])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32])
+def test_rows_in_any_order_are_left_alone(dtype) -> None:
+    problem = make_problem(seed=3, n_samples=400, n_codes=20)
+    order = np.random.default_rng(0).permutation(400).astype(dtype)
+    given = order.copy()
+    grown, expected = problem.grow(rows=order), problem.grow()
+    np.testing.assert_array_equal(order, given)
+    for column in fields(Tree):
+        np.testing.assert_array_equal(
+            getattr(grown.tree, column.name), getattr(expected.tree, column.name)
+        )
+    values = np.empty(400, int)
+    values[grown.samples] = grown.values
+    again = np.empty(400, int)
+    again[expected.samples] = expected.values
+    np.testing.assert_array_equal(values, again)
+
+
+def test_no_search_beyond_the_last_leaf(monkeypatch) -> None:
+    """With two leaves allowed, the children of the root are not looked at."""
+    searched: list[int] = []
+    find = TreeGrower._find
+    monkeypatch.setattr(
+        TreeGrower,
+        "_find",
+        lambda self, nodes, batch: searched.extend(batch.tolist()) or find(self, nodes, batch),
+    )
+    make_problem(seed=3, n_samples=400, n_codes=20).grow(TreeShape(max_leaf_nodes=2))
+    assert searched == [0]

@@ -96,7 +96,7 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
     n_iter_no_change : int, default=10
         Rounds without improvement before stopping.
     tol : float, default=1e-7
-        Least change of the score that counts as an improvement.
+        Only a score that is lower by more than this counts as an improvement.
     warm_start : bool, default=False
         Whether the next `fit` adds rounds to those fitted before.
     callbacks : sequence of callables or None, default=None
@@ -128,8 +128,9 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
     validation_score_ : ndarray of shape (n_estimators_,) or (0,)
         The same on validation data.
     stop_reason_ : {"perfect", "useless", "early stopping", "callback"} or None
-        Why there are fewer rounds than asked for: a learner without mistakes, one no better than
-        chance, or on request.
+        Why the fit ended before `n_estimators` rounds: a learner without mistakes, one no better
+        than chance, or on request. With early stopping, rounds after the best are dropped even if
+        it is None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -214,7 +215,14 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
 
     def _prepare(self) -> None:
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
-        self._scaled_margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
+        self._scale_margins()
+
+    def _scale_margins(self) -> None:
+        """Set what follows from `cost_matrix_`; an error if the decision rule has no use for it."""
+        with np.errstate(over="ignore"):
+            self._scaled_margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
+        if not np.isfinite(self._scaled_margins).all():
+            raise ValueError(f"cost_scale={self.cost_scale!r} is too large for these costs.")
         if self.decision == "bayes":
             stationary_distribution(self.cost_matrix_, self.classes_)
 
@@ -366,6 +374,7 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
         return self.forest_.feature_importances()
 
     _unsaved = ("estimator", "callbacks")
+    _extra_names = ("seed", "stop_reason", "train_score", "validation_score")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
@@ -378,9 +387,17 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
         ----------
         path : str or path-like
             Where to write; an existing file is replaced once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Where the model is not fitted.
+        TypeError, ValueError
+            Where a file could not hold the model, or would be refused by `badacost.load`.
         """
         check_is_fitted(self)
-        self._needs_trees("save")
+        if not hasattr(self, "forest_"):
+            raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
         super().save(path)
 
     def _extra_header(self) -> dict[str, Any]:
@@ -391,18 +408,22 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
 
     def _restore(self, model: ModelFile) -> None:
         self._check_parameters()
-        self._scaled_margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
+        self._scale_margins()
         if not np.allclose(self.forest_.table, self._scaled_margins.T, rtol=1e-9, atol=0.0):
-            raise ValueError("its trees were not grown for its costs")
+            raise ValueError("its trees were not grown for its costs and cost_scale")
         self.estimator_weights_ = self.forest_.tree_weights
         self.n_estimators_ = self.forest_.n_trees
+        if not self.n_estimators_ or (self.estimator_weights_ < 0.0).any():
+            raise ValueError("it has no trees, or trees of negative weight")
         self.train_score_ = model.arrays["train_score"]
         self.validation_score_ = model.arrays["validation_score"]
+        shapes = {(self.n_estimators_,)}
         for name, curve in (("train", self.train_score_), ("validation", self.validation_score_)):
-            if curve.ndim != 1 or len(curve) not in (0, self.n_estimators_):
+            if curve.dtype != np.float64 or curve.shape not in shapes:
                 raise ValueError(f"it does not have a {name} score for each round")
+            shapes.add((0,))  # there may be no validation
         self._seed, self.stop_reason_ = model.header["seed"], model.header["stop_reason"]
-        check_number("the seed", self._seed, Integral, low=0)
+        check_number("the seed", self._seed, Integral, low=0, high=2**31 - 1)
         if self.stop_reason_ is not None:
             check_choice("the reason to stop", self.stop_reason_, STOP_REASONS)
 

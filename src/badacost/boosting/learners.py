@@ -1,7 +1,7 @@
 """Weak learners: what a boosting round fits, as labels on samples.
 
-A learner is bound to one training set. It fits a model to sample weights and costs, tells the
-labels that a model gives, and keeps the models that the booster accepts.
+A learner is bound to one training set. It fits a model to sample weights and costs, and tells the
+labels that a model gives.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TreeLearner:
         *,
         binning: BinningMethod,
         max_bins: int,
-        sample_weight: FloatArray | None,
+        sample_weight: FloatArray,
         seed: int,
         threads: Threads,
     ):
@@ -84,10 +84,11 @@ class TreeLearner:
     ) -> tuple[Tree, Labels]:
         """Grow a tree; samples that it did not see are sent down afterwards."""
         grown = self._grower.grow(weights, costs, rows=rows, seed=seed)
-        labels = np.full(len(weights), -1, dtype=np.int32)
+        labels = np.empty(len(weights), dtype=grown.values.dtype)
         labels[grown.samples] = grown.values
-        unseen = np.flatnonzero(labels < 0)
-        if len(unseen):
+        if len(grown.samples) < len(weights):
+            unseen = np.ones(len(weights), bool)
+            unseen[grown.samples] = False
             labels[unseen] = self.predict(grown.tree, self._X[unseen])
         return grown.tree, labels
 
@@ -98,7 +99,7 @@ class TreeLearner:
         return model.value[forest.apply(X, self._grower.threads)[:, 0]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CostedClassifier:
     """A fitted classifier together with the costs that turn its probabilities into labels."""
 

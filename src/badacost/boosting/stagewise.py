@@ -48,7 +48,7 @@ _LEAST_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sam
 _FAINT_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Round:
     """What a callback learns about a finished round.
 
@@ -74,7 +74,7 @@ class Round:
     predicted: Labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Candidate:
     """A weak learner, its labels, their weights by truth and prediction, and the step for it."""
 
@@ -177,6 +177,9 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
         if X_val is None and sample_weight_val is not None:
             raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
+        if not resumed:
+            # Should the fit fail, the model is not fitted, rather than a mixture of two.
+            self.__dict__.pop("n_estimators_", None)
         samples, labels, weight, classes = check_training_data(
             self, X, y, sample_weight, not resumed
         )
@@ -218,6 +221,8 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_number("n_iter_no_change", self.n_iter_no_change, Integral, low=1)
         check_number("tol", self.tol, low=0.0)
         check_flag("warm_start", self.warm_start)
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, Integral, low=0)
         if callable(self.callbacks):
             raise TypeError(f"callbacks must be a sequence of functions; got {self.callbacks!r}.")
         for callback in self.callbacks or ():
@@ -267,7 +272,6 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if self.estimator is not None:
             return EstimatorLearner(self.estimator, X, y)
         shape = TreeShape.of(self, X.shape[1])
-        equal = bool((weight == weight[0]).all())
         return TreeLearner(
             X,
             y,
@@ -275,7 +279,7 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             shape,
             binning=self.binning,
             max_bins=self.max_bins,
-            sample_weight=None if equal else weight,
+            sample_weight=weight,
             seed=self._seed,
             threads=threads,
         )
@@ -354,10 +358,9 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             best = self._best_candidate(learner, y, weights, rng)
             if best.useful:
                 break
-        if best.perfect:
-            return best.model, best.predicted, self.learning_rate * best.step, "perfect"
+        rate = float(self.learning_rate)  # a number in single precision would round the step
         if best.useful:
-            return best.model, best.predicted, self.learning_rate * best.step, None
+            return best.model, best.predicted, rate * best.step, "perfect" if best.perfect else None
         if n_done:
             return best.model, best.predicted, None, "useless"
         warnings.warn(
@@ -367,7 +370,7 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             ConvergenceWarning,
             stacklevel=4,
         )
-        return best.model, best.predicted, self.learning_rate * _FAINT_STEP, "useless"
+        return best.model, best.predicted, rate * _FAINT_STEP, "useless"
 
     def _best_candidate(
         self, learner: WeakLearner, y: Labels, weights: FloatArray, rng: np.random.Generator
@@ -433,7 +436,7 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if len(curve) <= self.n_iter_no_change:
             return False
         recent, before = curve[-self.n_iter_no_change :], curve[: -self.n_iter_no_change]
-        return min(recent) > min(before) - self.tol
+        return min(recent) >= min(before) - self.tol
 
     def _models(self) -> list[Any]:
         """The weak learners fitted so far."""

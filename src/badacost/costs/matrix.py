@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 _MOST_CLASSES_LISTED = 10
+_LARGEST_COST = 1e300  # sums of costs must not overflow
 
 
 def as_cost_matrix(
@@ -46,8 +47,8 @@ def as_cost_matrix(
     Raises
     ------
     TypeError, ValueError
-        Where costs cannot be read, or an entry is negative, NaN or infinite, or being right costs
-        more than a mistake, or all mistakes on a class are free.
+        Where costs cannot be read, or an entry is negative, NaN or above 1e300, or being right
+        costs more than a mistake, or all mistakes on a class are free.
 
     Examples
     --------
@@ -189,13 +190,13 @@ def _cell(truth: Any, prediction: Any) -> str:
 
 
 def check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
-    """Refuse entries that are negative, NaN or infinite, naming the first one."""
-    wrong = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))
+    """Refuse entries that are negative, NaN, infinite or nearly so, naming the first one."""
+    wrong = np.argwhere(~((matrix >= 0) & (matrix <= _LARGEST_COST)))
     if wrong.size:
         i, j = wrong[0]
         raise ValueError(
             f"the entry for {_cell(labels[i], labels[j])} is {matrix[i, j]}: "
-            "replace it by a finite number that is not negative."
+            f"replace it by a number from 0 to {_LARGEST_COST:g}."
         )
 
 

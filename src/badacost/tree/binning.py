@@ -25,7 +25,7 @@ _COLUMNS_AT_ONCE = 16  # columns of a row-major matrix are cheaper to read in sm
 _UNIFORM_MARGIN = 0.01  # the reference widens the range of every feature by this on both sides
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BinMapper:
     """The bins of every feature.
 
@@ -63,12 +63,14 @@ class BinMapper:
         max_bins : int
             Most codes for a feature, that of missing values included; not used by "exact".
         sample_weight : ndarray of shape (n_samples,), optional
-            Weights for the quantiles.
+            Weights for the quantiles; equal ones are the same as none.
         seed : int
             Chooses the rows that are looked at, if there are more than 200 000.
         threads : Threads, optional
             Threads to share the features among.
         """
+        if sample_weight is not None and (sample_weight == sample_weight[0]).all():
+            sample_weight = None  # sorting alone is faster
         looked_at = X
         if method == "quantile" and len(X) > _MOST_ROWS:
             rows = np.sort(np.random.default_rng(seed).choice(len(X), _MOST_ROWS, replace=False))
@@ -116,7 +118,7 @@ class BinMapper:
         return float(edges[position]) if position < len(edges) else np.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BinnedData:
     """A training set as the grower sees it: bins of shape (n_features, n_samples) and their map."""
 

@@ -130,6 +130,8 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         check_tree_parameters(self)
+        # Should the fit fail, the model is not fitted, rather than a mixture of two.
+        self.__dict__.pop("forest_", None)
         X, encoded, weight, self.classes_ = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
         with Threads(self.n_jobs) as threads:
@@ -210,8 +212,13 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         check_tree_parameters(self)
         if self.forest_.n_trees != 1:
             raise ValueError("it does not hold exactly one tree")
+        if self.forest_.tree_weights[0] != 1.0:
+            raise ValueError("its tree does not have the weight one")
         if (self.forest_.table < 0.0).any() or not np.allclose(self.forest_.table.sum(axis=1), 1.0):
             raise ValueError("its leaves do not hold shares of the classes")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "forest_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """The nodes of one tree; children are numbered from the root, which is node 0.
 
@@ -45,7 +45,7 @@ class Tree:
     weight: NDArray[np.float32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Forest(Tree):
     """Trees one after the other; the arrays of `Tree`, with children counted from each root.
 

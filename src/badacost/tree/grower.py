@@ -119,7 +119,7 @@ class GrownTree(NamedTuple):
     tree: Tree
     class_weights: FloatArray
     samples: NDArray[np.uint32]
-    values: NDArray[np.int32]
+    values: NDArray[np.unsignedinteger]
 
 
 class TreeGrower:
@@ -181,13 +181,16 @@ class TreeGrower:
             Seed of the drawing of features.
         """
         weights32 = weights.astype(np.float32)
+        # A copy of the rows, even if they have the type: splits permute it.
         samples = np.arange(len(weights), dtype=np.uint32) if rows is None else rows
+        samples = samples.astype(np.uint32, copy=rows is not None)
         alive = weights32[samples] > 0.0
-        self._order = (samples if alive.all() else samples[alive]).astype(np.uint32, copy=False)
+        self._order = samples if alive.all() else samples[alive]
         self._y = self.y[self._order]
         row_sums = costs.sum(axis=1)
         factors = np.maximum(self.n_classes * row_sums / row_sums.sum(), _LEAST_FACTOR)
-        self._w = weights32[self._order]
+        in_order = rows is None and len(self._order) == len(weights32)
+        self._w = weights32 if in_order else weights32[self._order]
         if self.shape.criterion == "gini":
             self._factors, self._priors = factors**2, np.ones(self.n_classes)
         else:
@@ -214,14 +217,14 @@ class TreeGrower:
     def _grow_best_first(self, nodes: _Nodes, batch: IndexArray, max_leaf_nodes: int) -> None:
         waiting: list[tuple[float, int, _Splits]] = []
         n_leaves = 1
-        while True:
+        while n_leaves < max_leaf_nodes:
             batch = self._splittable(nodes, batch)
             splits = self._find(nodes, batch)
             weight = nodes.totals[batch].sum(axis=1)
             for i in np.flatnonzero(splits.gain > _LEAST_GAIN):
                 entry = (-splits.gain[i] * weight[i], int(batch[i]), splits.of(slice(i, i + 1)))
                 heapq.heappush(waiting, entry)
-            if not waiting or n_leaves >= max_leaf_nodes:
+            if not waiting:
                 return
             _, node, split = heapq.heappop(waiting)
             batch = self._split(nodes, np.array([node]), split)
@@ -350,7 +353,8 @@ class TreeGrower:
         )
         leaves = np.flatnonzero(leaf)
         leaves = leaves[np.argsort(nodes.start[leaves])]
-        values = np.repeat(labels[leaves], nodes.end[leaves] - nodes.start[leaves])
+        values = labels[leaves].astype(self.y.dtype)
+        values = np.repeat(values, nodes.end[leaves] - nodes.start[leaves])
         return GrownTree(tree, class_weights, self._order, values)
 
 

@@ -19,8 +19,9 @@ from numba import njit
 GINI = None
 ENTROPY = True
 
-# Sums updated sample by sample carry rounding errors: within a feature a later position must be
-# better by more than _ROUNDING, and across features close candidates are compared on fresh sums.
+# Sums updated sample by sample carry rounding errors. Relative to the weight of a node, within a
+# feature a later position must be better by more than _ROUNDING, and across features candidates
+# closer than _SLACK are compared on fresh sums.
 _ROUNDING = 1e-12
 _SLACK = 1e-9
 # A child with less than this share of the weight cannot bring a gain that counts.
@@ -54,26 +55,17 @@ def _split_score(entropy, purity_left, weight_left, purity_right, weight_right):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _exact_score(
-    row, order, y, w, start, end, missing_code, position, missing_left, totals, factors, entropy,
-    left,
-):  # fmt: skip
-    """Score of one split from class sums made afresh: a function of the partition alone.
+def _fresh_score(left, totals, node, factors, entropy):
+    """Score of a split from the class weights of its left side: of the partition alone.
 
     Rounded to 41 bits, so that splits of equal worth compare as equal, in whatever order.
     """
-    for k in range(left.shape[0]):
-        left[k] = 0.0
-    for i in range(start, end):
-        code = row[order[i]]
-        if code <= position or (missing_left and code == missing_code):
-            left[y[i]] += w[i]
     weight_left = 0.0
     weight_right = 0.0
     purity_left = 0.0
     purity_right = 0.0
     for k in range(left.shape[0]):
-        right = totals[k] - left[k]
+        right = totals[node, k] - left[k]
         weight_left += left[k]
         weight_right += right
         purity_left += _purity(entropy, factors[k], left[k])
@@ -81,8 +73,10 @@ def _exact_score(
     if min(weight_left, weight_right) <= _NEGLIGIBLE * (weight_left + weight_right):
         return -np.inf
     score = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
-    shifted = 4097.0 * score
-    return shifted - (shifted - score)
+    # Entropies near zero are differences of numbers as large as the weight: round at that scale.
+    offset = 0.0 if entropy is None else 8.0 * (weight_left + weight_right)
+    shifted = 4097.0 * (score + offset)
+    return shifted - (shifted - (score + offset)) - offset
 
 
 @njit(cache=True, nogil=True)
@@ -148,7 +142,7 @@ def _scan_histogram(
         if score > beaten_above:
             best = score
             best_bin = b
-            beaten_above = score + _ROUNDING * abs(score)
+            beaten_above = score + _ROUNDING * total_weight
     return best, best_bin
 
 
@@ -171,6 +165,9 @@ def split_large_nodes(
     block = np.empty(_BLOCK, np.int64)
     for node in range(starts.shape[0]):
         best = -np.inf
+        slack = 0.0
+        for k in range(n_classes):
+            slack += _SLACK * totals[node, k]
         start = starts[node]
         end = ends[node]
         f = first_feature
@@ -200,12 +197,13 @@ def split_large_nodes(
                         histograms, j, counts, end - start, regular, missing_weight > 0.0,
                         side == 1, totals[node], factors, entropy, min_leaf, left,
                     )  # fmt: skip
-                    if position < 0 or score <= best - _SLACK * abs(best):
+                    if position < 0 or score <= best - slack:
                         continue
-                    score = _exact_score(
-                        row, order, y, w, start, end, regular, position, side == 1, totals[node],
-                        factors, entropy, left,
-                    )  # fmt: skip
+                    for k in range(n_classes):
+                        left[k] = histograms[j, regular, k] if side == 1 else 0.0
+                        for b in range(position + 1):
+                            left[k] += histograms[j, b, k]
+                    score = _fresh_score(left, totals, node, factors, entropy)
                     if score > best:
                         best = score
                         features[node] = feature
@@ -280,7 +278,8 @@ def _scan_sorted(
         weight_right += right[k]
         purity_left += _purity(entropy, factors[k], left[k])
         purity_right += _purity(entropy, factors[k], right[k])
-    negligible = _NEGLIGIBLE * (weight_left + weight_right)
+    total_weight = weight_left + weight_right
+    negligible = _NEGLIGIBLE * total_weight
     refresh_below = max(weight_right / 8.0, negligible)
     first = min_leaf - n_missing_left
     last = min(n - min_leaf - n_missing_left, n_present)
@@ -330,7 +329,7 @@ def _scan_sorted(
         if better and i >= first:
             best = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
             best_bin = np.int64(key >> _HIGH)
-            beaten_above = best + _ROUNDING * abs(best)
+            beaten_above = best + _ROUNDING * total_weight
         key = following
     return best, best_bin
 
@@ -346,7 +345,10 @@ def split_small_nodes(
     """
     n_classes = totals.shape[1]
     largest = 1
+    slack = np.zeros(starts.shape[0])
     for node in range(starts.shape[0]):
+        for k in range(n_classes):
+            slack[node] += _SLACK * totals[node, k]
         scores[node] = -np.inf
         largest = max(largest, ends[node] - starts[node])
     left = np.empty(n_classes)
@@ -376,12 +378,15 @@ def split_small_nodes(
                     min_leaf, left, right,
                 )  # fmt: skip
                 best = scores[node]
-                if position < 0 or score <= best - _SLACK * abs(best):
+                if position < 0 or score <= best - slack[node]:
                     continue
-                score = _exact_score(
-                    row, order, y, w, start, start + n, regular, position, side == 1,
-                    totals[node], factors, entropy, left,
-                )  # fmt: skip
+                for k in range(n_classes):
+                    left[k] = 0.0
+                for i in range(start, start + n):
+                    code = row[order[i]]
+                    if code <= position or (side == 1 and code == regular):
+                        left[y[i]] += w[i]
+                score = _fresh_score(left, totals, node, factors, entropy)
                 if score > best:
                     scores[node] = score
                     features[node] = feature
@@ -406,9 +411,9 @@ def partition(
         for i in range(starts[node], ends[node]):
             n_right += row[order[i]] > positions[node]
         most_right = max(most_right, n_right)
-    order2 = np.empty(most_right, order.dtype)
-    y2 = np.empty(most_right, y.dtype)
-    w2 = np.empty(most_right, w.dtype)
+    order2 = np.empty(most_right + 1, order.dtype)
+    y2 = np.empty(most_right + 1, y.dtype)
+    w2 = np.empty(most_right + 1, w.dtype)
     for node in range(starts.shape[0]):
         row = bins[features[node]]
         missing_code = n_bins[features[node]]
@@ -426,18 +431,17 @@ def partition(
             weight = w[i]
             code = row[sample]
             any_missing[node] |= code == missing_code
-            if code <= position or (missing_left and code == missing_code):
-                order[n_left] = sample
-                y[n_left] = label
-                w[n_left] = weight
-                totals[2 * node, label] += weight
-                n_left += 1
-            else:
-                order2[n_right] = sample
-                y2[n_right] = label
-                w2[n_right] = weight
-                totals[2 * node + 1, label] += weight
-                n_right += 1
+            # Written to both sides, of which one moves on: no branch to mispredict.
+            right = (code > position) & ((not missing_left) | (code != missing_code))
+            order[n_left] = sample
+            y[n_left] = label
+            w[n_left] = weight
+            order2[n_right] = sample
+            y2[n_right] = label
+            w2[n_right] = weight
+            totals[2 * node + right, label] += weight
+            n_left += not right
+            n_right += right
         middles[node] = n_left
         for i in range(n_right):
             order[n_left + i] = order2[i]

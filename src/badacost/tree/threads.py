@@ -11,6 +11,7 @@ from typing import TypeVar
 from joblib import effective_n_jobs
 
 Result = TypeVar("Result")
+_MOST_THREADS = 256  # n_jobs may come from a file, with the worst intentions
 
 
 class Threads:
@@ -19,11 +20,11 @@ class Threads:
     Parameters
     ----------
     n_jobs : int or None
-        As in scikit-learn: None is one thread, -1 is one for each core.
+        As in scikit-learn: None is one thread, -1 is one for each core. At most 256.
     """
 
     def __init__(self, n_jobs: int | None = None):
-        self.n_threads: int = effective_n_jobs(n_jobs)
+        self.n_threads: int = min(effective_n_jobs(n_jobs), _MOST_THREADS)
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def __enter__(self) -> Threads:
