@@ -18,7 +18,12 @@ from badacost.boosting.stagewise import (
     Labels,
     StagewiseClassifier,
 )
-from badacost.costs import as_cost_matrix, scale_costs, stationary_distribution
+from badacost.costs import (
+    as_cost_matrix,
+    is_irreducible,
+    scale_costs,
+    stationary_distribution,
+)
 from badacost.loss import cost_margins, optimal_step, weak_learner_costs
 from badacost.model_file import ModelFile
 from badacost.persistence import SavedForest
@@ -124,7 +129,7 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
     n_estimators_ : int
         Number of rounds kept.
     train_score_ : ndarray of shape (n_estimators_,)
-        Score after each round on at most 10 000 training samples, lower is better.
+        Score after each round on at most 5 000 training samples, lower is better.
     validation_score_ : ndarray of shape (n_estimators_,) or (0,)
         The same on validation data.
     stop_reason_ : {"perfect", "useless", "early stopping", "callback"} or None
@@ -223,8 +228,10 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
             self._scaled_margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
         if not np.isfinite(self._scaled_margins).all():
             raise ValueError(f"cost_scale={self.cost_scale!r} is too large for these costs.")
-        if self.decision == "bayes":
-            stationary_distribution(self.cost_matrix_, self.classes_)
+        self._log_prior: FloatArray | None = None
+        if self.decision == "bayes" or is_irreducible(self.cost_matrix_):
+            prior = stationary_distribution(self.cost_matrix_, self.classes_)
+            self._log_prior = np.log(np.maximum(prior, np.finfo(np.float64).tiny))
 
     @property
     def _margins(self) -> FloatArray:
@@ -247,8 +254,10 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
 
     def _posterior(self, scores: FloatArray) -> FloatArray:
         """P(l | x) proportional to pi_l exp(-c_l(x)), with pi the stationary distribution of C*."""
-        prior = stationary_distribution(self.cost_matrix_, self.classes_)
-        logits = np.log(np.maximum(prior, np.finfo(np.float64).tiny)) - scores
+        prior = self._log_prior
+        if prior is None:  # there is none, and the error says for which classes
+            prior = stationary_distribution(self.cost_matrix_, self.classes_)
+        logits = prior - scores
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 

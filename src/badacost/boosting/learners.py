@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from badacost.tree.binning import BinMapper, BinnedData, BinningMethod
+from badacost.tree.binning import BinnedData, BinningMethod
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.grower import TreeGrower, TreeShape, cheapest_labels
 from badacost.tree.threads import Threads
@@ -63,11 +63,11 @@ class TreeLearner:
         *,
         binning: BinningMethod,
         max_bins: int,
-        sample_weight: FloatArray,
+        sample_weight: FloatArray | None,
         seed: int,
         threads: Threads,
     ):
-        mapper = BinMapper.fit(
+        data = BinnedData.of(
             X,
             method=binning,
             max_bins=max_bins,
@@ -75,7 +75,6 @@ class TreeLearner:
             seed=seed,
             threads=threads,
         )
-        data = BinnedData(mapper, mapper.transform(X, threads))
         self._X = X
         self._grower = TreeGrower(data, y, n_classes, shape, threads)
 

@@ -41,7 +41,8 @@ FloatArray = NDArray[np.float64]
 Labels = NDArray[np.integer]
 
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
-_MOST_SCORED = 10_000  # training samples on which the score of every round is measured
+_MOST_SCORED = 5_000  # training samples on which the score of every round is measured
+_SHORT_STEP = 0.1  # times the largest margin
 _LEAST_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
 _MOST_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
 _LEAST_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
@@ -89,12 +90,18 @@ class _Candidate:
         return is_perfect(self.sums, self.margins)
 
     @property
+    def reach(self) -> float:
+        """How far the step moves scores at most."""
+        return self.step * float(np.abs(self.margins).max())
+
+    @property
     def useful(self) -> bool:
-        return self.perfect or self.step * np.abs(self.margins).max() > _LEAST_STEP
+        return self.perfect or self.reach > _LEAST_STEP
 
     @property
     def loss(self) -> float:
-        return step_loss(self.sums, self.margins, self.step)
+        """The loss after the step relative to before; a step back is not taken."""
+        return step_loss(self.sums, self.margins, max(self.step, 0.0))
 
 
 Callback = Callable[[Round], bool | None]
@@ -109,10 +116,11 @@ class _Followed:
         self.scores = np.zeros((len(y), len(margins)))
         self.curve: list[float] = []
         self._columns = margins.T.copy()
+        self._added = np.empty_like(self.scores)
 
     def add(self, step: float, labels: Labels) -> None:
         """Add what a learner with these labels contributes."""
-        self.scores += step * self._columns[labels]
+        self.scores += np.take(step * self._columns, labels, axis=0, out=self._added, mode="clip")
 
 
 class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -391,9 +399,9 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return _Candidate(model, predicted, sums, self._step(sums), margins)
 
         best = candidate(1.0)
-        if not best.useful:
-            # For a long step nothing helps any more; a short one may still go downhill.
-            best = candidate(0.0)
+        if best.reach < _SHORT_STEP and not best.perfect:
+            # Made for a step of one, the learner earned a short one: try steepest descent as well.
+            best = min(best, candidate(0.0), key=lambda tried: tried.loss)
         for _ in range(self.n_refinements):
             if best.perfect or not best.useful:
                 break

@@ -7,6 +7,7 @@ Missing values (NaN) have the code after the last bin of their feature.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +22,7 @@ BinningMethod = Literal["quantile", "uniform", "exact"]
 
 MOST_BINS = 256
 _MOST_ROWS = 200_000  # quantiles of more rows than this are estimated on a random part of them
-_COLUMNS_AT_ONCE = 16  # columns of a row-major matrix are cheaper to read in small groups
+_COLUMNS_AT_ONCE = 8  # columns of a row-major matrix are cheaper to read in small groups
 _UNIFORM_MARGIN = 0.01  # the reference widens the range of every feature by this on both sides
 
 
@@ -71,16 +72,15 @@ class BinMapper:
         """
         if sample_weight is not None and (sample_weight == sample_weight[0]).all():
             sample_weight = None  # sorting alone is faster
-        looked_at = X
+        rows = None
         if method == "quantile" and len(X) > _MOST_ROWS:
             rows = np.sort(np.random.default_rng(seed).choice(len(X), _MOST_ROWS, replace=False))
-            looked_at = X[rows]
             sample_weight = None if sample_weight is None else sample_weight[rows]
 
         def edges_of(first: int, last: int) -> tuple[list[FloatArray], NDArray[np.bool_]]:
             # Of all rows, since a missing value that was not looked at needs its code as well.
             missing = np.isnan(X[:, first:last].min(axis=0))
-            columns = zip(_columns(looked_at, first, last), missing, strict=True)
+            columns = zip(_columns(X, rows, first, last), missing, strict=True)
             return [
                 _edges(column, method, max_bins - int(has_missing), sample_weight)
                 for column, has_missing in columns
@@ -125,11 +125,36 @@ class BinnedData:
     mapper: BinMapper
     bins: NDArray[np.unsignedinteger]
 
+    @classmethod
+    def of(
+        cls,
+        X: NDArray[np.floating],
+        *,
+        method: BinningMethod,
+        max_bins: int,
+        sample_weight: FloatArray | None,
+        seed: int,
+        threads: Threads,
+    ) -> BinnedData:
+        """Choose bins for a training set and put it into them, see `BinMapper.fit`."""
+        mapper = BinMapper.fit(
+            X,
+            method=method,
+            max_bins=max_bins,
+            sample_weight=sample_weight,
+            seed=seed,
+            threads=threads,
+        )
+        return cls(mapper, mapper.transform(X, threads))
 
-def _columns(X: NDArray[np.floating], first: int, last: int):  # type: ignore[no-untyped-def]
-    """Contiguous copies of the columns first..last, a few at a time."""
-    for group in range(first, last, _COLUMNS_AT_ONCE):
-        yield from np.ascontiguousarray(X[:, group : min(group + _COLUMNS_AT_ONCE, last)].T)
+
+def _columns(
+    X: NDArray[np.floating], rows: NDArray[np.int64] | None, first: int, last: int
+) -> Iterator[NDArray[np.floating]]:
+    """Contiguous copies of the columns first..last of some rows, a few at a time."""
+    for start in range(first, last, _COLUMNS_AT_ONCE):
+        group = X[:, start : min(start + _COLUMNS_AT_ONCE, last)]
+        yield from np.ascontiguousarray((group if rows is None else group[rows]).T)
 
 
 def _edges(

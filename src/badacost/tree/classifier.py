@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from badacost.costs import as_cost_matrix
 from badacost.model_file import ModelFile
 from badacost.persistence import SavedForest
-from badacost.tree.binning import BinMapper, BinnedData, BinningMethod
+from badacost.tree.binning import BinnedData, BinningMethod
 from badacost.tree.forest import Forest
 from badacost.tree.grower import Criterion, TreeGrower, TreeShape, cheapest_labels
 from badacost.tree.threads import Threads
@@ -135,17 +135,17 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         X, encoded, weight, self.classes_ = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
         with Threads(self.n_jobs) as threads:
-            mapper = BinMapper.fit(
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            data = BinnedData.of(
                 X,
                 method=self.binning,
                 max_bins=self.max_bins,
                 sample_weight=weight,
+                seed=seed,
                 threads=threads,
             )
-            data = BinnedData(mapper, mapper.transform(X, threads))
             shape = TreeShape.of(self, X.shape[1])
             grower = TreeGrower(data, encoded, len(self.classes_), shape, threads)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             grown = grower.grow(weight / weight.sum(), self.cost_matrix_, seed=seed)
         # One row of the table per node: its class shares.
         shares = grown.class_weights / grown.class_weights.sum(axis=1, keepdims=True)
