@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_BLOCK = 64
+_BLOCK = 128
 
 
 @njit(cache=True, nogil=True)

@@ -80,25 +80,29 @@ def _fresh_score(left, totals, node, factors, entropy):
 
 
 @njit(cache=True, nogil=True)
-def _fill_histograms(bins, n_bins, block, n_block, order, y, w, start, end, histograms):
-    """Class weights per bin of up to four features, in one pass over the samples of a node."""
+def _fill_histograms(bins, n_bins, block, n_block, order, y, w, start, end, n_classes, histograms):
+    """Class weights per bin of up to four features, in one pass over the samples of a node.
+
+    The cell of a bin and a class is ``histograms[j, bin * n_classes + class]``.
+    """
     for j in range(n_block):
-        for b in range(n_bins[block[j]] + 1):
-            for k in range(histograms.shape[2]):
-                histograms[j, b, k] = 0.0
+        for cell in range((n_bins[block[j]] + 1) * n_classes):
+            histograms[j, cell] = 0.0
+    width = np.uint32(n_classes)
     if n_block == _BLOCK:
         row0, row1, row2, row3 = bins[block[0]], bins[block[1]], bins[block[2]], bins[block[3]]
+        cells0, cells1, cells2, cells3 = histograms[0], histograms[1], histograms[2], histograms[3]
         for i in range(start, end):
-            sample, label, weight = order[i], y[i], np.float64(w[i])
-            histograms[0, row0[sample], label] += weight
-            histograms[1, row1[sample], label] += weight
-            histograms[2, row2[sample], label] += weight
-            histograms[3, row3[sample], label] += weight
+            sample, label, weight = order[i], np.uint32(y[i]), np.float64(w[i])
+            cells0[np.uint32(row0[sample]) * width + label] += weight
+            cells1[np.uint32(row1[sample]) * width + label] += weight
+            cells2[np.uint32(row2[sample]) * width + label] += weight
+            cells3[np.uint32(row3[sample]) * width + label] += weight
         return
     for j in range(n_block):
-        row = bins[block[j]]
+        row, cells = bins[block[j]], histograms[j]
         for i in range(start, end):
-            histograms[j, row[order[i]], y[i]] += w[i]
+            cells[np.uint32(row[order[i]]) * width + np.uint32(y[i])] += w[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
@@ -119,14 +123,14 @@ def _scan_histogram(
     total_weight = 0.0
     for k in range(n_classes):
         total_weight += totals[k]
-        left[k] = histograms[j, n_bins, k] if missing_left else 0.0
+        left[k] = histograms[j, n_bins * n_classes + k] if missing_left else 0.0
         weight_left += left[k]
     for b in range(n_bins if missing and not missing_left else n_bins - 1):
         weight = 0.0
         purity_left = 0.0
         purity_right = 0.0
         for k in range(n_classes):
-            cell = histograms[j, b, k]
+            cell = histograms[j, b * n_classes + k]
             left[k] += cell
             weight += cell
             purity_left += _purity(entropy, factors[k], left[k])
@@ -161,7 +165,7 @@ def split_large_nodes(
     n_classes = totals.shape[1]
     left = np.empty(n_classes)
     counts = np.zeros(257, np.int64)
-    histograms = np.empty((_BLOCK, 257, n_classes))
+    histograms = np.empty((_BLOCK, 257 * n_classes))
     block = np.empty(_BLOCK, np.int64)
     for node in range(starts.shape[0]):
         best = -np.inf
@@ -178,7 +182,9 @@ def split_large_nodes(
                     block[n_block] = f
                     n_block += 1
                 f += 1
-            _fill_histograms(bins, n_bins, block, n_block, order, y, w, start, end, histograms)
+            _fill_histograms(
+                bins, n_bins, block, n_block, order, y, w, start, end, n_classes, histograms
+            )
             for j in range(n_block):
                 feature = block[j]
                 row = bins[feature]
@@ -191,7 +197,7 @@ def split_large_nodes(
                 missing_weight = 0.0
                 if has_missing[feature]:
                     for k in range(n_classes):
-                        missing_weight += histograms[j, regular, k]
+                        missing_weight += histograms[j, regular * n_classes + k]
                 for side in range(1 + (missing_weight > 0.0)):
                     score, position = _scan_histogram(
                         histograms, j, counts, end - start, regular, missing_weight > 0.0,
@@ -200,9 +206,9 @@ def split_large_nodes(
                     if position < 0 or score <= best - slack:
                         continue
                     for k in range(n_classes):
-                        left[k] = histograms[j, regular, k] if side == 1 else 0.0
+                        left[k] = histograms[j, regular * n_classes + k] if side == 1 else 0.0
                         for b in range(position + 1):
-                            left[k] += histograms[j, b, k]
+                            left[k] += histograms[j, b * n_classes + k]
                     score = _fresh_score(left, totals, node, factors, entropy)
                     if score > best:
                         best = score
