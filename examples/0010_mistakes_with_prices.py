@@ -26,7 +26,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from badacost import BAdaCostClassifier
 from badacost.costs import minimum_cost_decision, ordinal_costs
 
-X, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+diabetes = load_diabetes(scaled=False)
+X, progression = diabetes.data, diabetes.target
 grade = np.digitize(progression, np.quantile(progression, [0.25, 0.5, 0.75]))
 costs = ordinal_costs(4, under=5.0, over=1.0)
 print("C[truth, prediction] =")
@@ -66,9 +67,8 @@ for name, given in grades.items():
 # %%
 # The same in a picture: the boundaries between the grades move once mistakes have prices.
 colours = ["#2c7bb6", "#abd9e9", "#fdae61", "#d7191c"]
-features = ["bmi", "s5"]
-low, high = X[features].min(), X[features].max()
-grid = np.meshgrid(*(np.linspace(low[name], high[name], 300) for name in features))
+pair = X[:, [diabetes.feature_names.index(name) for name in ("bmi", "s5")]]
+grid = np.meshgrid(*(np.linspace(column.min(), column.max(), 300) for column in pair.T))
 points = np.column_stack([axis.ravel() for axis in grid])
 
 figure, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained", width_ratios=[1, 1, 1.2])
@@ -79,13 +79,12 @@ for axis, title, prices in zip(
     strict=False,
 ):
     model = BAdaCostClassifier(prices, decision="bayes", n_estimators=100, max_depth=1)
-    model.fit(X[features].to_numpy(), grade)
+    model.fit(pair, grade)
     regions = model.predict(points).reshape(grid[0].shape)
     axis.pcolormesh(*grid, regions, cmap=ListedColormap(colours), vmin=0, vmax=3, alpha=0.45)
     for value, colour in enumerate(colours):
-        of_grade = X[grade == value]
         axis.scatter(
-            of_grade["bmi"], of_grade["s5"],
+            *pair[grade == value].T,
             color=colour, s=14, edgecolor="black", linewidth=0.3, label=f"grade {value}",
         )  # fmt: skip
     axis.set(title=title, xlabel="body mass index (kg/m²)", ylabel="log serum triglycerides")
