@@ -89,10 +89,12 @@ def _fill_histograms(bins, n_bins, block, n_block, order, y, w, start, end, n_cl
         for cell in range((n_bins[block[j]] + 1) * n_classes):
             histograms[j, cell] = 0.0
     width = np.uint32(n_classes)
+    first = np.uint64(start)
+    last = np.uint64(end)
     if n_block == _BLOCK:
         row0, row1, row2, row3 = bins[block[0]], bins[block[1]], bins[block[2]], bins[block[3]]
         cells0, cells1, cells2, cells3 = histograms[0], histograms[1], histograms[2], histograms[3]
-        for i in range(start, end):
+        for i in range(first, last):
             sample, label, weight = order[i], np.uint32(y[i]), np.float64(w[i])
             cells0[np.uint32(row0[sample]) * width + label] += weight
             cells1[np.uint32(row1[sample]) * width + label] += weight
@@ -101,7 +103,7 @@ def _fill_histograms(bins, n_bins, block, n_block, order, y, w, start, end, n_cl
         return
     for j in range(n_block):
         row, cells = bins[block[j]], histograms[j]
-        for i in range(start, end):
+        for i in range(first, last):
             cells[np.uint32(row[order[i]]) * width + np.uint32(y[i])] += w[i]
 
 
@@ -224,9 +226,11 @@ def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
 
     A radix sort, one byte at a time; returns the one of the two buffers that holds the result.
     """
+    first = np.uint64(start)
+    last = np.uint64(start + n)
     for c in range(256):
         offsets[c] = 0
-    for i in range(start, start + n):
+    for i in range(first, last):
         offsets[row[order[i]] & 255] += np.uint32(1)
     shift = _HIGH
     while True:
@@ -236,11 +240,11 @@ def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
             offsets[c] = total
             total += count
         if shift == _HIGH:
-            for i in range(start, start + n):
+            for i in range(first, last):
                 code = row[order[i]]
                 place = offsets[code & 255]
                 offsets[code & 255] = place + np.uint32(1)
-                keys[place] = np.uint64(code) << _HIGH | np.uint64(i)
+                keys[place] = np.uint64(code) << _HIGH | i
         else:
             for i in range(n):
                 byte = keys2[i] >> shift & np.uint64(255)
@@ -414,7 +418,7 @@ def partition(
     for node in range(starts.shape[0]):
         row = bins[features[node]]
         n_right = 0
-        for i in range(starts[node], ends[node]):
+        for i in range(np.uint64(starts[node]), np.uint64(ends[node])):
             n_right += row[order[i]] > positions[node]
         most_right = max(most_right, n_right)
     order2 = np.empty(most_right + 1, order.dtype)
@@ -429,9 +433,9 @@ def partition(
             totals[2 * node, k] = 0.0
             totals[2 * node + 1, k] = 0.0
         any_missing[node] = False
-        n_left = starts[node]
-        n_right = 0
-        for i in range(starts[node], ends[node]):
+        n_left = np.uint64(starts[node])
+        n_right = np.uint64(0)
+        for i in range(np.uint64(starts[node]), np.uint64(ends[node])):
             sample = order[i]
             label = y[i]
             weight = w[i]
@@ -445,9 +449,9 @@ def partition(
             order2[n_right] = sample
             y2[n_right] = label
             w2[n_right] = weight
-            totals[2 * node + right, label] += weight
-            n_left += not right
-            n_right += right
+            totals[np.uint64(2 * node + right), label] += weight
+            n_left += np.uint64(not right)
+            n_right += np.uint64(right)
         middles[node] = n_left
         for i in range(n_right):
             order[n_left + i] = order2[i]
