@@ -28,6 +28,7 @@ _CRITERIA = {"gini": kernels.GINI, "entropy": kernels.ENTROPY}
 _LEAST_GAIN = 1e-10  # relative to the weight of the node, as in the reference
 _LEAST_FACTOR = 1e-4  # of a class in the splits: cheap classes must still be told apart
 _MOST_DRAWN_CELLS = 4_000_000
+_BINCOUNT_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -199,14 +200,19 @@ class TreeGrower:
             self._w *= factors.astype(np.float32)[self._y]
         self._seed = np.uint64(seed)
         nodes = _Nodes(self.n_classes)
-        totals = np.bincount(self._y, self._w, self.n_classes).astype(np.float64)[None, :]
+        totals = np.zeros((1, self.n_classes))
+        for part in range(0, len(self._order), _BINCOUNT_ROWS):  # it copies its arguments
+            end = part + _BINCOUNT_ROWS
+            totals += np.bincount(self._y[part:end], self._w[part:end], self.n_classes)
         zero = np.zeros(1, np.int64)
         root = nodes.add(zero, zero + len(self._order), zero, totals)
         if self.shape.max_leaf_nodes is None:
             self._grow_by_level(nodes, root)
         else:
             self._grow_best_first(nodes, root, self.shape.max_leaf_nodes)
-        return self._finish(nodes, costs)
+        grown = self._finish(nodes, costs)
+        del self._order, self._y, self._w  # as large as the data of a narrow training set
+        return grown
 
     def _grow_by_level(self, nodes: _Nodes, batch: IndexArray) -> None:
         while len(batch := self._splittable(nodes, batch)):
