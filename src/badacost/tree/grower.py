@@ -185,7 +185,7 @@ class TreeGrower:
         # A copy of the rows, even if they have the type: splits permute it.
         samples = np.arange(len(weights), dtype=np.uint32) if rows is None else rows
         samples = samples.astype(np.uint32, copy=rows is not None)
-        alive = weights32[samples] > 0.0
+        alive = (weights32 if rows is None else weights32[samples]) > 0.0
         self._order = samples if alive.all() else samples[alive]
         self._y = self.y[self._order]
         row_sums = costs.sum(axis=1)
