@@ -110,7 +110,8 @@ class SavedForest:
         """Write the fitted model to a file that `badacost.load` reads.
 
         The file holds arrays and JSON, no pickle. Costs are saved in the order of ``classes_``;
-        callbacks, and a random state that is not a number, are left out.
+        callbacks, and a random state that is not a number, are left out. A booster of other
+        weak learners than the built-in tree has no such file; `joblib.dump` takes it.
 
         Parameters
         ----------
@@ -129,6 +130,8 @@ class SavedForest:
         kind = type(self).__name__
         if kind not in _CLASSES or _class_of(kind) is not type(self):
             raise TypeError(f"{kind} is not a class that badacost.load knows: use joblib.dump.")
+        if not hasattr(model, "forest_"):
+            raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
         header = {
             "parameters": _parameters_to_json(model, self._saved_parameters()),
             "classes": labels_to_json(model.classes_),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -384,30 +383,6 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
 
     _unsaved = ("estimator", "callbacks")
     _extra_names = ("seed", "stop_reason", "train_score", "validation_score")
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file that `badacost.load` reads.
-
-        The file holds arrays and JSON, no pickle. Costs are saved in the order of ``classes_``;
-        callbacks, and a random state that is not a number, are left out. Models with another
-        `estimator` cannot be saved so; `joblib.dump` takes them.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write; an existing file is replaced once the new one is complete.
-
-        Raises
-        ------
-        NotFittedError
-            Where the model is not fitted.
-        TypeError, ValueError
-            Where a file could not hold the model, or would be refused by `badacost.load`.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "forest_"):
-            raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
-        super().save(path)
 
     def _extra_header(self) -> dict[str, Any]:
         return {"seed": self._seed, "stop_reason": self.stop_reason_}
