@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # or scikit-learn skips one of its checks
+
 settings.register_profile("badacost", deadline=None, derandomize=True)
 settings.load_profile("badacost")
 

@@ -68,9 +68,10 @@ def test_bayes_rule_reaches_the_least_cost_where_margin_does_not(scale) -> None:
     [
         {"cost_scale": 0.05, "n_estimators": 150},
         {"cost_scale": "auto", "n_estimators": 150},
+        {"cost_scale": "auto", "n_estimators": 300, "learning_rate": 0.3},
         {"cost_scale": "reference", "n_refinements": 3, "learning_rate": 0.3, "n_estimators": 200},
     ],
-    ids=["small costs", "default", "refined"],
+    ids=["small costs", "default", "slow", "refined"],
 )
 def test_posterior_of_a_population(parameters) -> None:
     """Weights P(y|x) in the place of samples leave no noise: the closed form is the limit."""
