@@ -1,17 +1,12 @@
-"""The model file: what goes in comes out, and whatever else is in a file is refused."""
+"""Labels, forests and kinds of models: what goes in comes out, damage is refused."""
 
 from __future__ import annotations
 
 import json
-import pickle
-import struct
 import sys
-import tempfile
 import types
 import zipfile
-import zlib
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,20 +82,6 @@ def write_zip(path, members, method=zipfile.ZIP_DEFLATED):
             archive.writestr(zipfile.ZipInfo(name), data, method)
 
 
-def document(**changes):
-    base = {
-        "format": "badacost", "version": 1, "kind": KIND, "library": "0", "header": {},
-        "arrays": {"a": {"dtype": "<f8", "shape": [2]}},
-    }  # fmt: skip
-    return json.dumps({**base, **changes}).encode()
-
-
-def hostile(path, text=None, data=b"\0" * 16, extra=()):
-    text = document() if text is None else text
-    write_zip(path, [("model.json", text), ("arrays/a.bin", data), *extra])
-    return path
-
-
 def refused(path, match, **options):
     """The error names the file, says what is wrong, and is the only one."""
     with pytest.raises(ModelFileError, match=match) as caught:
@@ -109,40 +90,6 @@ def refused(path, match, **options):
 
 
 # Round trips
-
-ARRAYS = st.dictionaries(
-    st.from_regex(r"[A-Za-z0-9_]{1,12}", fullmatch=True),
-    hnp.arrays(
-        st.sampled_from(["?", "i4", "i8", "u1", "u2", "u4", "f4", "f8", ">f8", ">i4"]),
-        hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
-    ),
-    max_size=4,
-)
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=10,
-)
-
-
-@given(header=st.dictionaries(st.text(), JSON, max_size=3), arrays=ARRAYS)
-def test_round_trip(header, arrays):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        write_model(path, KIND, header, arrays)
-        model = read_model(path)
-    assert (model.kind, model.header) == (KIND, header)
-    assert model.library == model_file._library_version()
-    assert model.arrays.keys() == arrays.keys()
-    for name, array in arrays.items():
-        native = array.astype(array.dtype.newbyteorder("="))
-        assert same_array(model.arrays[name], native)
-        assert model.arrays[name].flags.writeable
-        assert model.arrays[name].flags.c_contiguous
 
 
 @pytest.mark.parametrize("prefix", ["forest_", "second_"])
@@ -176,83 +123,6 @@ def test_paths_as_text_and_files_of_other_zip_programs(small_file, tmp_path):
     path = str(tmp_path / "stored")
     write_zip(path, members_of(small_file).items(), zipfile.ZIP_STORED)
     assert read_model(path).header == HEADER
-
-
-# Writing
-
-
-def test_folder_must_exist(tmp_path):
-    with pytest.raises(FileNotFoundError, match="create it first"):
-        write_model(tmp_path / "no" / "model", KIND, {}, {})
-
-
-@pytest.mark.parametrize(
-    ("value", "match"),
-    [
-        (np.arange(3), "ndarray"),
-        (np.int64(3), "int64"),
-        (float("nan"), "not JSON compliant"),
-        ({"deep": [1, {2: "two"}]}, "key is not a string"),
-        (object(), "object"),
-        (b"bytes", "bytes"),
-    ],
-)
-def test_header_that_json_cannot_hold(tmp_path, value, match):
-    with pytest.raises(TypeError, match=rf"header\['costs'\].*{match}"):
-        write_model(tmp_path / "model", KIND, {"fine": 1, "costs": value}, {})
-    assert not list(tmp_path.iterdir())
-
-
-def test_header_key_that_is_not_text(tmp_path):
-    with pytest.raises(TypeError, match=r"header\[1\]"):
-        write_model(tmp_path / "model", KIND, {1: "one"}, {})
-
-
-def test_header_nested_in_itself(tmp_path):
-    loop: list[object] = []
-    loop.append(loop)
-    with pytest.raises(TypeError, match=r"header\['loop'\]"):
-        write_model(tmp_path / "model", KIND, {"loop": loop}, {})
-
-
-def test_header_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_file, "_MAX_DOCUMENT_BYTES", 1000)
-    with pytest.raises(ValueError, match="over 1000"):
-        write_model(tmp_path / "model", KIND, {"text": "x" * 1000}, {})
-
-
-@pytest.mark.parametrize(
-    ("name", "array", "error"),
-    [
-        ("a", np.array([None]), TypeError),
-        ("a", np.zeros(2, np.float16), TypeError),
-        ("a", np.zeros(2, "c16"), TypeError),
-        ("a", np.array(["text"]), TypeError),
-        ("a", np.zeros(2, "i4,f8"), TypeError),
-        ("a", np.zeros((1, 1, 1, 1)), ValueError),
-        ("../a", np.zeros(2), ValueError),
-        ("", np.zeros(2), ValueError),
-    ],
-)
-def test_arrays_that_cannot_be_saved(tmp_path, name, array, error):
-    with pytest.raises(error, match=r"array (name|a) "):
-        write_model(tmp_path / "model", KIND, {}, {name: array})
-    assert not list(tmp_path.iterdir())
-
-
-def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "model"
-    write_model(path, KIND, {}, {"a": np.arange(3.0)})
-    before = path.read_bytes()
-
-    def full(*args):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(model_file, "_write_member", full)
-    with pytest.raises(OSError, match="disk full"):
-        write_model(path, KIND, {}, {"a": np.arange(4.0)})
-    assert [file.name for file in tmp_path.iterdir()] == ["model"]
-    assert path.read_bytes() == before
 
 
 # Labels
@@ -415,171 +285,6 @@ def test_changed_bytes_under_valid_checksums(small_file, tmp_path):
             n_valid += 1
             assert_walks_stay_inside(again)
     assert 30 < n_valid < 270
-
-
-# Hostile files
-
-
-def test_missing_file(tmp_path):
-    for function in (read_model, load):
-        with pytest.raises(FileNotFoundError):
-            function(tmp_path / "none")
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"PK\x05\x06", b"hello\n" * 100, pickle.dumps({"a": 1}), b"\0" * 1000]
-)
-def test_not_an_archive(tmp_path, data):
-    path = tmp_path / "model"
-    path.write_bytes(data)
-    refused(path, "not a zip file")
-
-
-def test_folder(tmp_path):
-    refused(tmp_path, "not a regular file")
-
-
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        (b"", "not valid JSON"),
-        (b"\xff\xfe{}", "not valid JSON"),
-        (b"{", "not valid JSON"),
-        (b'{"format": "badacost", "format": "badacost"}', "key is repeated"),
-        (b'{"version": NaN}', "nan is not a finite|NaN is not a finite"),
-        (b'{"version": 1e999}', "1e999 is not a finite"),
-        (b'{"version": -Infinity}', "Infinity is not a finite"),
-        (b'{"version": ' + b"9" * 10_000 + b"}", "not valid JSON"),
-        (b"[" * 100_000 + b"]" * 100_000, "not valid JSON"),
-        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not valid JSON"),
-        (b"[]", "not a model of badacost"),
-        (b"{}", "not a model of badacost"),
-        (document(format="other"), "not a model of badacost"),
-        (document(version=2, arrays=None), "newer badacost: upgrade"),
-        (document(version=True), "version"),
-        (document(version="1"), "version"),
-        (document(version=0), "version"),
-        (document(more=1), "expected keys"),
-        (document(kind=3), "'kind'"),
-        (document(library=None), "'library'"),
-        (document(header=[]), "'header'"),
-        (document(arrays=[]), "'arrays'"),
-        (document(arrays={}), "do not match at 'arrays/a.bin'"),
-        (document(arrays={"../a": {"dtype": "<f8", "shape": [2]}}), "name"),
-        (document(arrays={"a": {"dtype": "<f8", "shape": [2]}, "b": {}}), "at 'arrays/b.bin'"),
-        (document(arrays={"a": None}), "dtype and a shape"),
-        (document(arrays={"a": {"dtype": "<f8"}}), "dtype and a shape"),
-    ],
-)
-def test_hostile_document(tmp_path, text, match):
-    refused(hostile(tmp_path / "model", text), match)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "shape", "data", "match"),
-    [
-        ("|O", [2], b"\0" * 16, "dtype"),
-        ("|O", [1], pickle.dumps(print), "dtype"),
-        (">f8", [2], b"\0" * 16, "dtype"),
-        ("<f2", [8], b"\0" * 16, "dtype"),
-        ("float64", [2], b"\0" * 16, "dtype"),
-        ("<i4,<i4", [2], b"\0" * 16, "dtype"),
-        (["<f8"], [2], b"\0" * 16, "dtype"),
-        (None, [2], b"\0" * 16, "dtype"),
-        ("<f8", [-2], b"\0" * 16, "shape"),
-        ("<f8", [-1, -2], b"\0" * 16, "shape"),
-        ("<f8", [2.0], b"\0" * 16, "shape"),
-        ("<u1", [True], b"\0", "dtype"),
-        ("|u1", [True], b"\0", "shape"),
-        ("<f8", 2, b"\0" * 16, "shape"),
-        ("<f8", "2", b"\0" * 16, "shape"),
-        ("<f8", [2, 1, 1, 1], b"\0" * 16, "shape"),
-        ("<f8", [2**62, 0], b"", "shape"),
-        ("<f8", [2**61], b"", "shape"),
-        ("<f8", [2**40], b"\0" * 16, "16 bytes where its shape needs"),
-        ("<f8", [2**30, 2**30, 2**30], b"", "0 bytes where its shape needs"),
-        ("<f8", [3], b"\0" * 16, "16 bytes where its shape needs 24"),
-        ("<f8", [1], b"\0" * 16, "16 bytes where its shape needs 8"),
-        ("<f4", [2], b"\0" * 16, "16 bytes where its shape needs 8"),
-        ("|b1", [2], b"\1\2", "not booleans"),
-    ],
-)
-def test_hostile_array(tmp_path, dtype, shape, data, match):
-    text = document(arrays={"a": {"dtype": dtype, "shape": shape}})
-    refused(hostile(tmp_path / "model", text, data), match)
-
-
-@pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "arrays/../a.bin", "arrays/b.bin"])
-def test_unexpected_member(tmp_path, name):
-    refused(hostile(tmp_path / "model", extra=[(name, b"data")]), "do not match at")
-
-
-@pytest.mark.parametrize("name", ["model.json", "arrays/a.bin"])
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_duplicate_member(tmp_path, name):
-    refused(hostile(tmp_path / "model", extra=[(name, b"{}")]), "same name")
-
-
-def test_missing_document(tmp_path):
-    write_zip(tmp_path / "model", [("arrays/a.bin", b"\0" * 16)])
-    refused(tmp_path / "model", r"no model\.json")
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_exotic_compression(tmp_path, method):
-    write_zip(tmp_path / "model", [("model.json", document())], method)
-    refused(tmp_path / "model", "unknown method")
-
-
-def patch_headers(path, name, local, central, form, value):
-    """Overwrite a field of a member in its local header and in the directory."""
-    data = bytearray(path.read_bytes())
-    for mark, offset, name_at in ((b"PK\x03\x04", local, 30), (b"PK\x01\x02", central, 46)):
-        at = data.index(mark)
-        while data[at + name_at : at + name_at + len(name)] != name:
-            at = data.index(mark, at + 1)
-        struct.pack_into(form, data, at + offset, value)
-    path.write_bytes(data)
-
-
-def test_encrypted_member(tmp_path):
-    path = hostile(tmp_path / "model")
-    patch_headers(path, b"arrays/a.bin", 6, 8, "<H", 1)
-    refused(path, "encrypted")
-
-
-def test_zip_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    text = document(arrays={"a": {"dtype": "|u1", "shape": [2**24]}})
-    path = hostile(tmp_path / "model", text, b"\0" * 2**24)
-    assert path.stat().st_size < 2**15
-    assert read_model(path).arrays["a"].size == 2**24
-    monkeypatch.setattr(model_file, "_read_member", None)
-    refused(path, "over the limit of 1000000", max_bytes=10**6)
-    patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 2**32 - 2)
-    refused(path, "over the limit of 2147483648")
-
-
-def test_large_document_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    path = hostile(tmp_path / "model", b" " * (2**24 + 1))
-    monkeypatch.setattr(model_file, "_read_member", None)
-    refused(path, r"model\.json takes")
-
-
-@pytest.mark.parametrize("declared", [0, 8, 24, 2**20])
-def test_directory_that_lies_about_the_size(tmp_path, declared):
-    text = document(arrays={"a": {"dtype": "|u1", "shape": [declared]}})
-    path = hostile(tmp_path / "model", text, np.arange(16, dtype=np.uint8).tobytes())
-    patch_headers(path, b"arrays/a.bin", 22, 24, "<I", declared)
-    refused(path, "CRC|bytes, not")
-
-
-def test_lying_directory_yields_no_more_than_it_declares(tmp_path):
-    bomb = b"\0" * 2**24
-    text = document(arrays={"a": {"dtype": "|u1", "shape": [8]}})
-    path = hostile(tmp_path / "model", text, bomb)
-    patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 8)
-    patch_headers(path, b"arrays/a.bin", 14, 16, "<I", zlib.crc32(bomb[:8]))
-    assert_array_equal(read_model(path).arrays["a"], np.zeros(8, np.uint8))
 
 
 # Hostile forests

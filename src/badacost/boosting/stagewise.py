@@ -120,6 +120,7 @@ class _Followed:
 
     def add(self, step: float, labels: Labels) -> None:
         """Add what a learner with these labels contributes."""
+        # Unless it may clip, take copies to a buffer of its own first.
         self.scores += np.take(step * self._columns, labels, axis=0, out=self._added, mode="clip")
 
 
