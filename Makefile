@@ -18,7 +18,7 @@ lint: .venv/dev
 types: .venv/dev
 	$(BIN)/mypy
 
-bench: .venv/bench
+bench: .venv/dev
 	$(BIN)/python benchmarks/classifier.py
 
 format: .venv/dev
@@ -39,9 +39,5 @@ clean:
 	touch $@
 
 .venv/dev: .venv/pip
-	$(BIN)/python -m pip install --quiet --editable ".[plot]" --group dev
-	touch $@
-
-.venv/bench: .venv/dev
-	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	touch $@

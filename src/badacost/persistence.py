@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -103,8 +103,8 @@ class SavedForest:
     from `_extra_header` and `_extra_arrays`, under `_extra_names`, and is read in `_restore`.
     """
 
-    _unsaved: tuple[str, ...] = ()
-    _extra_names: tuple[str, ...] = ()
+    _unsaved: ClassVar[tuple[str, ...]] = ()
+    _extra_names: ClassVar[tuple[str, ...]] = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
@@ -135,7 +135,7 @@ class SavedForest:
         header = {
             "parameters": _parameters_to_json(model, self._saved_parameters()),
             "classes": labels_to_json(model.classes_),
-            "costs_given": model.cost_matrix is not None,
+            "costs_given": getattr(model, "cost_matrix", None) is not None,
             **self._extra_header(),
         }
         if hasattr(model, "feature_names_in_"):

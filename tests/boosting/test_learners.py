@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier
 from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner
 from badacost.costs import zero_one_costs
+from badacost.tree.binning import BinnedData
 from badacost.tree.grower import TreeShape
 from badacost.tree.threads import Threads
 
@@ -26,10 +27,11 @@ WEIGHTS = np.full(150, 1 / 150)
 
 
 def tree_learner(**shape) -> TreeLearner:
-    return TreeLearner(
-        X, Y, 3, TreeShape(**shape), binning="quantile", max_bins=256, sample_weight=None, seed=0,
-        threads=Threads(),
-    )  # fmt: skip
+    threads = Threads()
+    data = BinnedData.of(
+        X, method="quantile", max_bins=256, sample_weight=None, seed=0, threads=threads
+    )
+    return TreeLearner(X, data, Y, 3, TreeShape(**shape), threads)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):

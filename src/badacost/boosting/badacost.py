@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from badacost.boosting.stagewise import (
-    STOP_REASONS,
-    Callback,
-    FloatArray,
-    Labels,
-    StagewiseClassifier,
-)
+from badacost.boosting.reweighting import PosteriorMixin, ReweightingClassifier, Rule
+from badacost.boosting.stagewise import FloatArray
 from badacost.costs import (
     as_cost_matrix,
     is_irreducible,
     scale_costs,
     stationary_distribution,
 )
-from badacost.loss import cost_margins, optimal_step, weak_learner_costs
-from badacost.model_file import ModelFile
-from badacost.persistence import SavedForest
-from badacost.tree.binning import BinningMethod
-from badacost.tree.grower import Criterion
-from badacost.tree.threads import Threads
-from badacost.validation import check_choice, check_number, check_samples
+from badacost.loss import cmel, cost_margins
+from badacost.validation import check_choice, check_number
 
 
-class BAdaCostClassifier(SavedForest, StagewiseClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
     """Boosting of cost-sensitive trees for mistakes with different prices.
 
     BAdaCost (Boosting Adapted for Cost matrix) [1]_ minimises the mean of
@@ -156,264 +145,47 @@ class BAdaCostClassifier(SavedForest, StagewiseClassifier):
     array([0, 0])
     """
 
-    def __init__(
-        self,
-        cost_matrix: Any = None,
-        *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        decision: Literal["margin", "bayes"] = "margin",
-        estimator: Any = None,
-        max_depth: int | None = 4,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
-        max_features: int | float | str | None = None,
-        criterion: Criterion = "gini",
-        binning: BinningMethod = "quantile",
-        max_bins: int = 256,
-        subsample: float = 1.0,
-        n_refinements: int = 0,
-        cost_scale: Literal["auto", "reference"] | float | None = "auto",
-        early_stopping: bool = False,
-        scoring: Literal["cost", "loss"] = "cost",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.cost_matrix = cost_matrix
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.decision = decision
-        self.estimator = estimator
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.criterion = criterion
-        self.binning = binning
-        self.max_bins = max_bins
-        self.subsample = subsample
-        self.n_refinements = n_refinements
-        self.cost_scale = cost_scale
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    cost_matrix: Any = field(default=None, kw_only=False)
+    decision: Literal["margin", "bayes"] = "margin"
+    n_refinements: int = 0
+    cost_scale: Literal["auto", "reference"] | float | None = "auto"
+    scoring: Literal["cost", "loss"] = "cost"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("decision", self.decision, ("margin", "bayes"))
+        check_choice("scoring", self.scoring, ("cost", "loss"))
+        check_number("n_refinements", self.n_refinements, Integral, low=0)
 
     def _prepare(self) -> None:
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
-        self._scale_margins()
+        self._derive()
 
-    def _scale_margins(self) -> None:
-        """Set what follows from `cost_matrix_`; an error if the decision rule has no use for it."""
-        with np.errstate(over="ignore"):
-            self._scaled_margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
-        if not np.isfinite(self._scaled_margins).all():
-            raise ValueError(f"cost_scale={self.cost_scale!r} is too large for these costs.")
-        self._log_prior: FloatArray | None = None
+    def _derive(self) -> None:
+        super()._derive()
+        self._linked_prior: FloatArray | None = None
         if self.decision == "bayes" or is_irreducible(self.cost_matrix_):
             prior = stationary_distribution(self.cost_matrix_, self.classes_)
-            self._log_prior = np.log(np.maximum(prior, np.finfo(np.float64).tiny))
+            self._linked_prior = np.log(np.maximum(prior, np.finfo(np.float64).tiny))
 
-    @property
-    def _margins(self) -> FloatArray:
-        return self._scaled_margins
+    def _rule(self) -> Rule:
+        with np.errstate(over="ignore"):
+            margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
+        if not np.isfinite(margins).all():
+            raise ValueError(f"cost_scale={self.cost_scale!r} is too large for these costs.")
+        return Rule(margins)
 
-    def _learner_costs(self, step: float) -> FloatArray:
-        return weak_learner_costs(self._scaled_margins, step)
-
-    def _step(self, weight_sums: FloatArray) -> float:
-        return optimal_step(weight_sums, self._scaled_margins)
-
-    def _decide(self, scores: FloatArray) -> Labels:
-        return np.argmin(self._charges(scores), axis=1)
+    def _log_prior(self) -> FloatArray:
+        if self._linked_prior is None:  # there is none, and the error says for which classes
+            return stationary_distribution(self.cost_matrix_, self.classes_)
+        return self._linked_prior
 
     def _charges(self, scores: FloatArray) -> FloatArray:
-        """What the decision rule compares, (n, K): the least charge wins."""
         if self.decision == "margin":
             return scores
         return np.asarray(self._posterior(scores) @ self.cost_matrix_)
 
-    def _posterior(self, scores: FloatArray) -> FloatArray:
-        """P(l | x) proportional to pi_l exp(-c_l(x)), with pi the stationary distribution of C*."""
-        prior = self._log_prior
-        if prior is None:  # there is none, and the error says for which classes
-            prior = stationary_distribution(self.cost_matrix_, self.classes_)
-        logits = prior - scores
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-    def _decision_values(self, scores: FloatArray) -> FloatArray:
-        charges = self._charges(scores)
-        return charges[:, 0] - charges[:, 1] if len(self.classes_) == 2 else -charges
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the classes that the decision rule chooses.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Classes.
-        """
-        scores = self._scores(check_samples(self, X))
-        return np.asarray(self.classes_[self._decide(scores)])
-
-    def predict_costs(self, X: ArrayLike) -> FloatArray:
-        """Return the cost scores ``c(x) = C* f(x)``; the paper chooses the class of the least.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, K)
-            Scores, in the order of ``classes_``. For expected costs in the unit of the cost
-            matrix, take ``predict_proba(X) @ cost_matrix_``.
-        """
-        return self._scores(check_samples(self, X))
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return class probabilities, in closed form from the minimiser of the loss.
-
-        At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``,
-        where pi is the stationary distribution of C*. Boosted scores are over-confident when
-        many rounds fit noise: calibrate (``sklearn.calibration``) if probabilities matter.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, K)
-            Probabilities, in the order of ``classes_``.
-
-        Raises
-        ------
-        ValueError
-            If so many mistakes are free that costs do not link all classes.
-        """
-        return self._posterior(self._scores(check_samples(self, X)))
-
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Return what the decision rule compares, with the sign turned so that the largest wins.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, K), or (n_samples,) for two classes
-            Minus c(x) ("margin") or minus the expected cost ("bayes") of each class; for two
-            classes, that of the second minus that of the first.
-        """
-        return self._decision_values(self._scores(check_samples(self, X)))
-
-    def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
-        """Yield `predict` after every round."""
-        for scores in self._staged_scores(check_samples(self, X)):
-            yield self.classes_[self._decide(scores)]
-
-    def staged_predict_costs(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield `predict_costs` after every round."""
-        for scores in self._staged_scores(check_samples(self, X)):
-            yield scores.copy()
-
-    def staged_predict_proba(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield `predict_proba` after every round."""
-        for scores in self._staged_scores(check_samples(self, X)):
-            yield self._posterior(scores)
-
-    def staged_decision_function(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield `decision_function` after every round."""
-        for scores in self._staged_scores(check_samples(self, X)):
-            yield self._decision_values(scores.copy())
-
-    def apply(self, X: ArrayLike) -> NDArray[np.int32]:
-        """Return the number of the leaf that each sample reaches in each tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_estimators_)
-            Leaves.
-        """
-        checked = check_samples(self, X)
-        self._needs_trees("apply")
-        with Threads(self.n_jobs) as threads:
-            return self.forest_.apply(checked, threads)
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each feature in the gains of all splits, weighted by step and node."""
-        check_is_fitted(self)
-        self._needs_trees("feature_importances_")
-        return self.forest_.feature_importances()
-
-    _unsaved = ("estimator", "callbacks")
-    _extra_names = ("seed", "stop_reason", "train_score", "validation_score")
-
-    def _extra_header(self) -> dict[str, Any]:
-        return {"seed": self._seed, "stop_reason": self.stop_reason_}
-
-    def _extra_arrays(self) -> dict[str, NDArray[Any]]:
-        return {"train_score": self.train_score_, "validation_score": self.validation_score_}
-
-    def _restore(self, model: ModelFile) -> None:
-        self._check_parameters()
-        self._scale_margins()
-        if not np.allclose(self.forest_.table, self._scaled_margins.T, rtol=1e-9, atol=0.0):
-            raise ValueError("its trees were not grown for its costs and cost_scale")
-        self.estimator_weights_ = self.forest_.tree_weights
-        self.n_estimators_ = self.forest_.n_trees
-        if not self.n_estimators_ or (self.estimator_weights_ < 0.0).any():
-            raise ValueError("it has no trees, or trees of negative weight")
-        self.train_score_ = model.arrays["train_score"]
-        self.validation_score_ = model.arrays["validation_score"]
-        shapes = {(self.n_estimators_,)}
-        for name, curve in (("train", self.train_score_), ("validation", self.validation_score_)):
-            if curve.dtype != np.float64 or curve.shape not in shapes:
-                raise ValueError(f"it does not have a {name} score for each round")
-            shapes.add((0,))  # there may be no validation
-        self._seed, self.stop_reason_ = model.header["seed"], model.header["stop_reason"]
-        check_number("the seed", self._seed, Integral, low=0, high=2**31 - 1)
-        if self.stop_reason_ is not None:
-            check_choice("the reason to stop", self.stop_reason_, STOP_REASONS)
-
-    def _needs_trees(self, what: str) -> None:
-        if not hasattr(self, "forest_"):
-            weak = type(self.estimators_[0]).__name__
-            raise AttributeError(
-                f"{what} needs the built-in tree; this model boosts {weak}, see estimators_."
-            )
+    def _score_of(self, part: Any) -> float:
+        if self.scoring == "loss":
+            return cmel(part.scores, part.y, part.weight)
+        return super()._score_of(part)

@@ -7,14 +7,14 @@ labels that a model gives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from badacost.tree.binning import BinnedData, BinningMethod
+from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.grower import TreeGrower, TreeShape, cheapest_labels
 from badacost.tree.threads import Threads
@@ -31,8 +31,8 @@ class WeakLearner(Protocol):
     ) -> tuple[Any, Labels]:
         """Fit a model on the rows; return it and its labels on all training samples."""
 
-    def predict(self, model: Any, X: NDArray[np.floating]) -> Labels:
-        """Labels 0..K-1 that a model gives to samples."""
+    def predict(self, model: Any, X: NDArray[np.floating] | None = None) -> Labels:
+        """Labels 0..K-1 that a model gives to samples, the training samples by default."""
 
 
 class TreeLearner:
@@ -42,14 +42,14 @@ class TreeLearner:
     ----------
     X : ndarray of shape (n_samples, n_features)
         Training samples.
+    data : BinnedData
+        The same, in bins.
     y : ndarray of shape (n_samples,)
         Classes 0..K-1.
     n_classes : int
         Number of classes K.
     shape : TreeShape
         Limits of the trees.
-    binning, max_bins, sample_weight, seed
-        How to choose the bins, see `BinMapper.fit`.
     threads : Threads
         Threads to share the work among.
     """
@@ -57,26 +57,40 @@ class TreeLearner:
     def __init__(
         self,
         X: NDArray[np.floating],
+        data: BinnedData,
         y: Labels,
         n_classes: int,
         shape: TreeShape,
-        *,
-        binning: BinningMethod,
-        max_bins: int,
-        sample_weight: FloatArray | None,
-        seed: int,
         threads: Threads,
     ):
-        data = BinnedData.of(
-            X,
-            method=binning,
-            max_bins=max_bins,
-            sample_weight=sample_weight,
-            seed=seed,
-            threads=threads,
-        )
         self._X = X
         self._grower = TreeGrower(data, y, n_classes, shape, threads)
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: NDArray[np.floating],
+        y: Labels,
+        n_classes: int,
+        weight: FloatArray | None,
+        threads: Threads,
+    ) -> Self:
+        """Read bins and limits off the parameters of an estimator; `weight` steers the bins."""
+        data = BinnedData.of(
+            X,
+            method=estimator.binning,
+            max_bins=estimator.max_bins,
+            sample_weight=weight,
+            seed=estimator._seed,
+            threads=threads,
+        )
+        return cls(X, data, y, n_classes, TreeShape.of(estimator, X.shape[1]), threads)
+
+    def relabelled(self, y: Labels, n_classes: int) -> TreeLearner:
+        """A learner of other classes for the same samples, which shares their bins."""
+        grower = self._grower
+        return TreeLearner(self._X, grower.data, y, n_classes, grower.shape, grower.threads)
 
     def fit(
         self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
@@ -91,11 +105,12 @@ class TreeLearner:
             labels[unseen] = self.predict(grown.tree, self._X[unseen])
         return grown.tree, labels
 
-    def predict(self, model: Tree, X: NDArray[np.floating]) -> Labels:
+    def predict(self, model: Tree, X: NDArray[np.floating] | None = None) -> Labels:
         """Labels of the leaves that the samples reach."""
+        samples = self._X if X is None else X
         table = np.zeros((int(model.value.max()) + 1, 1))
-        forest = Forest.from_trees([model], np.ones(1), table, X.shape[1])
-        return model.value[forest.apply(X, self._grower.threads)[:, 0]]
+        forest = Forest.from_trees([model], np.ones(1), table, samples.shape[1])
+        return model.value[forest.apply(samples, self._grower.threads)[:, 0]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +169,6 @@ class EstimatorLearner:
         costed = CostedClassifier(model, costs)
         return costed, costed.labels(self._X)
 
-    def predict(self, model: CostedClassifier, X: NDArray[np.floating]) -> Labels:
+    def predict(self, model: CostedClassifier, X: NDArray[np.floating] | None = None) -> Labels:
         """Labels of a model of an earlier round."""
-        return model.labels(X)
+        return model.labels(self._X if X is None else X)

@@ -1,37 +1,39 @@
 """The stage-wise loop that the boosting algorithms share.
 
-A round fits a weak learner to the current sample weights, measures its mistakes, chooses a step,
-and multiplies the weight of every sample by the exponential of the step times a margin. Around
-this, the same for all algorithms: shrinkage, subsampling, early stopping, warm start, callbacks,
-progress, and predictions after every round.
+An algorithm says what a round does to its training samples (a `Descent`); around this, the same
+for all: parameters, early stopping, warm start, callbacks, progress, decisions, and predictions
+after every round.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner, WeakLearner
-from badacost.loss import add_margins, cmel, confusion_weights, is_perfect, step_loss
+from badacost.model_file import ModelFile
+from badacost.persistence import SavedForest
 from badacost.progress import ProgressBar
+from badacost.tree.binning import BinningMethod
 from badacost.tree.forest import Forest
-from badacost.tree.grower import TreeShape
+from badacost.tree.grower import Criterion
 from badacost.tree.threads import Threads
 from badacost.validation import (
     check_choice,
     check_flag,
     check_number,
+    check_samples,
     check_training_data,
     check_tree_parameters,
     check_validation_data,
@@ -42,10 +44,6 @@ Labels = NDArray[np.integer]
 
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
 _MOST_SCORED = 5_000  # training samples on which the score of every round is measured
-_SHORT_STEP = 0.1  # times the largest margin
-_LEAST_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
-_MOST_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
-_LEAST_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
 _FAINT_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
 
 
@@ -58,7 +56,7 @@ class Round:
     number : int
         Rounds so far, this one included.
     step : float
-        Weight of the learner, shrinkage included.
+        Weight of the learner, shrinkage included; the largest where a round has several.
     train_score, validation_score : float
         Scores after the round, lower is better; the second is None without validation data.
     sample_weight : ndarray of shape (n_samples,)
@@ -75,61 +73,92 @@ class Round:
     predicted: Labels
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """A weak learner, its labels, their weights by truth and prediction, and the step for it."""
-
-    model: Any
-    predicted: Labels
-    sums: FloatArray
-    step: float
-    margins: FloatArray
-
-    @property
-    def perfect(self) -> bool:
-        return is_perfect(self.sums, self.margins)
-
-    @property
-    def reach(self) -> float:
-        """How far the step moves scores at most."""
-        return self.step * float(np.abs(self.margins).max())
-
-    @property
-    def useful(self) -> bool:
-        return self.perfect or self.reach > _LEAST_STEP
-
-    @property
-    def loss(self) -> float:
-        """The loss after the step relative to before; a step back is not taken."""
-        return step_loss(self.sums, self.margins, max(self.step, 0.0))
-
-
 Callback = Callable[[Round], bool | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What a round adds to the model.
+
+    Attributes
+    ----------
+    models : list of trees or estimators
+        The weak learners of the round; most algorithms have one.
+    steps : list of float
+        Their weights, shrinkage included.
+    labels : list of ndarray of shape (n_samples,)
+        What each of them answers on the training samples.
+    reason : {"perfect", "useless"} or None
+        Why no round can follow; the learners of a "useless" stage are not worth keeping.
+    """
+
+    models: list[Any]
+    steps: list[float]
+    labels: list[Labels]
+    reason: str | None = None
+
+
+class Descent(Protocol):
+    """A boosting algorithm at work on its training samples."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights of the samples in the round to come, summing to one."""
+
+    def fit(self, n_done: int) -> Stage:
+        """Fit the stage that follows `n_done` rounds, without moving on."""
+
+    def recall(self, models: list[Any], steps: list[float]) -> Stage:
+        """The stage of an earlier fit, from its learners."""
+
+    def add(self, stage: Stage) -> None:
+        """Move on: change the weights."""
+
+    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
+        """Cost scores that the stage adds to rows of the training samples, (n_rows, K)."""
+
+    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
+        """Cost scores that the stage adds to other samples, (n_samples, K)."""
 
 
 class _Followed:
     """Samples whose cost scores are followed from round to round, and the score of each round."""
 
-    def __init__(self, y: Labels, weight: FloatArray, margins: FloatArray):
+    def __init__(self, y: Labels, weight: FloatArray, n_classes: int):
         self.y = y
         self.weight = weight
-        self.scores = np.zeros((len(y), len(margins)))
+        self.scores = np.zeros((len(y), n_classes))
         self.curve: list[float] = []
-        self._columns = margins.T.copy()
-        self._added = np.empty_like(self.scores)
-
-    def add(self, step: float, labels: Labels) -> None:
-        """Add what a learner with these labels contributes."""
-        # Unless it may clip, take copies to a buffer of its own first.
-        self.scores += np.take(step * self._columns, labels, axis=0, out=self._added, mode="clip")
 
 
-class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+@dataclass(eq=False, repr=False, kw_only=True)
+class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the boosting classifiers; `BAdaCostClassifier` documents the parameters.
 
-    A subclass says, from the cost matrix alone: which margins a label earns (`_margins`), which
-    costs the weak learner sees (`_learner_costs`), and how long the step is (`_step`).
+    A subclass gives a meaning to the leaves of its trees (`_table`), says what a round does
+    (`_start`), and may decide otherwise than by the least cost score (`_charges`).
     """
+
+    n_estimators: int = 100
+    learning_rate: float = 0.1
+    max_depth: int | None = 4
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    max_features: int | float | str | None = None
+    criterion: Criterion = "gini"
+    binning: BinningMethod = "quantile"
+    max_bins: int = 256
+    subsample: float = 1.0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 1e-7
+    warm_start: bool = False
+    callbacks: Sequence[Callback] | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     @abstractmethod
     def _prepare(self) -> None:
@@ -137,20 +166,18 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     @property
     @abstractmethod
-    def _margins(self) -> FloatArray:
-        """Matrix D: answering g adds ``step * D[l, g]`` to the cost score of every class l."""
+    def _table(self) -> FloatArray:
+        """Cost scores (n_rows, K) that the leaves of trees refer to, for a step of one."""
 
     @abstractmethod
-    def _learner_costs(self, step: float) -> FloatArray:
-        """Costs for the weak learner, if its step will be `step`."""
+    def _start(
+        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
+    ) -> Descent:
+        """Begin to boost: y are positions in `classes_`."""
 
-    @abstractmethod
-    def _step(self, weight_sums: FloatArray) -> float:
-        """Step for a learner with the given weights by truth and prediction; <= 0 refuses it."""
-
-    @abstractmethod
-    def _decide(self, scores: FloatArray) -> Labels:
-        """Positions of the predicted classes, from the cost scores c(x)."""
+    def _charges(self, scores: FloatArray) -> FloatArray:
+        """What the decision rule compares, (n, K): the least charge wins."""
+        return scores
 
     def fit(
         self,
@@ -203,6 +230,7 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if not resumed:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             self.estimator_weights_ = np.empty(0)
+            self._stage_ends = np.zeros(1, np.int64)
             self.train_score_ = np.empty(0)
             self.validation_score_ = np.empty(0)
             self.stop_reason_: str | None = None
@@ -223,9 +251,7 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_number("n_estimators", self.n_estimators, Integral, low=1)
         check_number("learning_rate", self.learning_rate, low=0.0, open_low=True)
         check_number("subsample", self.subsample, low=0.0, high=1.0, open_low=True)
-        check_number("n_refinements", self.n_refinements, Integral, low=0)
         check_flag("early_stopping", self.early_stopping)
-        check_choice("scoring", self.scoring, ("cost", "loss"))
         check_number("validation_fraction", self.validation_fraction, low=0.0, open_low=True)
         check_number("n_iter_no_change", self.n_iter_no_change, Integral, low=1)
         check_number("tol", self.tol, low=0.0)
@@ -237,12 +263,9 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks must be functions of a Round; got {callback!r}.")
-        weak = self.estimator
-        if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
-            raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
-        """Refuse to add rounds for other classes or costs, or of another kind of weak learner."""
+        """Refuse to add rounds for other classes or costs."""
         if not np.array_equal(classes, self.classes_):
             raise ValueError(
                 f"With warm_start=True the classes must stay {self.classes_}; got {classes}."
@@ -250,13 +273,9 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         now = copy(self)
         now._prepare()
         same = np.array_equal(now.cost_matrix_, self.cost_matrix_)
-        if not same or not np.array_equal(now._margins, self._margins):
+        if not same or not np.array_equal(now._table, self._table):
             raise ValueError(
                 "With warm_start=True cost_matrix and cost_scale must stay as they were."
-            )
-        if (self.estimator is None) != hasattr(self, "forest_"):
-            raise ValueError(
-                "With warm_start=True the built-in tree and an estimator cannot take turns."
             )
 
     def _hold_out(self, X: NDArray[np.floating], y: Labels, weight: FloatArray) -> list[Any]:
@@ -275,24 +294,6 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             ) from error
         return [*split[::2], *split[1::2]]
 
-    def _make_learner(
-        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
-    ) -> WeakLearner:
-        if self.estimator is not None:
-            return EstimatorLearner(self.estimator, X, y)
-        shape = TreeShape.of(self, X.shape[1])
-        return TreeLearner(
-            X,
-            y,
-            len(self.classes_),
-            shape,
-            binning=self.binning,
-            max_bins=self.max_bins,
-            sample_weight=weight,
-            seed=self._seed,
-            threads=threads,
-        )
-
     def _boost(
         self,
         X: NDArray[np.floating],
@@ -301,77 +302,60 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         validation: Any,
         threads: Threads,
     ) -> None:
-        """Run rounds until there are `n_estimators` learners or a reason to stop."""
-        learner = self._make_learner(X, y, weight, threads)
-        margins = self._margins
-        log_weights = np.log(weight) - np.log(weight.sum())  # shares may underflow
+        """Run rounds until there are `n_estimators` stages or a reason to stop."""
+        descent = self._start(X, y, weight, threads)
         n_scored = min(len(X), _MOST_SCORED)
         rows = np.random.default_rng(self._seed).choice(len(X), n_scored, replace=False)
-        train = _Followed(y[rows], weight[rows], margins)
+        train = _Followed(y[rows], weight[rows], len(self.classes_))
         held_out = None
         if validation is not None:
             X_val, y_val, weight_val = validation
-            held_out = _Followed(y_val, weight_val, margins)
+            held_out = _Followed(y_val, weight_val, len(self.classes_))
 
-        def add(model: Any, step: float, labels: Labels) -> None:
-            add_margins(log_weights, step * margins, y, labels)
-            train.add(step, labels[rows])
+        def add(stage: Stage) -> None:
+            descent.add(stage)
+            train.scores += descent.training_scores(stage, rows)
+            train.curve.append(self._score_of(train))
             if held_out is not None:
-                held_out.add(step, learner.predict(model, X_val))
-            for part in filter(None, (train, held_out)):
-                part.curve.append(self._score_of(part))
+                held_out.scores += descent.scores(stage, X_val)
+                held_out.curve.append(self._score_of(held_out))
 
-        models, steps = self._models(), self.estimator_weights_.tolist()
-        for model, earlier_step in zip(models, steps, strict=True):
-            add(model, earlier_step, learner.predict(model, X))
+        stages = [descent.recall(*earlier) for earlier in self._stages()]
+        for stage in stages:
+            add(stage)
         bar = ProgressBar(self.n_estimators, type(self).__name__) if self.verbose else None
         reason = None
-        while len(steps) < self.n_estimators and reason is None:
-            model, predicted, step, reason = self._fit_round(
-                learner, y, _normalised(log_weights), len(steps)
-            )
-            if step is None:
-                break
-            models.append(model)
-            steps.append(step)
-            add(model, step, predicted)
-            asked = self._callbacks_ask_to_stop(train, held_out, step, predicted, log_weights)
-            if reason is None and asked:
-                reason = "callback"
-            if reason is None and self.early_stopping and held_out is not None:
-                reason = "early stopping" if self._no_progress(held_out.curve) else None
+        try:
+            while len(stages) < self.n_estimators and reason is None:
+                stage = descent.fit(len(stages))
+                reason = stage.reason
+                if reason == "useless":
+                    if stages:
+                        break
+                    stage = self._faint(stage)
+                stages.append(stage)
+                add(stage)
+                asked = self._callbacks_ask_to_stop(train, held_out, stage, descent)
+                if reason is None and asked:
+                    reason = "callback"
+                if reason is None and self.early_stopping and held_out is not None:
+                    reason = "early stopping" if self._no_progress(held_out.curve) else None
+                if bar is not None:
+                    bar.update(
+                        len(stages),
+                        train=train.curve[-1],
+                        validation=held_out.curve[-1] if held_out else None,
+                    )
+        finally:
             if bar is not None:
-                bar.update(
-                    len(steps),
-                    train=train.curve[-1],
-                    validation=held_out.curve[-1] if held_out else None,
-                )
-        if bar is not None:
-            bar.close()
+                bar.close()
         self.train_score_ = np.array(train.curve)
         self.validation_score_ = np.array(held_out.curve if held_out else [])
         self.stop_reason_ = reason
-        self._publish(models, np.array(steps))
+        self._publish(stages)
 
-    def _fit_round(
-        self, learner: WeakLearner, y: Labels, weights: FloatArray, n_done: int
-    ) -> tuple[Any, Labels, float | None, str | None]:
-        """Fit a learner and its step, alternately if asked to.
-
-        Returns the model, its labels, the step (None if the model is refused), and a reason to
-        stop after it, if there is one.
-        """
-        random = self.subsample < 1.0 or self.max_features is not None or self.estimator is not None
-        for attempt in range(_MOST_ATTEMPTS if random else 1):
-            rng = np.random.default_rng([self._seed, n_done, attempt])
-            best = self._best_candidate(learner, y, weights, rng)
-            if best.useful:
-                break
-        rate = float(self.learning_rate)  # a number in single precision would round the step
-        if best.useful:
-            return best.model, best.predicted, rate * best.step, "perfect" if best.perfect else None
-        if n_done:
-            return best.model, best.predicted, None, "useless"
+    def _faint(self, stage: Stage) -> Stage:
+        """A first stage that is no better than chance, to be the whole model."""
         warnings.warn(
             "The first weak learner is no better than chance under these costs, so the model is "
             "this learner alone. Look for informative features, or allow a stronger learner, for "
@@ -379,64 +363,26 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             ConvergenceWarning,
             stacklevel=4,
         )
-        return best.model, best.predicted, rate * _FAINT_STEP, "useless"
-
-    def _best_candidate(
-        self, learner: WeakLearner, y: Labels, weights: FloatArray, rng: np.random.Generator
-    ) -> _Candidate:
-        """Fit for a step of one, then for the step that came out, while the loss falls."""
-        rows = None
-        if self.subsample < 1.0:
-            # Trees see weights in single precision: draw from those that do not vanish in it.
-            alive = np.flatnonzero(weights.astype(np.float32))
-            size = min(max(1, round(self.subsample * len(y))), len(alive))
-            rows = np.sort(rng.choice(alive, size, replace=False))
-        seed = int(rng.integers(2**63))
-        margins = self._margins
-
-        def candidate(step: float) -> _Candidate:
-            model, predicted = learner.fit(weights, self._learner_costs(step), rows, seed)
-            sums = confusion_weights(y, predicted, weights, len(margins))
-            return _Candidate(model, predicted, sums, self._step(sums), margins)
-
-        best = candidate(1.0)
-        if best.reach < _SHORT_STEP and not best.perfect:
-            # Made for a step of one, the learner earned a short one: try steepest descent as well.
-            best = min(best, candidate(0.0), key=lambda tried: tried.loss)
-        for _ in range(self.n_refinements):
-            if best.perfect or not best.useful:
-                break
-            other = candidate(best.step)
-            if not other.loss < best.loss * (1.0 - 1e-12):
-                break
-            best = other
-        return best
+        return replace(stage, steps=[float(self.learning_rate) * _FAINT_STEP] * len(stage.steps))
 
     def _score_of(self, part: _Followed) -> float:
-        """Average cost of the decisions, or the loss, whichever `scoring` asks for."""
-        if self.scoring == "loss":
-            return cmel(part.scores, part.y, part.weight)
+        """Average cost of the decisions: lower is better."""
         costs = self.cost_matrix_[part.y, self._decide(part.scores)]
         return float(np.average(costs, weights=part.weight))
 
     def _callbacks_ask_to_stop(
-        self,
-        train: _Followed,
-        held_out: _Followed | None,
-        step: float,
-        predicted: Labels,
-        log_weights: FloatArray,
+        self, train: _Followed, held_out: _Followed | None, stage: Stage, descent: Descent
     ) -> bool:
         """Tell every callback about the round; any of them may ask to stop by returning True."""
         if not self.callbacks:
             return False
         news = Round(
             number=len(train.curve),
-            step=step,
+            step=max(stage.steps),
             train_score=train.curve[-1],
             validation_score=held_out.curve[-1] if held_out else None,
-            sample_weight=_normalised(log_weights),
-            predicted=predicted,
+            sample_weight=descent.weights,
+            predicted=descent.training_scores(stage, slice(None)).argmin(axis=1),
         )
         return any([callback(news) for callback in self.callbacks])
 
@@ -447,49 +393,195 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         recent, before = curve[-self.n_iter_no_change :], curve[: -self.n_iter_no_change]
         return min(recent) >= min(before) - self.tol
 
-    def _models(self) -> list[Any]:
-        """The weak learners fitted so far."""
-        if not len(self.estimator_weights_):
-            return []
-        return self.forest_.trees() if hasattr(self, "forest_") else list(self._costed)
+    def _stages(self) -> Iterator[tuple[list[Any], list[float]]]:
+        """The weak learners fitted so far and their steps, by stage."""
+        models = self._models() if len(self.estimator_weights_) else []
+        steps = self.estimator_weights_.tolist()
+        for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
+            yield models[a:b], steps[a:b]
 
-    def _publish(self, models: list[Any], steps: FloatArray) -> None:
+    def _models(self) -> list[Any]:
+        return self.forest_.trees()
+
+    def _publish(self, stages: list[Stage]) -> None:
         """Set the fitted attributes; early stopping goes back to the best round."""
         if self.early_stopping:
-            best = int(np.argmin(self.validation_score_)) + 1
-            models, steps = models[:best], steps[:best]
-            self.train_score_ = self.train_score_[:best]
-            self.validation_score_ = self.validation_score_[:best]
-        self.estimator_weights_ = steps
-        self.n_estimators_ = len(steps)
-        if self.estimator is None:
-            self.forest_ = Forest.from_trees(models, steps, self._margins.T, self.n_features_in_)
-            self.__dict__.pop("estimators_", None)
-        else:
-            self.__dict__.pop("forest_", None)
-            self._costed: list[CostedClassifier] = models
-            self.estimators_ = [model.estimator for model in models]
+            stages = stages[: int(np.argmin(self.validation_score_)) + 1]
+            self.train_score_ = self.train_score_[: len(stages)]
+            self.validation_score_ = self.validation_score_[: len(stages)]
+        self.estimator_weights_ = np.array([step for stage in stages for step in stage.steps])
+        self._stage_ends = np.cumsum([0, *(len(stage.steps) for stage in stages)])
+        self.n_estimators_ = len(stages)
+        self._keep([model for stage in stages for model in stage.models])
+
+    def _keep(self, models: list[Any]) -> None:
+        """Store the weak learners."""
+        steps = self.estimator_weights_
+        self.forest_ = Forest.from_trees(models, steps, self._table, self.n_features_in_)
 
     def _staged_scores(self, X: NDArray[np.floating]) -> Iterator[FloatArray]:
         """Cost scores after every round; one array, filled further each time."""
         scores = np.zeros((len(X), len(self.classes_)))
         with Threads(self.n_jobs) as threads:
-            for i, step in enumerate(self.estimator_weights_):
-                if hasattr(self, "forest_"):
-                    self.forest_.accumulate(
-                        X, scores, first_tree=i, last_tree=i + 1, threads=threads
-                    )
-                else:
-                    scores += step * self._margins.T[self._costed[i].labels(X)]
+            for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
+                self.forest_.accumulate(X, scores, first_tree=a, last_tree=b, threads=threads)
                 yield scores
 
     def _scores(self, X: NDArray[np.floating]) -> FloatArray:
         """Cost scores c(x) of all rounds together."""
-        if hasattr(self, "forest_"):
-            with Threads(self.n_jobs) as threads:
-                return self.forest_.accumulate(X, threads=threads)
-        *_, scores = self._staged_scores(X)
-        return scores
+        with Threads(self.n_jobs) as threads:
+            return self.forest_.accumulate(X, threads=threads)
+
+    def _decide(self, scores: FloatArray) -> Labels:
+        """Positions of the predicted classes."""
+        return np.argmin(self._charges(scores), axis=1)
+
+    def _decision_values(self, scores: FloatArray) -> FloatArray:
+        charges = self._charges(scores)
+        return charges[:, 0] - charges[:, 1] if len(self.classes_) == 2 else -charges
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the classes that the decision rule chooses.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Classes.
+        """
+        scores = self._scores(check_samples(self, X))
+        return np.asarray(self.classes_[self._decide(scores)])
+
+    def predict_costs(self, X: ArrayLike) -> FloatArray:
+        """Return the cost scores c(x), the sums over the learners; the class of the least wins.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            Scores, in the order of ``classes_``. They have no unit: for expected costs in that of
+            the cost matrix, take ``predict_proba(X) @ cost_matrix_`` where there are probabilities.
+        """
+        return self._scores(check_samples(self, X))
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return what the decision rule compares, with the sign turned so that the largest wins.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K), or (n_samples,) for two classes
+            Minus the score (or expected cost, where the rule compares these) of each class; for
+            two classes, that of the second minus that of the first.
+        """
+        return self._decision_values(self._scores(check_samples(self, X)))
+
+    def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
+        """Yield `predict` after every round."""
+        for scores in self._staged_scores(check_samples(self, X)):
+            yield self.classes_[self._decide(scores)]
+
+    def staged_predict_costs(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Yield `predict_costs` after every round."""
+        for scores in self._staged_scores(check_samples(self, X)):
+            yield scores.copy()
+
+    def staged_decision_function(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Yield `decision_function` after every round."""
+        for scores in self._staged_scores(check_samples(self, X)):
+            yield self._decision_values(scores.copy())
+
+    def apply(self, X: ArrayLike) -> NDArray[np.int32]:
+        """Return the number of the leaf that each sample reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_trees)
+            Leaves.
+        """
+        checked = check_samples(self, X)
+        self._needs_trees("apply")
+        with Threads(self.n_jobs) as threads:
+            return self.forest_.apply(checked, threads)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the gains of all splits, weighted by step and node."""
+        check_is_fitted(self)
+        self._needs_trees("feature_importances_")
+        return self.forest_.feature_importances()
+
+    def _needs_trees(self, what: str) -> None:
+        """Raise where there are no trees to answer `what`."""
+
+    _unsaved: ClassVar[tuple[str, ...]] = ("callbacks",)
+    _extra_names: ClassVar[tuple[str, ...]] = (
+        "seed",
+        "stop_reason",
+        "stage_ends",
+        "train_score",
+        "validation_score",
+    )
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {"seed": self._seed, "stop_reason": self.stop_reason_}
+
+    def _extra_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "stage_ends": self._stage_ends,
+            "train_score": self.train_score_,
+            "validation_score": self.validation_score_,
+        }
+
+    def _restore(self, model: ModelFile) -> None:
+        self._check_parameters()
+        self._derive()
+        if self.forest_.table.shape != self._table.shape or not np.allclose(
+            self.forest_.table, self._table, rtol=1e-9, atol=0.0
+        ):
+            raise ValueError("its trees were not grown for its costs and parameters")
+        self.estimator_weights_ = self.forest_.tree_weights
+        self._stage_ends = model.arrays["stage_ends"]
+        self.n_estimators_ = len(self._stage_ends) - 1
+        if self._stage_ends.dtype != np.int64 or self._stage_ends.ndim != 1:
+            raise ValueError("it does not say which trees make a round")
+        in_order = (self._stage_ends[:-1] < self._stage_ends[1:]).all()
+        n_trees = self.forest_.n_trees
+        if not n_trees or not in_order or [*self._stage_ends[[0, -1]]] != [0, n_trees]:
+            raise ValueError("its rounds do not have the trees that it has")
+        if (self.estimator_weights_ < 0.0).any():
+            raise ValueError("it has trees of negative weight")
+        self.train_score_ = model.arrays["train_score"]
+        self.validation_score_ = model.arrays["validation_score"]
+        shapes = {(self.n_estimators_,)}
+        for name, curve in (("train", self.train_score_), ("validation", self.validation_score_)):
+            if curve.dtype != np.float64 or curve.shape not in shapes:
+                raise ValueError(f"it does not have a {name} score for each round")
+            shapes.add((0,))  # there may be no validation
+        self._seed, self.stop_reason_ = model.header["seed"], model.header["stop_reason"]
+        check_number("the seed", self._seed, Integral, low=0, high=2**31 - 1)
+        if self.stop_reason_ is not None:
+            check_choice("the reason to stop", self.stop_reason_, STOP_REASONS)
+
+    def _derive(self) -> None:
+        """Set what follows from `cost_matrix_` and the parameters."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_estimators_")
@@ -498,12 +590,3 @@ class StagewiseClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _normalised(log_weights: FloatArray) -> FloatArray:
-    """Weights that sum to one, from logarithms that may be far outside the range of exp."""
-    weights = log_weights - log_weights.max()
-    np.maximum(weights, _LEAST_LOG_WEIGHT, out=weights)
-    np.exp(weights, out=weights)
-    weights /= weights.sum()
-    return weights

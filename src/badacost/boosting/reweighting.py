@@ -1,0 +1,356 @@
+"""Boosting by reweighting, the way of AdaBoost: what a `Rule` leaves open, this module does.
+
+A round fits a weak learner to the current sample weights, measures its mistakes, chooses a step,
+and multiplies the weight of every sample by a factor that depends on truth and answer. A rule says
+how mistakes are weighed; algorithms of this kind differ in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+
+from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner, WeakLearner
+from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
+from badacost.loss import (
+    add_margins,
+    confusion_weights,
+    is_perfect,
+    optimal_step,
+    step_loss,
+    weak_learner_costs,
+)
+from badacost.tree.threads import Threads
+from badacost.validation import check_samples
+
+TRACE_OF_ERROR = 1e-10  # stands in for the mistakes of a learner that makes none
+_SHORT_STEP = 0.1  # times the largest margin
+_LEAST_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
+_MOST_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
+_LEAST_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How mistakes are weighed. As it stands, the rule of BAdaCost for the margins it is given.
+
+    Attributes
+    ----------
+    margins : ndarray of shape (K, K)
+        ``D[truth, answer]``: answering g adds ``step * D[l, g]`` to the cost score of class l.
+    """
+
+    margins: FloatArray
+
+    def learner_costs(self, step: float) -> FloatArray:
+        """Costs ``[truth, answer]`` for the weak learner, if its step will be `step`."""
+        return weak_learner_costs(self.margins, step)
+
+    def step(self, weight_sums: FloatArray) -> float:
+        """Step of a learner with these weights ``[truth, answer]``; <= 0 refuses it."""
+        return optimal_step(weight_sums, self.margins)
+
+    def log_factors(self, step: float) -> FloatArray:
+        """What a step adds to the logarithm of sample weights, ``[truth, answer]``."""
+        return step * self.margins
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A weak learner, its labels, their weights by truth and prediction, and the step for it."""
+
+    model: Any
+    predicted: Labels
+    sums: FloatArray
+    step: float
+    margins: FloatArray
+
+    @property
+    def perfect(self) -> bool:
+        return is_perfect(self.sums, self.margins)
+
+    @property
+    def reach(self) -> float:
+        """How far the step moves scores at most."""
+        return self.step * float(np.abs(self.margins).max())
+
+    @property
+    def useful(self) -> bool:
+        return self.reach > _LEAST_STEP
+
+    @property
+    def loss(self) -> float:
+        """The loss after the step relative to before; a step back is not taken."""
+        return step_loss(self.sums, self.margins, max(self.step, 0.0))
+
+    @property
+    def reason(self) -> str | None:
+        if not self.useful:
+            return "useless"
+        return "perfect" if self.perfect else None
+
+
+class Reweighting:
+    """Training samples whose weights follow a rule: the `Descent` of algorithms like AdaBoost.
+
+    Parameters
+    ----------
+    learner : WeakLearner
+        Fits weak learners to the training samples.
+    y : ndarray of shape (n_samples,)
+        Classes 0..K-1.
+    weight : ndarray of shape (n_samples,)
+        Positive weights to begin with.
+    rule : Rule
+        How mistakes are weighed.
+    learning_rate : float
+        Factor of every step.
+    subsample : float
+        Share of the samples drawn for each learner.
+    n_refinements : int
+        How often a round may refit its learner to the step it led to.
+    seed : int
+        Seed of all drawing.
+    random : bool
+        Whether learners are random, so that it pays to try again.
+    """
+
+    def __init__(
+        self,
+        learner: WeakLearner,
+        y: Labels,
+        weight: FloatArray,
+        rule: Rule,
+        *,
+        learning_rate: float,
+        subsample: float,
+        n_refinements: int = 0,
+        seed: int,
+        random: bool,
+    ):
+        self.rule = rule
+        self._learner, self._y = learner, y
+        self._log_weights = np.log(weight) - np.log(weight.sum())  # shares may underflow
+        # A number in single precision would round the steps.
+        self._rate, self._subsample = float(learning_rate), subsample
+        self._n_refinements, self._seed = n_refinements, seed
+        self._n_attempts = _MOST_ATTEMPTS if random else 1
+        first, steepest = rule.learner_costs(1.0), rule.learner_costs(0.0)
+        self._costs_follow_step = not np.allclose(
+            first / first.max(), steepest / steepest.max(), rtol=1e-12, atol=0.0
+        )
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights that sum to one, from logarithms that may be far outside the range of exp."""
+        weights = self._log_weights - self._log_weights.max()
+        np.maximum(weights, _LEAST_LOG_WEIGHT, out=weights)
+        np.exp(weights, out=weights)
+        weights /= weights.sum()
+        return weights
+
+    def fit(self, n_done: int) -> Stage:
+        """Fit a learner and its step, alternately if asked to."""
+        weights = self.weights
+        for attempt in range(self._n_attempts):
+            rng = np.random.default_rng([self._seed, n_done, attempt])
+            best = self._best_candidate(weights, rng)
+            if best.useful:
+                break
+        return Stage([best.model], [self._rate * best.step], [best.predicted], best.reason)
+
+    def recall(self, models: list[Any], steps: list[float]) -> Stage:
+        """The stage of an earlier fit, on the samples of this one."""
+        return Stage(models, steps, [self._learner.predict(model, None) for model in models])
+
+    def add(self, stage: Stage) -> None:
+        """Change the weights."""
+        for step, labels in zip(stage.steps, stage.labels, strict=True):
+            add_margins(self._log_weights, self.rule.log_factors(step), self._y, labels)
+
+    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
+        """Cost scores of the answers to training samples."""
+        return self._margins_of(stage.steps[0], stage.labels[0][rows])
+
+    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
+        """Cost scores of the answers to other samples."""
+        return self._margins_of(stage.steps[0], self._learner.predict(stage.models[0], X))
+
+    def _margins_of(self, step: float, labels: Labels) -> FloatArray:
+        return np.take(step * self.rule.margins.T, labels, axis=0)
+
+    def _best_candidate(self, weights: FloatArray, rng: np.random.Generator) -> _Candidate:
+        """Fit for a step of one, then for the step that came out, while the loss falls."""
+        rows = None
+        if self._subsample < 1.0:
+            # Trees see weights in single precision: draw from those that do not vanish in it.
+            alive = np.flatnonzero(weights.astype(np.float32))
+            size = min(max(1, round(self._subsample * len(weights))), len(alive))
+            rows = np.sort(rng.choice(alive, size, replace=False))
+        seed = int(rng.integers(2**63))
+        rule = self.rule
+
+        def candidate(step: float) -> _Candidate:
+            model, predicted = self._learner.fit(weights, rule.learner_costs(step), rows, seed)
+            sums = confusion_weights(self._y, predicted, weights, len(rule.margins))
+            return _Candidate(model, predicted, sums, rule.step(sums), rule.margins)
+
+        best = candidate(1.0)
+        if self._costs_follow_step and best.reach < _SHORT_STEP and not best.perfect:
+            # Made for a step of one, the learner earned a short one: try steepest descent as well.
+            best = min(best, candidate(0.0), key=lambda tried: tried.loss)
+        for _ in range(self._n_refinements):
+            if best.perfect or not best.useful:
+                break
+            other = candidate(best.step)
+            if not other.loss < best.loss * (1.0 - 1e-12):
+                break
+            best = other
+        return best
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReweightingClassifier(StagewiseClassifier):
+    """Base of the classifiers that are a rule; any classifier may be the weak learner."""
+
+    estimator: Any = None
+
+    _unsaved: ClassVar[tuple[str, ...]] = ("estimator", "callbacks")
+
+    def _rule(self) -> Rule:
+        """The rule, from `cost_matrix_` and the parameters."""
+        raise NotImplementedError
+
+    def _initial_weights(self, y: Labels, weight: FloatArray) -> FloatArray:
+        """Weights before the first round, from those of the user."""
+        return weight
+
+    def _derive(self) -> None:
+        self._boosting_rule = self._rule()
+
+    @property
+    def _table(self) -> FloatArray:
+        return self._boosting_rule.margins.T
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        weak = self.estimator
+        if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
+            raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
+
+    def _check_same_task(self, classes: NDArray[Any]) -> None:
+        super()._check_same_task(classes)
+        if (self.estimator is None) != hasattr(self, "forest_"):
+            raise ValueError(
+                "With warm_start=True the built-in tree and an estimator cannot take turns."
+            )
+
+    def _start(
+        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
+    ) -> Reweighting:
+        learner: WeakLearner
+        if self.estimator is not None:
+            learner = EstimatorLearner(self.estimator, X, y)
+        else:
+            learner = TreeLearner.of(self, X, y, len(self.classes_), weight, threads)
+        return Reweighting(
+            learner,
+            y,
+            self._initial_weights(y, weight),
+            self._boosting_rule,
+            learning_rate=self.learning_rate,
+            subsample=self.subsample,
+            n_refinements=getattr(self, "n_refinements", 0),
+            seed=self._seed,
+            random=self.subsample < 1.0
+            or self.max_features is not None
+            or self.estimator is not None,
+        )
+
+    def _models(self) -> list[Any]:
+        return self.forest_.trees() if hasattr(self, "forest_") else list(self._costed)
+
+    def _keep(self, models: list[Any]) -> None:
+        if self.estimator is None:
+            super()._keep(models)
+            self.__dict__.pop("estimators_", None)
+        else:
+            self.__dict__.pop("forest_", None)
+            self._costed: list[CostedClassifier] = models
+            self.estimators_ = [model.estimator for model in models]
+
+    def _staged_scores(self, X: NDArray[np.floating]) -> Iterator[FloatArray]:
+        if hasattr(self, "forest_"):
+            yield from super()._staged_scores(X)
+            return
+        scores = np.zeros((len(X), len(self.classes_)))
+        for step, model in zip(self.estimator_weights_, self._costed, strict=True):
+            scores += step * self._table[model.labels(X)]
+            yield scores
+
+    def _scores(self, X: NDArray[np.floating]) -> FloatArray:
+        if hasattr(self, "forest_"):
+            return super()._scores(X)
+        *_, scores = self._staged_scores(X)
+        return scores
+
+    def _needs_trees(self, what: str) -> None:
+        if not hasattr(self, "forest_"):
+            weak = type(self.estimators_[0]).__name__
+            raise AttributeError(
+                f"{what} needs the built-in tree; this model boosts {weak}, see estimators_."
+            )
+
+
+class PosteriorMixin:
+    """Class probabilities in closed form, for losses of the form exp(c_l(x)).
+
+    At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``.
+    """
+
+    def _log_prior(self) -> FloatArray:
+        """Logarithm of pi, shape (K,); an error where there is none."""
+        raise NotImplementedError
+
+    def _posterior(self, scores: FloatArray) -> FloatArray:
+        """P(l | x) from the cost scores."""
+        logits = self._log_prior() - scores
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return class probabilities, in closed form from the minimiser of the loss.
+
+        At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``,
+        where pi depends on the costs only: for BAdaCost it is the stationary distribution of C*,
+        without costs it is uniform. Boosted scores are over-confident when many rounds fit noise:
+        calibrate (``sklearn.calibration``) if probabilities matter.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            Probabilities, in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If so many mistakes are free that costs do not link all classes.
+        """
+        model: Any = self
+        return self._posterior(model._scores(check_samples(self, X)))
+
+    def staged_predict_proba(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Yield `predict_proba` after every round."""
+        model: Any = self
+        for scores in model._staged_scores(check_samples(self, X)):
+            yield self._posterior(scores)
