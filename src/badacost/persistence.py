@@ -49,6 +49,11 @@ _FOREST_ARRAYS: dict[str, tuple[DTypeLike, int]] = {
     "n_features": (np.int64, 0),
 }
 _CLASSES = {
+    "SAMMEClassifier": "badacost.boosting.samme:SAMMEClassifier",
+    "CostGeneralizedAdaBoostClassifier": "badacost.boosting.cost_generalized:CostGeneralizedAdaBoostClassifier",
+    "CSAdaBoostClassifier": "badacost.boosting.cs_adaboost:CSAdaBoostClassifier",
+    "AdaC2M1Classifier": "badacost.boosting.adac2m1:AdaC2M1Classifier",
+    "AdaBoostM1Classifier": "badacost.boosting.adaboost_m1:AdaBoostM1Classifier",
     "BAdaCostClassifier": "badacost.boosting.badacost:BAdaCostClassifier",
     "CostSensitiveTreeClassifier": "badacost.tree.classifier:CostSensitiveTreeClassifier",
 }
