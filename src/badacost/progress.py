@@ -33,8 +33,8 @@ class ProgressBar:
         self._last_drawn = -1.0
         self._tenths = 0
 
-    def update(self, done: int, **figures: float | None) -> None:
-        """Show that `done` steps are finished."""
+    def update(self, done: int, *, share: float | None = None, **figures: float | None) -> None:
+        """Show that `done` steps are finished, `share` of the work if steps are not alike."""
         now = time.monotonic() - self._begin
         tenths = 10 * done // self.total
         if self._redraws:
@@ -47,9 +47,10 @@ class ProgressBar:
         shown = "  ".join(
             f"{key} {value:.4g}" for key, value in figures.items() if value is not None
         )
-        left = now / done * (self.total - done) if done else 0.0
+        share = done / self.total if share is None else share
+        left = now / share * (1.0 - share) if share else 0.0
         bar = "#" * filled + "-" * (_WIDTH - filled)
-        line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {left:.0f} s left"
+        line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {_duration(left)} left"
         self.stream.write(f"\r\033[K{line}" if self._redraws else f"{line}\n")
         self.stream.flush()
 
@@ -58,3 +59,10 @@ class ProgressBar:
         if self._redraws:
             self.stream.write("\n")
             self.stream.flush()
+
+
+def _duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

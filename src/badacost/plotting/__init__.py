@@ -1,0 +1,15 @@
+"""Displays of costs, in the manner of scikit-learn's: ``from_estimator``, then ``plot``."""
+
+from badacost.plotting.confusion import CostConfusionDisplay
+from badacost.plotting.cost_curve import CostCurveDisplay
+from badacost.plotting.importances import FeatureImportancesDisplay
+from badacost.plotting.margins import MarginDisplay
+from badacost.plotting.regions import DecisionRegionsDisplay
+
+__all__ = [
+    "CostConfusionDisplay",
+    "CostCurveDisplay",
+    "DecisionRegionsDisplay",
+    "FeatureImportancesDisplay",
+    "MarginDisplay",
+]
