@@ -76,3 +76,14 @@ def test_standard_error_by_default(capsys) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("fit [#")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7300, "2.0 h")]
+)
+def test_time_left_in_a_fitting_unit(monkeypatch, seconds, shown) -> None:
+    clock = iter([0.0, seconds / 3])
+    monkeypatch.setattr("badacost.progress.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    ProgressBar(2, "fit", stream).update(1, share=0.25)  # half of the steps, a quarter of the work
+    assert stream.getvalue().endswith(f"  {shown} left\n")
