@@ -55,7 +55,9 @@ _CLASSES = {
     "AdaC2M1Classifier": "badacost.boosting.adac2m1:AdaC2M1Classifier",
     "AdaBoostM1Classifier": "badacost.boosting.adaboost_m1:AdaBoostM1Classifier",
     "BAdaCostClassifier": "badacost.boosting.badacost:BAdaCostClassifier",
+    "PIBoostClassifier": "badacost.boosting.piboost:PIBoostClassifier",
     "CostSensitiveTreeClassifier": "badacost.tree.classifier:CostSensitiveTreeClassifier",
+    "WangMultiBoostClassifier": "badacost.boosting.wang_multiboost:WangMultiBoostClassifier",
 }
 # What checks raise on contents that make no model.
 _REBUILDING_ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)

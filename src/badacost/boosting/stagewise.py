@@ -320,9 +320,11 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 held_out.scores += descent.scores(stage, X_val)
                 held_out.curve.append(self._score_of(held_out))
 
-        stages = [descent.recall(*earlier) for earlier in self._stages()]
-        for stage in stages:
+        stages = []  # without their labels, which take a byte for each sample and tree
+        for earlier in self._stages():
+            stage = descent.recall(*earlier)
             add(stage)
+            stages.append(replace(stage, labels=[]))
         bar = ProgressBar(self.n_estimators, type(self).__name__) if self.verbose else None
         reason = None
         try:
@@ -333,7 +335,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                     if stages:
                         break
                     stage = self._faint(stage)
-                stages.append(stage)
+                stages.append(replace(stage, labels=[]))
                 add(stage)
                 asked = self._callbacks_ask_to_stop(train, held_out, stage, descent)
                 if reason is None and asked:
