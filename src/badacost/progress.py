@@ -48,7 +48,7 @@ class ProgressBar:
             f"{key} {value:.4g}" for key, value in figures.items() if value is not None
         )
         share = done / self.total if share is None else share
-        left = now / share * (1.0 - share) if share else 0.0
+        left = now / share * max(1.0 - share, 0.0) if share else 0.0
         bar = "#" * filled + "-" * (_WIDTH - filled)
         line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {_duration(left)} left"
         self.stream.write(f"\r\033[K{line}" if self._redraws else f"{line}\n")

@@ -14,6 +14,7 @@ from badacost.boosting.reweighting import (
 )
 from badacost.boosting.stagewise import FloatArray
 from badacost.costs import zero_one_costs
+from badacost.model_file import ModelFile
 
 
 class AdaBoostM1Rule(Rule):
@@ -25,9 +26,11 @@ class AdaBoostM1Rule(Rule):
 
     def step(self, weight_sums: FloatArray) -> float:
         """Logarithm of the odds of being right."""
-        wrong = weight_sums[~np.eye(len(weight_sums), dtype=bool)].sum()
-        error = np.clip(wrong / weight_sums.sum(), TRACE_OF_ERROR, 1.0 - TRACE_OF_ERROR)
-        return float(np.log((1.0 - error) / error))
+        right = np.eye(len(weight_sums), dtype=bool)
+        shares = np.array([weight_sums[right].sum(), weight_sums[~right].sum()])
+        shares /= weight_sums.sum()
+        log_right, log_wrong = np.log(np.where(shares > 0.0, shares, TRACE_OF_ERROR))
+        return float(log_right - log_wrong)
 
 
 class CostBlindClassifier(PosteriorMixin, ReweightingClassifier):
@@ -36,6 +39,12 @@ class CostBlindClassifier(PosteriorMixin, ReweightingClassifier):
     def _prepare(self) -> None:
         self.cost_matrix_ = zero_one_costs(len(self.classes_))
         self._derive()
+
+    def _restore(self, model: ModelFile) -> None:
+        super()._restore(model)
+        same = np.array_equal(self.cost_matrix_, zero_one_costs(len(self.classes_)))
+        if model.header["costs_given"] or not same:
+            raise ValueError("it has costs, to which its class is blind")
 
     def _log_prior(self) -> FloatArray:
         return np.zeros(len(self.classes_))

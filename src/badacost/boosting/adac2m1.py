@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from badacost.boosting.adaboost_m1 import AdaBoostM1Rule
 from badacost.boosting.reweighting import ReweightingClassifier, Rule
@@ -87,8 +88,14 @@ class AdaC2M1Classifier(ReweightingClassifier):
 
     def _rule(self) -> Rule:
         class_costs = self.cost_matrix_.sum(axis=1)
-        return _AdaC2Rule(
-            0.5 - np.eye(len(self.classes_)),
-            class_costs / class_costs.max(),
-            float(self.learning_rate),
-        )
+        shares = np.maximum(class_costs / class_costs.max(), np.finfo(np.float64).tiny)
+        return _AdaC2Rule(0.5 - np.eye(len(shares)), shares, float(self.learning_rate))
+
+    def _check_same_task(self, classes: NDArray[Any]) -> None:
+        super()._check_same_task(classes)
+        rule: Any = self._boosting_rule
+        if float(self.learning_rate) != rule.rate:
+            raise ValueError(
+                f"With warm_start=True learning_rate must stay {rule.rate:g}: the costs in the "
+                "weights of earlier rounds follow it."
+            )

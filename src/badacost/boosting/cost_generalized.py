@@ -55,4 +55,5 @@ class CostGeneralizedAdaBoostClassifier(BinaryCostClassifier):
         return AdaBoostM1Rule(0.5 - np.eye(2))
 
     def _initial_weights(self, y: Labels, weight: FloatArray) -> FloatArray:
-        return weight * self._prices[y]
+        shares = weight / weight.max() * (self._prices / self._prices.max())[y]
+        return np.maximum(shares, np.finfo(np.float64).tiny)  # none may vanish

@@ -10,6 +10,7 @@ import numpy as np
 from badacost.boosting.reweighting import PosteriorMixin, ReweightingClassifier, Rule
 from badacost.boosting.stagewise import FloatArray
 from badacost.costs import as_cost_matrix, cost_star
+from badacost.model_file import ModelFile
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -19,14 +20,21 @@ class BinaryCostClassifier(PosteriorMixin, ReweightingClassifier):
     cost_matrix: Any = field(default=None, kw_only=False)
 
     def _prepare(self) -> None:
+        self._check_binary()
+        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._derive()
+
+    def _restore(self, model: ModelFile) -> None:
+        self._check_binary()
+        super()._restore(model)
+
+    def _check_binary(self) -> None:
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
                 f"{type(self).__name__} takes 2 classes, y has {len(self.classes_)}; use "
                 "BAdaCostClassifier, which generalises it."
             )
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
-        self._derive()
 
     @property
     def _prices(self) -> FloatArray:

@@ -1,0 +1,707 @@
+"""What every boosting classifier has to do, whatever its algorithm."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import badacost
+from badacost import BAdaCostClassifier, ModelFileError
+from badacost.boosting.adaboost_m1 import AdaBoostM1Classifier
+from badacost.boosting.adac2m1 import AdaC2M1Classifier
+from badacost.boosting.cost_generalized import CostGeneralizedAdaBoostClassifier
+from badacost.boosting.cs_adaboost import CSAdaBoostClassifier
+from badacost.boosting.samme import SAMMEClassifier
+from badacost.boosting.stagewise import Round
+from badacost.costs import zero_one_costs
+from badacost.model_file import read_model, write_model
+
+# The classes, each with parameters under which it is quick.
+FAMILY: dict[Any, dict[str, Any]] = {
+    AdaBoostM1Classifier: {},
+    SAMMEClassifier: {},
+    CSAdaBoostClassifier: {},
+    CostGeneralizedAdaBoostClassifier: {},
+    AdaC2M1Classifier: {},
+}
+
+
+def has(cls, name: str) -> bool:
+    """Whether the class has a parameter."""
+    return name in cls().get_params()
+
+
+def is_binary(cls) -> bool:
+    return not cls().__sklearn_tags__().classifier_tags.multi_class
+
+
+def members(condition=lambda cls: True):
+    """Parametrise a test over the classes that fulfil a condition."""
+    chosen = [cls for cls in FAMILY if condition(cls)]
+    return pytest.mark.parametrize("cls", chosen, ids=lambda cls: cls.__name__)
+
+
+def takes_costs(cls) -> bool:
+    return has(cls, "cost_matrix")
+
+
+def takes_estimator(cls) -> bool:
+    return has(cls, "estimator")
+
+
+def costs_for(n_classes: int):
+    """Different costs of all mistakes, none of them symmetric."""
+    costs = np.random.default_rng(n_classes).uniform(1, 3, (n_classes, n_classes))
+    return costs * zero_one_costs(n_classes)
+
+
+@cache
+def data(n_classes: int, seed: int = 0):
+    """Classes that overlap a little."""
+    return make_classification(
+        300, 6, n_informative=4, n_classes=n_classes, flip_y=0.1, class_sep=1.2, random_state=seed
+    )
+
+
+def data_for(cls, seed: int = 0):
+    return data(2 if is_binary(cls) else 3, seed)
+
+
+def make(cls, n_classes: int | None = None, **parameters):
+    """A quick instance, with asymmetric costs where it takes any."""
+    if takes_costs(cls) and "cost_matrix" not in parameters:
+        parameters["cost_matrix"] = costs_for(n_classes or (2 if is_binary(cls) else 3))
+    defaults = {"n_estimators": 8, "max_depth": 4, "random_state": 0}
+    return cls(**{**defaults, **FAMILY[cls], **parameters})
+
+
+def outputs(model, X) -> dict[str, Any]:
+    """Answers of every method that the model has."""
+    methods = ("predict", "predict_costs", "decision_function", "predict_proba")
+    return {name: getattr(model, name)(X) for name in methods if hasattr(model, name)}
+
+
+def assert_same_answers(one, other, X) -> None:
+    """Equal to the last bit."""
+    mine, theirs = outputs(one, X), outputs(other, X)
+    assert mine.keys() == theirs.keys()
+    for name, values in mine.items():
+        np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+
+
+def assert_same_model(one, other, X) -> None:
+    """All that a fit leaves is equal to the last bit."""
+    assert_same_answers(one, other, X)
+    for name in ("estimator_weights_", "train_score_", "validation_score_", "classes_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert one.stop_reason_ == other.stop_reason_
+    assert one.n_estimators_ == other.n_estimators_
+    for name, value in vars(one.forest_).items():
+        np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+
+
+@parametrize_with_checks([cls(**{"n_estimators": 8, **quick}) for cls, quick in FAMILY.items()])
+def test_estimator_checks(estimator, check) -> None:
+    check(estimator)
+
+
+# Data.
+
+
+@pytest.mark.parametrize(
+    ("cls", "n_classes"),
+    [(cls, k) for cls in FAMILY for k in (2, 3, 4, 7, 10, 26) if k == 2 or not is_binary(cls)],
+)
+def test_numbers_of_classes(cls, n_classes) -> None:
+    X, y = make_blobs(20 * n_classes, 4, centers=n_classes, random_state=0)
+    y = np.where(np.random.default_rng(0).random(len(y)) < 0.05, 0, y)
+    model = make(cls, n_classes, max_depth=8, n_estimators=4).fit(X, y)
+    assert model.predict_costs(X).shape == (len(X), n_classes)
+    assert model.cost_matrix_.shape == (n_classes, n_classes)
+    assert model.score(X, y) > 0.7
+    for name, values in outputs(model, X).items():
+        assert np.isfinite(values).all(), name
+
+
+@members(is_binary)
+def test_too_many_classes(cls) -> None:
+    message = f"Only binary classification is supported.*{cls.__name__} takes 2.*BAdaCostClassifier"
+    for costs in (None, costs_for(2), costs_for(3)):
+        with pytest.raises(ValueError, match=message):
+            make(cls, cost_matrix=costs).fit(*data(3))
+
+
+@members()
+def test_string_labels(cls) -> None:
+    X, y = data_for(cls)
+    names = np.array(["ant", "beetle", "cricket"])[y]
+    model, plain = make(cls).fit(X, names), make(cls).fit(X, y)
+    np.testing.assert_array_equal(model.classes_, np.unique(names))
+    np.testing.assert_array_equal(
+        model.predict(X), np.array(["ant", "beetle", "cricket"])[plain.predict(X)]
+    )
+    np.testing.assert_array_equal(model.predict_costs(X), plain.predict_costs(X))
+
+
+@members(takes_costs)
+def test_costs_by_label(cls) -> None:
+    X, y = data_for(cls)
+    k = len(np.unique(y))
+    names = np.array(["c", "a", "b"][:k])
+    costs = costs_for(k)
+    nested = {names[i]: {names[j]: costs[i, j] for j in range(k)} for i in range(k)}
+    order = np.argsort(names)
+    by_name = make(cls, cost_matrix=nested).fit(X, names[y])
+    by_place = make(cls, cost_matrix=costs[np.ix_(order, order)]).fit(X, names[y])
+    assert_same_model(by_name, by_place, X)
+
+
+@members()
+def test_weights_stand_for_copies(cls) -> None:
+    X, y = data_for(cls)
+    weight = np.random.default_rng(0).integers(0, 3, len(X))
+    weighted = make(cls, binning="exact").fit(X, y, weight)
+    copied = make(cls, binning="exact").fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.n_estimators_ == copied.n_estimators_
+    np.testing.assert_allclose(weighted.predict_costs(X), copied.predict_costs(X), rtol=1e-5)
+    ignored = make(cls, binning="exact").fit(X[weight > 0], y[weight > 0], weight[weight > 0])
+    assert_same_model(weighted, ignored, X)
+
+
+@members()
+def test_weights_matter(cls) -> None:
+    X, y = data_for(cls)
+    heavy = make(cls).fit(X, y, np.where(y == 1, 30.0, 1.0))
+    assert (heavy.predict(X) == 1).sum() > (make(cls).fit(X, y).predict(X) == 1).sum()
+
+
+@members()
+def test_missing_values(cls) -> None:
+    X, y = data_for(cls)
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    model = make(cls).fit(holes, y)
+    assert model.score(holes, y) > 0.6
+    for name, values in outputs(model, np.full((1, 6), np.nan)).items():
+        assert np.isfinite(values).all(), name
+
+
+# Costs.
+
+
+@members(takes_costs)
+def test_rows_of_costs_are_the_truth(cls) -> None:
+    """A dear row makes its class frequent, as a dear column need not; transposing matters."""
+    X, y = data_for(cls)
+    costs = zero_one_costs(len(np.unique(y)))
+    costs[1] *= 2.5
+    rows, columns = (make(cls, cost_matrix=c, n_estimators=20).fit(X, y) for c in (costs, costs.T))
+    assert (rows.predict(X) == 1).sum() > (columns.predict(X) == 1).sum() + 5
+    assert (rows.predict_costs(X) != columns.predict_costs(X)).any()
+
+
+@members(lambda cls: not takes_costs(cls))
+def test_without_costs_every_mistake_costs_one(cls) -> None:
+    X, y = data_for(cls)
+    model = make(cls).fit(X, y)
+    np.testing.assert_array_equal(model.cost_matrix_, zero_one_costs(3))
+    errors = [(predicted != y).mean() for predicted in model.staged_predict(X)]
+    np.testing.assert_allclose(model.train_score_, errors)
+
+
+@members()
+def test_scores_of_the_rounds_are_average_costs(cls) -> None:
+    X, y = data_for(cls)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    X_val, y_val = data_for(cls, seed=1)
+    model = make(cls).fit(X, y, weight, X_val=X_val, y_val=y_val)
+    parts = [
+        (model.train_score_, X, y, weight),
+        (model.validation_score_, X_val, y_val, None),
+    ]
+    for curve, samples, truth, weights in parts:
+        expected = [
+            np.average(model.cost_matrix_[truth, predicted], weights=weights)
+            for predicted in model.staged_predict(samples)
+        ]
+        np.testing.assert_allclose(curve, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        (-np.ones((2, 2)), "replace it by a number from 0"),
+        ([[0, np.nan], [1, 0]], "replace it by a number from 0"),
+        (np.ones((3, 2)), "costs have shape"),
+        ([[0, 0], [1, 0]], "class"),
+        ("high", "costs are of type str"),
+    ],
+)
+@members(takes_costs)
+def test_wrong_costs(cls, costs, message) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(cls, cost_matrix=costs).fit(*data(2))
+
+
+# Rounds.
+
+
+@members()
+def test_last_stage_is_the_model(cls) -> None:
+    X, y = data_for(cls)
+    model = make(cls).fit(X, y)
+    short = make(cls, n_estimators=3).fit(X, y)
+    for name, values in outputs(model, X).items():
+        stages = list(getattr(model, f"staged_{name}")(X))
+        assert len(stages) == model.n_estimators_
+        np.testing.assert_array_equal(stages[-1], values, err_msg=name)
+        np.testing.assert_array_equal(stages[2], getattr(short, name)(X), err_msg=name)
+
+
+@members()
+def test_methods_agree(cls) -> None:
+    X, y = data_for(cls)
+    model = make(cls).fit(X, y)
+    predicted = model.predict(X)
+    np.testing.assert_array_equal(predicted, model.predict_costs(X).argmin(axis=1))
+    values = model.decision_function(X)
+    decided = (values > 0).astype(int) if is_binary(cls) else values.argmax(axis=1)
+    np.testing.assert_array_equal(predicted, decided)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert model.apply(X).shape == (len(X), model.forest_.n_trees)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"subsample": 0.6, "max_features": 0.5}, {"early_stopping": True, "n_iter_no_change": 8}],
+    ids=["default", "random", "early stopping"],
+)
+@members()
+def test_warm_start_equals_one_long_fit(cls, parameters) -> None:
+    X, y = data_for(cls)
+    weight = np.random.default_rng(0).uniform(0, 2, len(X))
+    whole = make(cls, n_estimators=10, **parameters).fit(X, y, weight)
+    parts = make(cls, n_estimators=5, warm_start=True, **parameters).fit(X, y, weight)
+    parts.set_params(n_estimators=10).fit(X, y, weight)
+    assert_same_model(whole, parts, X)
+
+
+@members()
+def test_what_a_warm_start_cannot_change(cls) -> None:
+    X, y = data_for(cls)
+    model = make(cls, n_estimators=4, warm_start=True).fit(X, y)
+    answers = outputs(model, X)
+    with pytest.raises(ValueError, match="n_estimators=2 is less than the 4 rounds"):
+        model.set_params(n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match="the classes must stay"):
+        model.set_params(n_estimators=6).fit(X, y + 1)
+    if takes_costs(cls):
+        costs = model.cost_matrix
+        with pytest.raises(ValueError, match="must stay as they were"):
+            model.set_params(cost_matrix=costs.T).fit(X, y)
+        model.set_params(cost_matrix=costs)
+    for name, values in outputs(model, X).items():
+        np.testing.assert_array_equal(values, answers[name])
+    assert_same_model(model.fit(X, y), make(cls, n_estimators=6).fit(X, y), X)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"subsample": 0.6, "max_features": 2}], ids=["default", "random"]
+)
+@members()
+def test_same_bits_for_any_number_of_threads(cls, parameters) -> None:
+    X, y = data_for(cls)
+    one, two = (make(cls, n_jobs=n, **parameters).fit(X, y) for n in (1, 2))
+    assert_same_model(one, two, X)
+
+
+@members()
+def test_seed_matters_only_where_there_is_chance(cls) -> None:
+    X, y = data_for(cls)
+    one, two = (make(cls, random_state=seed).fit(X, y) for seed in (0, 1))
+    assert_same_answers(one, two, X)
+    one, two = (make(cls, random_state=seed, subsample=0.5).fit(X, y) for seed in (0, 1))
+    assert (one.predict_costs(X) != two.predict_costs(X)).any()
+
+
+@members()
+def test_early_stopping_goes_back_to_the_best_round(cls) -> None:
+    (X, y), (X_val, y_val) = ([part[i::2] for part in data_for(cls)] for i in (0, 1))
+    parameters = {"n_estimators": 25, "learning_rate": 0.5}
+    full = make(cls, **parameters).fit(X, y, X_val=X_val, y_val=y_val)
+    model = make(cls, early_stopping=True, n_iter_no_change=5, **parameters)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    best = model.n_estimators_
+    assert best < full.n_estimators_
+    assert len(model.train_score_) == len(model.validation_score_) == best
+    np.testing.assert_array_equal(model.validation_score_, full.validation_score_[:best])
+    assert np.argmin(full.validation_score_[: best + 5]) == best - 1
+    np.testing.assert_array_equal(
+        model.predict_costs(X), list(full.staged_predict_costs(X))[best - 1]
+    )
+
+
+@members()
+def test_early_stopping_holds_out_a_part(cls) -> None:
+    X, y = data_for(cls)
+    rounds: list[Round] = []
+    model = make(cls, early_stopping=True, validation_fraction=50, callbacks=[rounds.append])
+    model.fit(X, y)
+    assert len(rounds[0].sample_weight) == len(X) - 50
+    assert len(model.validation_score_) == model.n_estimators_
+    assert np.argmin(model.validation_score_) == model.n_estimators_ - 1
+
+
+# Callbacks and progress.
+
+
+@members()
+def test_rounds_told_to_callbacks(cls) -> None:
+    X, y = data_for(cls)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    rounds: list[Round] = []
+    model = make(cls, callbacks=[rounds.append]).fit(X, y, weight)
+    assert [news.number for news in rounds] == list(range(1, model.n_estimators_ + 1))
+    np.testing.assert_array_equal([news.train_score for news in rounds], model.train_score_)
+    for news in rounds:
+        assert news.sample_weight.shape == news.predicted.shape == (len(X),)
+        assert news.sample_weight.sum() == pytest.approx(1)
+        assert (news.sample_weight >= 0).all()
+        assert news.step > 0
+        assert set(news.predicted) <= set(range(len(model.classes_)))
+    assert (np.ptp([news.sample_weight for news in rounds], axis=0) > 0).any()
+    assert_same_model(model, make(cls).fit(X, y, weight), X)
+
+
+@members()
+def test_a_callback_ends_the_fit(cls) -> None:
+    X, y = data_for(cls)
+    model = make(cls, callbacks=[lambda news: news.number == 3]).fit(X, y)
+    assert model.n_estimators_ == 3
+    assert model.stop_reason_ == "callback"
+    assert_same_answers(model, make(cls, n_estimators=3).fit(X, y), X)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@members()
+def test_progress_bar_leaves_its_line(cls, monkeypatch) -> None:
+    def interrupt(news: Round) -> None:
+        if news.number == 2:
+            raise KeyboardInterrupt
+
+    X, y = data_for(cls)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    make(cls, verbose=1).fit(X, y)
+    shown = terminal.getvalue()
+    assert cls.__name__ in shown
+    assert shown.count("\n") == 1
+    assert shown.endswith("\n")
+    with pytest.raises(KeyboardInterrupt):
+        make(cls, verbose=1, callbacks=[interrupt]).fit(X, y)
+    more = terminal.getvalue().removeprefix(shown)
+    assert cls.__name__ in more
+    assert more.count("\n") == 1
+    assert more.endswith("\n")
+
+
+# Other weak learners.
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeClassifier(max_depth=3, max_features=3),
+        LogisticRegression(),
+        KNeighborsClassifier(5),
+        RidgeClassifier(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@members(takes_estimator)
+def test_another_estimator(cls, estimator, tmp_path) -> None:
+    X, y = data_for(cls)
+    model = make(cls, estimator=estimator, n_estimators=4, learning_rate=0.5).fit(X, y)
+    assert {type(learner) for learner in model.estimators_} == {type(estimator)}
+    assert len(model.estimators_) == len(model.estimator_weights_) == model.n_estimators_
+    assert model.score(X, y) > 0.6
+    np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+    assert_same_answers(pickle.loads(pickle.dumps(model)), model, X)
+    parts = make(cls, estimator=estimator, n_estimators=2, learning_rate=0.5, warm_start=True)
+    assert_same_answers(parts.fit(X, y).set_params(n_estimators=4).fit(X, y), model, X)
+    with pytest.raises(AttributeError, match="apply needs the built-in tree"):
+        model.apply(X)
+    with pytest.raises(TypeError, match="save needs the built-in tree"):
+        model.save(tmp_path / "model.bin")
+
+
+@members(takes_estimator)
+def test_estimators_that_are_none(cls) -> None:
+    for wrong in ("tree", StandardScaler(), DecisionTreeRegressor(), object()):
+        with pytest.raises(TypeError, match="estimator must be a classifier or None"):
+            make(cls, estimator=wrong).fit(*data_for(cls))
+
+
+@members(takes_estimator)
+def test_tree_and_estimator_cannot_take_turns(cls) -> None:
+    model = make(cls, n_estimators=2, warm_start=True).fit(*data_for(cls))
+    with pytest.raises(ValueError, match="the built-in tree and an estimator cannot take turns"):
+        model.set_params(n_estimators=4, estimator=GaussianNB()).fit(*data_for(cls))
+
+
+# Files.
+
+
+@pytest.mark.parametrize("names", [False, True], ids=["numbers", "names"])
+@members()
+def test_a_loaded_model_is_the_same(cls, names, tmp_path) -> None:
+    X, y = data_for(cls)
+    y = np.array(["ant", "beetle", "cricket"])[y] if names else y
+    model = make(cls, subsample=0.8).fit(X, y)
+    model.save(tmp_path / "model.bin")
+    loaded = badacost.load(tmp_path / "model.bin")
+    assert type(loaded) is cls
+    assert_same_model(loaded, model, X)
+    np.testing.assert_array_equal(loaded.cost_matrix_, model.cost_matrix_)
+    kept, found = model.get_params(), loaded.get_params()
+    if takes_costs(cls):
+        np.testing.assert_array_equal(kept.pop("cost_matrix"), found.pop("cost_matrix"))
+    assert kept == found
+    loaded.set_params(warm_start=True, n_estimators=12).fit(X, y)
+    assert_same_model(loaded, make(cls, subsample=0.8, n_estimators=12).fit(X, y), X)
+
+
+@members()
+def test_damaged_files_are_refused(cls, tmp_path) -> None:
+    """A byte without meaning may change; then the model is the same."""
+    path = tmp_path / "model.bin"
+    X, y = data_for(cls)
+    model = make(cls).fit(X, y)
+    model.save(path)
+    whole = path.read_bytes()
+    refused = 0
+    for position in np.linspace(0, len(whole) - 1, 20).astype(int):
+        path.write_bytes(whole[:position])
+        with pytest.raises(ModelFileError):
+            badacost.load(path)
+        flipped = bytearray(whole)
+        flipped[position] ^= 0xFF
+        path.write_bytes(flipped)
+        try:
+            assert_same_model(badacost.load(path), model, X)
+        except ModelFileError:
+            refused += 1
+    assert refused > 10
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"forest_table": lambda table: table * 1.001}, "trees were not grown for its costs"),
+        ({"forest_tree_weights": lambda steps: -steps}, "trees of negative weight"),
+        ({"stage_ends": lambda ends: ends[:-1]}, "rounds do not have the trees"),
+        ({"train_score": lambda curve: curve[:-1]}, "does not have a train score"),
+        ({"parameters": lambda p: {**p, "learning_rate": -1}}, "learning_rate must be"),
+        ({"parameters": lambda p: {**p, "colour": 1}}, "unknown parameter 'colour'"),
+        ({"stop_reason": lambda reason: "whim"}, "reason to stop must be one of"),
+        ({"cost_matrix": lambda costs: -costs}, "replace it by a number from 0"),
+    ],
+    ids=lambda value: next(iter(value), "") if isinstance(value, dict) else "",
+)
+@members()
+def test_altered_files_are_refused(cls, change, message, tmp_path) -> None:
+    path = tmp_path / "model.bin"
+    make(cls).fit(*data_for(cls)).save(path)
+    model = read_model(path)
+    header, arrays = dict(model.header), dict(model.arrays)
+    for name, edit in change.items():
+        part: Any = header if name in header else arrays
+        part[name] = edit(part[name])
+    write_model(path, model.kind, header, arrays)
+    with pytest.raises(ModelFileError, match=message):
+        badacost.load(path)
+
+
+@pytest.mark.parametrize("change", ["cost_matrix", "costs_given"])
+@members(lambda cls: not takes_costs(cls))
+def test_files_with_costs_for_the_cost_blind_are_refused(cls, change, tmp_path) -> None:
+    path = tmp_path / "model.bin"
+    make(cls).fit(*data_for(cls)).save(path)
+    model = read_model(path)
+    header, arrays = dict(model.header), dict(model.arrays)
+    if change == "costs_given":
+        header["costs_given"] = True
+    else:
+        arrays["cost_matrix"] = costs_for(3)
+    write_model(path, model.kind, header, arrays)
+    with pytest.raises(ModelFileError, match=r"is damaged or was altered: .*costs"):
+        badacost.load(path)
+
+
+# Parameters.
+
+CHANGED = {
+    "n_estimators": 7, "learning_rate": 0.7, "max_depth": 3, "max_leaf_nodes": 9,
+    "min_samples_split": 4, "min_samples_leaf": 3, "max_features": "sqrt", "criterion": "entropy",
+    "binning": "exact", "max_bins": 17, "subsample": 0.6, "early_stopping": True,
+    "validation_fraction": 0.3, "n_iter_no_change": 4, "tol": 0.1, "warm_start": True,
+    "callbacks": [print], "n_jobs": 2, "random_state": 5, "verbose": 1,
+}  # fmt: skip
+
+
+@members()
+def test_parameters_survive_clone_and_set_params(cls) -> None:
+    own = cls().get_params(deep=False)
+    assert set(CHANGED) <= set(own)
+    for model in (cls(**CHANGED), cls().set_params(**CHANGED)):
+        parameters, copied = model.get_params(deep=False), clone(model).get_params(deep=False)
+        for name, value in CHANGED.items():
+            assert parameters[name] is value
+            assert repr(copied[name]) == repr(value)
+        assert repr(model).startswith(f"{cls.__name__}(")
+        assert "learning_rate=0.7" in repr(model)
+    assert repr(cls()) == f"{cls.__name__}()"
+    defaults = BAdaCostClassifier().get_params()
+    assert all(own[name] == defaults[name] for name in CHANGED)
+    with pytest.raises(ValueError, match="Invalid parameter 'colour'"):
+        cls().set_params(colour=1)
+
+
+@members(takes_costs)
+def test_costs_come_first(cls) -> None:
+    costs = costs_for(2)
+    assert cls(costs).cost_matrix is costs
+    with pytest.raises(TypeError, match="positional"):
+        cls(costs, 100)
+
+
+@members()
+def test_copies_predict_the_same_bits(cls) -> None:
+    X, y = data_for(cls)
+    model = make(cls).fit(X, y)
+    assert_same_model(pickle.loads(pickle.dumps(model)), model, X)
+    assert_same_model(clone(model).fit(X, y), model, X)
+    assert_same_model(model, make(cls).fit(X.astype(object), y), X)
+    assert is_classifier(model)
+    assert cls.__name__ in model._repr_html_()
+
+
+@members()
+def test_unfitted(cls, tmp_path) -> None:
+    model = make(cls)
+    X, y = data_for(cls)
+    for method in ("predict", "predict_costs", "decision_function", "apply"):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            getattr(model, method)(X)
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        model.save(tmp_path / "model.bin")
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="1 class only"):
+        model.fit(X, np.zeros(len(X)))
+    with pytest.raises(NotFittedError, match="is not fitted yet"):  # rather than a mixture of two
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("n_estimators", 0), ("n_estimators", 2.5), ("learning_rate", 0), ("learning_rate", np.inf),
+        ("learning_rate", "0.1"), ("subsample", 0.0), ("subsample", 1.1), ("early_stopping", 1),
+        ("validation_fraction", 0), ("n_iter_no_change", 0), ("tol", -1e-3), ("warm_start", 1),
+        ("verbose", -1), ("callbacks", print), ("callbacks", ["print"]), ("max_depth", 0),
+        ("max_leaf_nodes", 1), ("min_samples_split", 1), ("min_samples_leaf", 0),
+        ("max_features", 0), ("max_features", "half"), ("criterion", "error"), ("binning", "none"),
+        ("max_bins", 1000), ("n_jobs", "all"),
+    ],
+)  # fmt: skip
+@members()
+def test_wrong_parameters(cls, name, wrong) -> None:
+    """The same sentence from every class."""
+    X, y = data_for(cls)
+    sentences = set()
+    for model in (make(cls, **{name: wrong}), BAdaCostClassifier(**{name: wrong})):
+        with pytest.raises((TypeError, ValueError), match=f"^{name} must be") as caught:
+            model.fit(X, y)
+        sentences.add(f"{caught.type.__name__}: {caught.value}")
+    assert len(sentences) == 1
+
+
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        ({"X_val": data(2)[0]}, "X_val and y_val belong together"),
+        ({"sample_weight_val": np.ones(3)}, "sample_weight_val belongs to X_val and y_val"),
+        ({"X_val": data(2)[0][:, :2], "y_val": data(2)[1]}, "X has 2 features"),
+        ({"X_val": data(2)[0], "y_val": data(2)[1] + 7}, "y_val has classes that y does not have"),
+    ],
+)
+@members()
+def test_wrong_validation_data(cls, validation, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(cls).fit(*data_for(cls), **validation)
+
+
+# Anything goes.
+
+
+@st.composite
+def problems(draw, most_classes: int):
+    """Small data with ties, missing values, equal samples of different classes and odd weights."""
+    k = draw(st.integers(2, most_classes))
+    n = draw(st.integers(k, 25))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.integers(-3, 4, (n, draw(st.integers(1, 3)))) * draw(st.sampled_from([1e-3, 1.0, 1e30]))
+    X[rng.random(X.shape) < draw(st.sampled_from([0, 0.2]))] = np.nan
+    y = rng.permutation(np.concatenate([np.arange(k), rng.integers(k, size=n - k)]))
+    weight = draw(st.sampled_from([None, 10.0 ** rng.uniform(-8, 8, n)]))
+    costs = 10.0 ** rng.uniform(-2, 2, (k, k)) * draw(st.sampled_from([1e-3, 1.0, 1e3]))
+    parameters = {
+        "learning_rate": draw(st.sampled_from([0.1, 1.0])),
+        "max_depth": draw(st.sampled_from([1, 3])),
+        "subsample": draw(st.sampled_from([0.5, 1.0])),
+        "criterion": draw(st.sampled_from(["gini", "entropy"])),
+    }
+    return X, y, weight, costs * zero_one_costs(k), parameters
+
+
+@members()
+@given(random=st.data())
+@settings(max_examples=30)
+def test_any_small_problem(cls, random) -> None:
+    X, y, weight, costs, parameters = random.draw(problems(2 if is_binary(cls) else 5))
+    if takes_costs(cls):
+        parameters["cost_matrix"] = costs
+    model = make(cls, **{"n_estimators": 5, **parameters})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, weight)
+    unseen = np.random.default_rng(0).normal(scale=10, size=(20, X.shape[1]))
+    for samples in (X, unseen):
+        assert set(model.predict(samples)) <= set(y)
+        for name, values in outputs(model, samples).items():
+            assert np.isfinite(values).all(), name
+    assert 1 <= model.n_estimators_ <= 5
+    assert (model.estimator_weights_ > 0).all()
+    assert np.isfinite(model.train_score_).all()

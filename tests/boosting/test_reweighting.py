@@ -1,0 +1,289 @@
+"""Rules, the weights that follow them, and the probabilities of losses exp(c)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from badacost.boosting.adaboost_m1 import AdaBoostM1Rule
+from badacost.boosting.learners import TreeLearner
+from badacost.boosting.reweighting import PosteriorMixin, Reweighting, Rule
+from badacost.boosting.stagewise import Stage
+from badacost.costs import zero_one_costs
+from badacost.loss import cost_margins, optimal_step, step_loss, weak_learner_costs
+from badacost.tree.binning import BinnedData
+from badacost.tree.grower import TreeShape
+from badacost.tree.threads import Threads
+
+COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
+MARGINS = cost_margins(COSTS / 9)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4))
+Y = ((X[:, 0] > 0).astype(int) + (X[:, 1] > 0.3) + RNG.integers(2, size=200)) % 3
+WEIGHT = RNG.uniform(0.1, 3, size=200)
+
+
+class Oracle:
+    """A weak learner that answers as it is told, one script for each call, and takes notes."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.calls: list[tuple] = []
+
+    def fit(self, weights, costs, rows, seed):
+        self.calls.append((weights, costs, rows, seed))
+        answer = self.answers[min(len(self.calls), len(self.answers)) - 1]
+        return answer, answer
+
+    def predict(self, model, X=None):
+        return model if X is None else model[X[:, 0].astype(int)]
+
+
+def reweighting(learner, rule=None, weight=WEIGHT, **parameters) -> Reweighting:
+    defaults = {"learning_rate": 1.0, "subsample": 1.0, "seed": 0, "random": False}
+    return Reweighting(learner, Y, weight, rule or Rule(MARGINS), **{**defaults, **parameters})
+
+
+def grower() -> TreeLearner:
+    parameters = {"method": "exact", "max_bins": 256, "sample_weight": None, "seed": 0}
+    data = BinnedData.of(X, threads=Threads(1), **parameters)
+    return TreeLearner(X, data, Y, 3, TreeShape(max_depth=2), Threads(1))
+
+
+def shifted(share: float, seed: int = 0) -> np.ndarray:
+    """The truth, but for a share of the samples that get the next class."""
+    return np.where(np.random.default_rng(seed).random(200) < share, (Y + 1) % 3, Y)
+
+
+def sums_of(labels, weights=WEIGHT) -> np.ndarray:
+    """Weights by truth and answer."""
+    sums = np.zeros((3, 3))
+    np.add.at(sums, (Y, labels), weights)
+    return sums
+
+
+# Rule.
+
+
+def test_a_rule_is_that_of_badacost() -> None:
+    rule = Rule(MARGINS)
+    sums = np.random.default_rng(1).uniform(size=(3, 3)) + np.eye(3)
+    np.testing.assert_array_equal(rule.learner_costs(0.7), weak_learner_costs(MARGINS, 0.7))
+    assert rule.step(sums) == optimal_step(sums, MARGINS)
+    np.testing.assert_array_equal(rule.log_factors(0.7), 0.7 * MARGINS)
+
+
+def test_the_step_of_a_rule_is_the_best() -> None:
+    rule = Rule(MARGINS)
+    sums = np.random.default_rng(1).uniform(size=(3, 3)) + np.eye(3)
+    best = step_loss(sums, MARGINS, rule.step(sums))
+    for factor in (0.9, 0.999, 1.001, 1.1):
+        assert step_loss(sums, MARGINS, factor * rule.step(sums)) > best
+
+
+# Weights.
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_first_weights_are_shares_of_those_given(unit) -> None:
+    weights = reweighting(Oracle(Y), weight=unit * WEIGHT).weights
+    np.testing.assert_allclose(weights, WEIGHT / WEIGHT.sum(), rtol=1e-12)
+    assert weights.sum() == pytest.approx(1, rel=1e-14)
+
+
+def test_weights_after_every_round() -> None:
+    descent = reweighting(grower(), learning_rate=0.5)
+    weights = WEIGHT / WEIGHT.sum()
+    for n_done in range(5):
+        stage = descent.fit(n_done)
+        np.testing.assert_allclose(descent.weights, weights, rtol=1e-9)  # a fit moves nothing
+        step = optimal_step(sums_of(stage.labels[0], weights), MARGINS)
+        assert stage.steps == [pytest.approx(0.5 * step)]
+        descent.add(stage)
+        weights = weights * np.exp(stage.steps[0] * MARGINS[Y, stage.labels[0]])
+        weights /= weights.sum()
+        np.testing.assert_allclose(descent.weights, weights, rtol=1e-9)
+
+
+def test_a_rule_may_multiply_weights_by_more_than_its_margins() -> None:
+    class Doubling(Rule):
+        def log_factors(self, step):
+            return super().log_factors(step) + np.log([[2.0], [1], [1]])
+
+    labels = shifted(0.3)
+    descent = reweighting(Oracle(labels), Doubling(MARGINS))
+    descent.add(Stage([labels], [0.3], [labels]))
+    expected = WEIGHT * np.exp(0.3 * MARGINS[Y, labels]) * np.where(Y == 0, 2, 1)
+    np.testing.assert_allclose(descent.weights, expected / expected.sum(), rtol=1e-9)
+
+
+def test_weights_far_outside_the_range_of_floats() -> None:
+    """None vanishes, and those that come back are as they were."""
+    labels = shifted(0.3)
+    descent = reweighting(Oracle(labels))
+    before = descent.weights
+    descent.add(Stage([labels], [1e5], [labels]))
+    assert descent.weights.min() > 0
+    assert descent.weights.sum() == pytest.approx(1)
+    descent.add(Stage([labels], [-1e5], [labels]))
+    np.testing.assert_allclose(descent.weights, before, rtol=1e-9)
+
+
+# Scores.
+
+
+def test_training_scores_are_scores_of_the_same_samples() -> None:
+    descent = reweighting(grower())
+    stage = descent.fit(0)
+    expected = stage.steps[0] * MARGINS[:, stage.labels[0]].T
+    np.testing.assert_allclose(descent.scores(stage, X), expected, rtol=1e-12)
+    np.testing.assert_array_equal(
+        descent.training_scores(stage, slice(None)), descent.scores(stage, X)
+    )
+    rows = np.array([5, 3, 150])
+    np.testing.assert_array_equal(
+        descent.training_scores(stage, rows), descent.scores(stage, X[rows])
+    )
+
+
+def test_recalled_stages_lead_to_the_same_weights() -> None:
+    first = reweighting(grower(), learning_rate=0.3)
+    stages = []
+    for n_done in range(4):
+        stages.append(first.fit(n_done))
+        first.add(stages[-1])
+    second = reweighting(grower(), learning_rate=0.3)
+    for stage in stages:
+        recalled = second.recall(stage.models, stage.steps)
+        np.testing.assert_array_equal(recalled.labels, stage.labels)
+        assert recalled.steps == stage.steps
+        assert recalled.reason is None
+        second.add(recalled)
+    np.testing.assert_array_equal(second.weights, first.weights)
+    one, other = first.fit(4), second.fit(4)
+    assert one.steps == other.steps
+    np.testing.assert_array_equal(one.labels, other.labels)
+
+
+# What the learner is asked for.
+
+
+def test_costs_and_weights_for_the_learner() -> None:
+    oracle = Oracle(shifted(0.2))
+    descent = reweighting(oracle)
+    descent.fit(0)
+    weights, costs, rows, _ = oracle.calls[0]
+    np.testing.assert_array_equal(weights, descent.weights)
+    np.testing.assert_array_equal(costs, weak_learner_costs(MARGINS, 1.0))
+    assert rows is None
+    assert len(oracle.calls) == 1
+
+
+@pytest.mark.parametrize(("share", "n_drawn"), [(0.3, 60), (0.999, 200), (1e-9, 1)])
+def test_subsample(share, n_drawn) -> None:
+    oracle = Oracle(shifted(0.2))
+    descent = reweighting(oracle, subsample=share)
+    for n_done in (0, 1, 0):
+        descent.fit(n_done)
+    drawn = [rows for _, _, rows, _ in oracle.calls]
+    for rows in drawn:
+        assert len(np.unique(rows)) == len(rows) == n_drawn
+        assert (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(drawn[0], drawn[2])  # by the number of the round
+    if n_drawn < 200:
+        assert not np.array_equal(drawn[0], drawn[1])
+    assert oracle.calls[0][3] == oracle.calls[2][3] != oracle.calls[1][3]
+
+
+def test_subsample_leaves_out_what_single_precision_cannot_see() -> None:
+    weight = np.where(np.arange(200) < 20, 1.0, 1e-60)
+    oracle = Oracle(shifted(0.2))
+    reweighting(oracle, weight=weight, subsample=0.5).fit(0)
+    np.testing.assert_array_equal(oracle.calls[0][2], np.arange(20))
+
+
+def test_a_useless_learner_is_tried_again_if_chance_plays() -> None:
+    useless, useful = (Y + 1) % 3, shifted(0.2)
+    oracle = Oracle(useless, useless, useful)
+    stage = reweighting(oracle, AdaBoostM1Rule(0.5 - np.eye(3)), random=True).fit(0)
+    assert len(oracle.calls) == 3
+    assert len({seed for *_, seed in oracle.calls}) == 3
+    np.testing.assert_array_equal(stage.labels, [useful])
+    assert stage.reason is None
+
+
+@pytest.mark.parametrize(("random", "n_attempts"), [(False, 1), (True, 5)])
+def test_attempts_are_limited(random, n_attempts) -> None:
+    oracle = Oracle((Y + 1) % 3)
+    stage = reweighting(oracle, AdaBoostM1Rule(0.5 - np.eye(3)), random=random).fit(0)
+    assert len(oracle.calls) == n_attempts
+    assert stage.reason == "useless"
+    assert stage.steps[0] < 0
+
+
+def test_a_perfect_learner() -> None:
+    stage = reweighting(Oracle(Y)).fit(0)
+    assert stage.reason == "perfect"
+    assert np.isfinite(stage.steps).all()
+
+
+def test_a_short_step_asks_for_steepest_descent_as_well() -> None:
+    """The better of the two learners is taken."""
+    poor, good = shifted(0.83), shifted(0.2)
+    reach = optimal_step(sums_of(poor), MARGINS) * np.abs(MARGINS).max()
+    assert 0 < reach < 0.1
+    for answers, taken in (((poor, good), good), ((poor, (Y + 1) % 3), poor)):
+        oracle = Oracle(*answers)
+        stage = reweighting(oracle).fit(0)
+        assert len(oracle.calls) == 2
+        np.testing.assert_array_equal(oracle.calls[1][1], weak_learner_costs(MARGINS, 0.0))
+        np.testing.assert_array_equal(stage.labels, [taken])
+
+
+def test_costs_that_do_not_follow_the_step_are_not_asked_for_twice() -> None:
+    oracle = Oracle(shifted(0.65))
+    equal = Rule(cost_margins(zero_one_costs(3) / 6))
+    assert reweighting(oracle, equal).fit(0).reason is None
+    assert len(oracle.calls) == 1
+
+
+def test_refinements_end_when_the_loss_does() -> None:
+    first, better, worse = shifted(0.4), shifted(0.2), shifted(0.3)
+    oracle = Oracle(first, better, worse, first)
+    stage = reweighting(oracle, n_refinements=9).fit(0)
+    assert len(oracle.calls) == 3
+    np.testing.assert_array_equal(stage.labels, [better])
+    assert len({seed for *_, seed in oracle.calls}) == 1
+    costs = weak_learner_costs(MARGINS, optimal_step(sums_of(first), MARGINS))
+    np.testing.assert_allclose(oracle.calls[1][1], costs, rtol=1e-9)
+
+
+# Probabilities.
+
+
+class Believer(PosteriorMixin):
+    def __init__(self, prior):
+        self.prior = np.asarray(prior, dtype=np.float64)
+
+    def _log_prior(self):
+        return np.log(self.prior)
+
+
+def test_posterior_from_scores() -> None:
+    prior, scores = [0.2, 0.3, 0.5], np.random.default_rng(0).normal(size=(10, 3))
+    odds = prior * np.exp(-scores)
+    posterior = Believer(prior)._posterior(scores)
+    np.testing.assert_allclose(posterior, odds / odds.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(Believer(np.multiply(prior, 7))._posterior(scores), posterior)
+    np.testing.assert_allclose(Believer(prior)._posterior(scores + 1e3), posterior, rtol=1e-9)
+
+
+def test_posterior_of_huge_scores() -> None:
+    scores = np.array([[1e5, 0.0], [-1e300, 1e300], [0, 0]])
+    expected = [[0, 1], [1, 0], [0.25, 0.75]]
+    np.testing.assert_allclose(Believer([1, 3])._posterior(scores), expected)
+
+
+def test_the_mixin_needs_a_prior() -> None:
+    with pytest.raises(NotImplementedError):
+        PosteriorMixin()._posterior(np.zeros((1, 2)))
