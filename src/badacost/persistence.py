@@ -204,6 +204,9 @@ class SavedForest:
             refuse(f"it lacks or should not have {wrong[0][:80]!r}")
         if type(model.header["costs_given"]) is not bool:
             refuse("it does not say whether costs were given")
+        named: Any = cls
+        if model.header["costs_given"] and "cost_matrix" not in named._get_param_names():
+            refuse("it has costs, which a model of its kind does not take")
         parameters = model.header["parameters"]
         if not isinstance(parameters, dict):
             refuse("its parameters have no names")

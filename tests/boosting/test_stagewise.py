@@ -232,8 +232,8 @@ def test_cold_start_forgets() -> None:
         ({"n_estimators": 4}, Y, "n_estimators=4 is less than the 5 rounds already fitted"),
         ({}, np.where(Y == 2, 1, Y), r"classes must stay \[0 1 2\]; got \[0 1\]"),
         ({}, Y + 1, r"classes must stay \[0 1 2\]; got \[1 2 3\]"),
-        ({"cost_matrix": COSTS.T}, Y, "cost_matrix and cost_scale must stay as they were"),
-        ({"cost_scale": 0.1}, Y, "cost_matrix and cost_scale must stay as they were"),
+        ({"cost_matrix": COSTS.T}, Y, "the costs and their scale must stay"),
+        ({"cost_scale": 0.1}, Y, "the costs and their scale must stay"),
         ({"estimator": GaussianNB()}, Y, "the built-in tree and an estimator cannot take turns"),
     ],
 )

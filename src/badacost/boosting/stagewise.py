@@ -275,7 +275,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         same = np.array_equal(now.cost_matrix_, self.cost_matrix_)
         if not same or not np.array_equal(now._table, self._table):
             raise ValueError(
-                "With warm_start=True cost_matrix and cost_scale must stay as they were."
+                "With warm_start=True the costs and their scale must stay as they were."
             )
 
     def _hold_out(self, X: NDArray[np.floating], y: Labels, weight: FloatArray) -> list[Any]:
