@@ -415,9 +415,9 @@ class Model:
 @pytest.fixture
 def registered(monkeypatch):
     module = types.ModuleType("stand_in")
-    module.Model = Model
+    setattr(module, KIND, Model)
     monkeypatch.setitem(sys.modules, "stand_in", module)
-    monkeypatch.setattr(persistence, "_CLASSES", {KIND: "stand_in:Model"})
+    monkeypatch.setattr(persistence, "_MODULES", {KIND: "stand_in"})
     monkeypatch.setattr(Model, "error", None)
     return Model
 
@@ -454,8 +454,7 @@ def test_load_takes_a_limit(small_file, registered):
         load(small_file, max_bytes=100)
 
 
-def test_known_kinds_name_modules_of_the_library():
-    for kind, place in persistence._CLASSES.items():
-        module, attribute = place.split(":")
+def test_known_kinds_name_classes_of_the_library():
+    for kind, module in persistence._MODULES.items():
         assert module.startswith("badacost.")
-        assert attribute == kind
+        assert persistence._class_of(kind).__name__ == kind

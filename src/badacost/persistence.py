@@ -48,16 +48,17 @@ _FOREST_ARRAYS: dict[str, tuple[DTypeLike, int]] = {
     "table": (np.float64, 2),
     "n_features": (np.int64, 0),
 }
-_CLASSES = {
-    "SAMMEClassifier": "badacost.boosting.samme:SAMMEClassifier",
-    "CostGeneralizedAdaBoostClassifier": "badacost.boosting.cost_generalized:CostGeneralizedAdaBoostClassifier",
-    "CSAdaBoostClassifier": "badacost.boosting.cs_adaboost:CSAdaBoostClassifier",
-    "AdaC2M1Classifier": "badacost.boosting.adac2m1:AdaC2M1Classifier",
-    "AdaBoostM1Classifier": "badacost.boosting.adaboost_m1:AdaBoostM1Classifier",
-    "BAdaCostClassifier": "badacost.boosting.badacost:BAdaCostClassifier",
-    "PIBoostClassifier": "badacost.boosting.piboost:PIBoostClassifier",
-    "CostSensitiveTreeClassifier": "badacost.tree.classifier:CostSensitiveTreeClassifier",
-    "WangMultiBoostClassifier": "badacost.boosting.wang_multiboost:WangMultiBoostClassifier",
+_MODULES = {
+    "AdaBoostM1Classifier": "badacost.boosting.adaboost_m1",
+    "AdaC2M1Classifier": "badacost.boosting.adac2m1",
+    "BAdaCostClassifier": "badacost.boosting.badacost",
+    "CSAdaBoostClassifier": "badacost.boosting.cs_adaboost",
+    "CostGeneralizedAdaBoostClassifier": "badacost.boosting.cost_generalized",
+    "CostSensitiveTreeClassifier": "badacost.tree.classifier",
+    "LpCSBClassifier": "badacost.boosting.lp_csb",
+    "PIBoostClassifier": "badacost.boosting.piboost",
+    "SAMMEClassifier": "badacost.boosting.samme",
+    "WangMultiBoostClassifier": "badacost.boosting.wang_multiboost",
 }
 # What checks raise on contents that make no model.
 _REBUILDING_ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -86,10 +87,10 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         Where the file is not a model of this library, or not one that it wrote.
     """
     model = read_model(path, max_bytes=max_bytes)
-    if model.kind not in _CLASSES:
+    if model.kind not in _MODULES:
         raise ModelFileError(
             f"{describe(path)} holds a model of the unknown kind {model.kind[:80]!r}: "
-            f"this badacost loads {', '.join(_CLASSES)}."
+            f"this badacost loads {', '.join(_MODULES)}."
         )
     try:
         return _class_of(model.kind)._from_model_file(model)
@@ -99,8 +100,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
 
 def _class_of(kind: str) -> Any:
     """Return the class of a known kind of model."""
-    module, attribute = _CLASSES[kind].split(":")
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(_MODULES[kind]), kind)
 
 
 class SavedForest:
@@ -135,7 +135,7 @@ class SavedForest:
         check_is_fitted(self)
         model: Any = self
         kind = type(self).__name__
-        if kind not in _CLASSES or _class_of(kind) is not type(self):
+        if kind not in _MODULES or _class_of(kind) is not type(self):
             raise TypeError(f"{kind} is not a class that badacost.load knows: use joblib.dump.")
         if not hasattr(model, "forest_"):
             raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")

@@ -77,12 +77,13 @@ def number_of_features(max_features: Any, n_features: int) -> int | None:
     if isinstance(max_features, str):
         check_choice("max_features", max_features, ("sqrt", "log2"))
         number = np.sqrt(n_features) if max_features == "sqrt" else np.log2(n_features)
-        return max(1, int(number))
-    if isinstance(max_features, Integral):
+    elif isinstance(max_features, Integral):
         check_number("max_features", max_features, Integral, low=1)
-        return min(int(max_features), n_features)
-    check_number("max_features", max_features, low=0.0, high=1.0, open_low=True)
-    return max(1, int(max_features * n_features))
+        number = max_features
+    else:
+        check_number("max_features", max_features, low=0.0, high=1.0, open_low=True)
+        number = max_features * n_features
+    return max(1, int(number)) if number < n_features else None
 
 
 def check_sample_weight(

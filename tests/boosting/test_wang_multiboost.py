@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +19,7 @@ from badacost.boosting.stagewise import Round
 from badacost.boosting.wang_multiboost import (
     Pool,
     PoolDescent,
+    PoolGrower,
     WangMultiBoostClassifier,
     pool_step,
 )
@@ -429,6 +431,27 @@ def test_progress_of_the_pool(capsys) -> None:
         ["Pool of trees"] * 10 + ["WangMultiBoostClassifier"] * 10
     )
     assert "160/160" in shown[9]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_both_bars_share_a_line_of_the_terminal(monkeypatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    booster(verbose=1).fit(X, Y)
+    assert "Pool of trees" in terminal.getvalue()
+    assert terminal.getvalue().count("\n") == 1
+
+    def interrupt(*arguments) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PoolGrower, "_member", interrupt)
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with pytest.raises(KeyboardInterrupt):
+        booster(verbose=1).fit(X, Y)
+    assert terminal.getvalue() == "\n"
 
 
 @pytest.mark.parametrize(

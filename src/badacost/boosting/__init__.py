@@ -1,1 +1,23 @@
 """Boosting algorithms, one file each, on one shared stage-wise loop."""
+
+from badacost.boosting.adaboost_m1 import AdaBoostM1Classifier
+from badacost.boosting.adac2m1 import AdaC2M1Classifier
+from badacost.boosting.badacost import BAdaCostClassifier
+from badacost.boosting.cost_generalized import CostGeneralizedAdaBoostClassifier
+from badacost.boosting.cs_adaboost import CSAdaBoostClassifier
+from badacost.boosting.lp_csb import LpCSBClassifier
+from badacost.boosting.piboost import PIBoostClassifier
+from badacost.boosting.samme import SAMMEClassifier
+from badacost.boosting.wang_multiboost import WangMultiBoostClassifier
+
+__all__ = [
+    "AdaBoostM1Classifier",
+    "AdaC2M1Classifier",
+    "BAdaCostClassifier",
+    "CSAdaBoostClassifier",
+    "CostGeneralizedAdaBoostClassifier",
+    "LpCSBClassifier",
+    "PIBoostClassifier",
+    "SAMMEClassifier",
+    "WangMultiBoostClassifier",
+]

@@ -25,6 +25,7 @@ from badacost.loss import (
     step_loss,
     weak_learner_costs,
 )
+from badacost.tree.grower import TreeShape
 from badacost.tree.threads import Threads
 from badacost.validation import check_samples
 
@@ -268,7 +269,7 @@ class ReweightingClassifier(StagewiseClassifier):
             n_refinements=getattr(self, "n_refinements", 0),
             seed=self._seed,
             random=self.subsample < 1.0
-            or self.max_features is not None
+            or TreeShape.of(self, X.shape[1]).n_drawn is not None
             or self.estimator is not None,
         )
 

@@ -1,0 +1,384 @@
+"""Lp-CSB: boosting of the p-norm of what a stochastic classifier leaves to wrong labels.
+
+A stochastic classifier H gives shares ``H(k|x)``, which sum to one, to all labels. It is charged
+``C(y, k) H(k|x)^p`` for each label, with costs ``C[truth, prediction]``. A round weighs each pair
+of a sample and a wrong label by the derivative of its charge, and the pair of the sample with its
+right label by the sum of these; it fits a relation r(x, k), true or false, to the weighted pairs,
+spreads ``h(.|x)`` evenly over the labels related to x, and mixes h into H.
+
+The relation is a tree that tests features first and the label last: each leaf splits its pairs
+into all K labels at once. Hence a leaf is a set of labels, and the tree an ordinary one whose
+leaves have a row of K numbers; neither pairs nor copies of samples are ever made.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
+from badacost.costs import as_cost_matrix, zero_one_costs
+from badacost.model_file import ModelFile
+from badacost.tree.binning import BinnedData
+from badacost.tree.forest import Forest, Tree
+from badacost.tree.grower import TreeGrower, TreeShape
+from badacost.tree.threads import Threads
+from badacost.validation import check_choice, check_number
+
+_CANDIDATES = (2.0, 4.0, 8.0, 16.0)  # for p="auto"
+_STEPS = ("average", "line_search")
+_ROUNDING = 1e-9  # relative differences of sums that are less mean nothing
+_MOST_SHARE = 1.0 - 1e-6
+_LARGEST_STEP = 1e300
+_MOST_ATTEMPTS = 5  # at a useful hypothesis in one round, where trees are random
+
+
+@dataclass(frozen=True, eq=False)
+class RelationalTree:
+    """A tree whose leaves are sets of labels.
+
+    Attributes
+    ----------
+    tree : Tree
+        Its values are rows of `shares`.
+    shares : ndarray of shape (n_rows, K)
+        Stochastic hypotheses ``h(.|x)``: even over the labels of a set, zero elsewhere.
+    """
+
+    tree: Tree
+    shares: FloatArray
+
+
+def best_share(before: ArrayLike, proposed: ArrayLike, prices: ArrayLike, p: float) -> float:
+    """Return the share a that minimises the p-norm cost of ``(1 - a) before + a proposed``.
+
+    Parameters
+    ----------
+    before, proposed : array-like of shape (n, K)
+        Stochastic hypotheses.
+    prices : array-like of shape (n, K)
+        Price of each share: sample weights times ``C[truth, label]``; rows of C are the truth.
+    p : float
+        At least 1. The cost is the sum of ``prices * share**p``.
+
+    Returns
+    -------
+    float
+        The minimiser of a convex function on [0, 1]; zero where the proposal does not help.
+
+    Examples
+    --------
+    >>> before, proposed = [[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]
+    >>> prices = [[0.0, 3.0], [1.0, 0.0]]  # of the first class, of the second one
+    >>> round(best_share(before, proposed, prices, 2), 6)
+    0.5
+    """
+    old, new, price = (np.asarray(a, np.float64) for a in (before, proposed, prices))
+    moved = (new > 0.0) & (price > 0.0)
+    # The other shares only shrink, by a common factor: their sum is needed once.
+    others = (price > 0.0) & ~moved
+    fading = old[others]
+    largest = float(fading.max(initial=0.0))
+    shrinking = float(price[others] @ ((fading / (largest or 1.0)) ** (p - 1.0) * fading))
+    old, new, price = old[moved], new[moved], price[moved]
+
+    def linearised(a: float) -> tuple[float, float]:
+        """Costs of `proposed` and `before`, linearised at the mixture, up to a common factor."""
+        mixed = (1.0 - a) * old + a * new
+        top = max(float(mixed.max(initial=0.0)), (1.0 - a) * largest) or 1.0
+        rates = price * (mixed / top) ** (p - 1.0)
+        shrunk = ((1.0 - a) * largest / top) ** (p - 1.0) * shrinking
+        return float(rates @ new), float(rates @ old + shrunk)
+
+    def slope(a: float) -> float:
+        gained, lost = linearised(a)
+        return gained - lost
+
+    gained, lost = linearised(0.0)
+    if gained >= lost * (1.0 - _ROUNDING):
+        return 0.0
+    if slope(1.0) <= 0.0:
+        return 1.0
+    return float(brentq(slope, 0.0, 1.0, xtol=1e-15))
+
+
+def _spread(sets: NDArray[np.bool_]) -> FloatArray:
+    """Even shares (n, K) over sets of labels; over all labels where a set is empty."""
+    filled = sets | ~sets.any(axis=1, keepdims=True)
+    return np.asarray(filled / filled.sum(axis=1, keepdims=True))
+
+
+def _majorities(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Shares of the labels whose pairs in a leaf are rather right than wrong."""
+    return _spread(right > wrong * (1.0 + _ROUNDING))
+
+
+def _cheapest(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Shares of the one label per leaf that adds least to the linearised cost."""
+    least = wrong.min(axis=1, keepdims=True) * (1.0 + _ROUNDING)
+    label = np.where(wrong <= least, right, -1.0).argmax(axis=1)
+    return np.eye(right.shape[1])[label]
+
+
+def _pair_sums(
+    leaves: Labels, y: Labels, pairs: FloatArray, n_nodes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Weights of right and of wrong pairs by leaf and label, (n_nodes, K) each."""
+    n_classes = pairs.shape[1]
+    cells = leaves.astype(np.intp) * n_classes + y
+    right = np.bincount(cells, pairs.sum(axis=1), n_nodes * n_classes).astype(np.float64)
+    wrong = [np.bincount(leaves, column, n_nodes) for column in pairs.T]
+    return right.reshape(n_nodes, n_classes), np.column_stack(wrong)
+
+
+class PNormDescent:
+    """Mixing of relational trees: the `Descent` of Lp-CSB.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Training samples.
+    grower : TreeGrower
+        Grows trees on them.
+    prices : ndarray of shape (n_samples, K)
+        Sample weights times ``C[truth, label]``.
+    p : float
+        Exponent of the shares.
+    learning_rate : float
+        Weight of each hypothesis, or factor of its share.
+    averaging : bool
+        Whether all hypotheses weigh the same, rather than what minimises the cost.
+    subsample : float
+        Share of the samples drawn for each tree.
+    seed : int
+        Seed of all drawing.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[np.floating],
+        grower: TreeGrower,
+        prices: FloatArray,
+        *,
+        p: float,
+        learning_rate: float,
+        averaging: bool,
+        subsample: float,
+        seed: int,
+    ):
+        self._X, self._grower = X, grower
+        self._prices = prices / prices.sum()
+        self._p, self._rate, self._averaging = p, float(learning_rate), averaging
+        self._subsample, self._seed = subsample, seed
+        random = subsample < 1.0 or grower.shape.n_drawn is not None
+        self._n_attempts = _MOST_ATTEMPTS if random else 1
+        self.shares = np.full(prices.shape, 1.0 / prices.shape[1])
+        # The even start is one more hypothesis of an average; a line search would hardly leave it.
+        self._mass = 1.0 if averaging else 0.0
+
+    @property
+    def pair_weights(self) -> FloatArray:
+        """Weights (n_samples, K) of the pairs with wrong labels, summing to one."""
+        largest = float(np.max(self.shares, where=self._prices > 0.0, initial=0.0))
+        relative = np.minimum(self.shares / (largest or 1.0), 1.0)  # those of no price are free
+        pairs = self._prices * relative ** (self._p - 1.0)
+        return pairs / pairs.sum() if pairs.any() else self._prices
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights of the samples, which are those of the pairs with their right labels."""
+        return self.pair_weights.sum(axis=1)
+
+    def fit(self, n_done: int) -> Stage:
+        """Fit a tree and its step, again if that is useless and the tree random."""
+        pairs = self.pair_weights
+        for attempt in range(self._n_attempts):
+            stage = self._stage(pairs, np.random.default_rng([self._seed, n_done, attempt]))
+            if stage.reason != "useless":
+                break
+        return stage
+
+    def recall(self, models: list[Any], steps: list[float]) -> Stage:
+        """The stage of an earlier fit, on the samples of this one."""
+        rows = [model.tree.value[self._leaves(model.tree)] for model in models]
+        return Stage(models, steps, rows)
+
+    def add(self, stage: Stage) -> None:
+        """Mix the hypothesis of the stage into H."""
+        (model,), (step,), (rows,) = stage.models, stage.steps, stage.labels
+        self._mass += step
+        share = step / self._mass
+        self.shares *= 1.0 - share
+        self.shares += (share * model.shares)[rows]
+
+    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
+        """Cost scores of the shares of training samples."""
+        return np.take(-stage.steps[0] * stage.models[0].shares, stage.labels[0][rows], axis=0)
+
+    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
+        """Cost scores of the shares of other samples."""
+        (model,), steps = stage.models, np.array(stage.steps)
+        forest = Forest.from_trees([model.tree], steps, -model.shares, X.shape[1])
+        return forest.accumulate(X, threads=self._grower.threads)
+
+    def _stage(self, pairs: FloatArray, rng: np.random.Generator) -> Stage:
+        """Grow a tree on the pairs with right labels, then let all pairs fill its leaves."""
+        weights, costs = pairs.sum(axis=1), zero_one_costs(pairs.shape[1])
+        drawn = self._draw(weights, rng)
+        tree = self._grower.grow(weights, costs, rows=drawn, seed=int(rng.integers(2**63))).tree
+        leaves = self._leaves(tree)
+        used = slice(None) if drawn is None else drawn
+        sums = _pair_sums(leaves[used], self._grower.y[used], pairs[used], len(tree.left))
+        for shares_of in (_majorities,) if self._averaging else (_majorities, _cheapest):
+            shares = shares_of(*sums)
+            step = self._step(shares[leaves])
+            if step > 0.0:
+                break
+        distinct, value = np.unique(shares, axis=0, return_inverse=True)
+        model = RelationalTree(replace(tree, value=value.reshape(-1).astype(np.int32)), distinct)
+        rows = model.tree.value[leaves]
+        reason = "useless" if step == 0.0 else None
+        if reason is None and not self._prices[distinct[rows] > 0.0].any():
+            reason = "perfect"
+        return Stage([model], [step], [rows], reason)
+
+    def _draw(self, weights: FloatArray, rng: np.random.Generator) -> Labels | None:
+        """Samples to grow a tree on; None is all of them."""
+        if self._subsample == 1.0:
+            return None
+        # Trees see weights in single precision: draw from those that do not vanish in it.
+        alive = np.flatnonzero(weights.astype(np.float32))
+        size = min(max(1, round(self._subsample * len(weights))), len(alive))
+        return np.sort(rng.choice(alive, size, replace=False))
+
+    def _step(self, proposed: FloatArray) -> float:
+        """Step of a hypothesis, given its shares of the training samples; zero refuses it."""
+        if self._averaging:
+            return self._rate if (proposed != proposed[:, :1]).any() else 0.0
+        share = self._rate * best_share(self.shares, proposed, self._prices, self._p)
+        if share == 0.0 or self._mass == 0.0:
+            return self._rate if share else 0.0
+        share = min(share, _MOST_SHARE)
+        return min(share / (1.0 - share) * self._mass, _LARGEST_STEP)
+
+    def _leaves(self, tree: Tree) -> Labels:
+        """Leaves that the training samples reach."""
+        table = np.zeros((int(tree.value.max()) + 1, 1))
+        forest = Forest.from_trees([tree], np.ones(1), table, self._X.shape[1])
+        return forest.apply(self._X, self._grower.threads)[:, 0]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LpCSBClassifier(StagewiseClassifier):
+    """DOC"""
+
+    cost_matrix: Any = field(default=None, kw_only=False)
+    p: float | Literal["auto"] = 8.0
+    step: Literal["average", "line_search"] = "average"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("step", self.step, _STEPS)
+        if isinstance(self.p, str):
+            check_choice("p", self.p, ("auto",))
+        else:
+            check_number("p", self.p, low=1.0)
+
+    def _prepare(self) -> None:
+        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        if self.p != "auto":
+            self.p_ = float(self.p)
+        self._derive()
+
+    def _check_same_task(self, classes: NDArray[Any]) -> None:
+        super()._check_same_task(classes)
+        if self.p not in ("auto", self.p_):
+            raise ValueError(f"With warm_start=True p must stay {self.p_:g}; got {self.p!r}.")
+
+    @property
+    def _table(self) -> FloatArray:
+        return self.forest_.table  # leaves have rows of their own
+
+    def _start(
+        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
+    ) -> PNormDescent:
+        data = BinnedData.of(
+            X,
+            method=self.binning,
+            max_bins=self.max_bins,
+            sample_weight=weight,
+            seed=self._seed,
+            threads=threads,
+        )
+        shape = TreeShape.of(self, X.shape[1])
+        return PNormDescent(
+            X,
+            TreeGrower(data, y, len(self.classes_), shape, threads),
+            weight[:, np.newaxis] / weight.max() * (self.cost_matrix_ / self.cost_matrix_.max())[y],
+            p=self.p_,
+            learning_rate=self.learning_rate,
+            averaging=self.step == "average",
+            subsample=self.subsample,
+            seed=self._seed,
+        )
+
+    def _boost(
+        self,
+        X: NDArray[np.floating],
+        y: Labels,
+        weight: FloatArray,
+        validation: Any,
+        threads: Threads,
+    ) -> None:
+        if self.p == "auto" and not len(self.estimator_weights_):
+            parts = [X, y, weight, validation]
+            if validation is None:
+                *parts, X_val, y_val, weight_val = self._hold_out(X, y, weight)
+                parts.append((X_val, y_val, weight_val))
+            self.p_ = min(_CANDIDATES, key=lambda p: self._cost_of(p, *parts, threads))
+        super()._boost(X, y, weight, validation, threads)
+
+    def _cost_of(self, p: float, *parts: Any) -> float:
+        """Average cost on the validation part, if the model were fitted with this p."""
+        trial = copy(self)
+        trial.p = trial.p_ = p
+        trial.callbacks, trial.verbose = None, 0
+        trial._boost(*parts)
+        return float(trial.validation_score_[-1])
+
+    def _models(self) -> list[Any]:
+        models = []
+        for tree in self.forest_.trees():
+            first, last = int(tree.value.min()), int(tree.value.max())
+            shares = -self.forest_.table[first : last + 1]
+            models.append(RelationalTree(replace(tree, value=tree.value - first), shares))
+        return models
+
+    def _keep(self, models: list[Any]) -> None:
+        first_rows = np.cumsum([0, *(len(model.shares) for model in models)])[:-1]
+        trees = [
+            replace(model.tree, value=model.tree.value + np.int32(first))
+            for model, first in zip(models, first_rows, strict=True)
+        ]
+        table = -np.concatenate([model.shares for model in models])
+        steps = self.estimator_weights_
+        self.forest_ = Forest.from_trees(trees, steps, table, self.n_features_in_)
+
+    _extra_names: ClassVar[tuple[str, ...]] = (*StagewiseClassifier._extra_names, "p")
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {**super()._extra_header(), "p": self.p_}
+
+    def _restore(self, model: ModelFile) -> None:
+        super()._restore(model)
+        table, self.p_ = self.forest_.table, model.header["p"]
+        if (table > 0.0).any() or not np.allclose(table.sum(axis=1), -1.0):
+            raise ValueError("its trees were not grown for its costs: shares do not sum to one")
+        check_number("the fitted p", self.p_, low=1.0)
+        if self.p not in ("auto", self.p_):
+            raise ValueError(f"it was fitted with p={self.p_:g}, not with p={self.p!r}")

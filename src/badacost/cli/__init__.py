@@ -1,0 +1,16 @@
+"""The command line: it parses, calls the library and shows what comes back."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run ``badacost``."""
+    try:
+        from badacost.cli.app import app
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit('The command line needs two more packages: pip install "badacost[cli]"')
+    app()

@@ -1,0 +1,193 @@
+"""The page that tells what the UCI experiment found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from badacost.experiments import paper
+from badacost.experiments.uci import READINGS
+from badacost.experiments.uci_table import TITLES, UCITable, cheapest, markdown_table, short
+
+_PAGE = "uci"
+_GROUPS = (("The paper's four algorithms", paper.ALGORITHMS), ("All rows", None))
+
+
+def write_report(
+    settings_header: dict[str, Any], records: list[dict[str, Any]], folder: Path
+) -> UCITable:
+    """Write the page, the numbers and the diagrams of a finished run.
+
+    Parameters
+    ----------
+    settings_header : dict
+        Of the journal, see `badacost.experiments.uci.header`.
+    records : list of dict
+        Of the journal.
+    folder : Path
+        Where ``uci.md``, ``uci.json``, ``uci.csv`` and ``uci-ranks*.png`` go. A variant, with
+        another reading of the cost matrix or other trees, writes ``uci-VARIANT.json`` only; the
+        page tells of those it finds beside it.
+
+    Returns
+    -------
+    UCITable
+        The table.
+    """
+    table = UCITable(settings_header, records)
+    folder.mkdir(parents=True, exist_ok=True)
+    variant = table.variant
+    stem = f"{_PAGE}-{variant}" if variant else _PAGE
+    (folder / f"{stem}.json").write_text(json.dumps(table.to_dict(), indent=1) + "\n")
+    if not variant:
+        (folder / f"{stem}.csv").write_text(table.to_csv())
+        diagrams = _draw(table, folder)
+        (folder / f"{stem}.md").write_text(_page(table, _variants(folder), diagrams))
+    return table
+
+
+def _variants(folder: Path) -> list[dict[str, Any]]:
+    """The numbers of variants that were run before."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob(f"{_PAGE}-*.json"))]
+
+
+def _draw(table: UCITable, folder: Path) -> dict[str, str]:
+    """Draw the diagrams; file names by title."""
+    diagrams = {}
+    for title, rows in _GROUPS:
+        comparison = table.comparison(rows)
+        if comparison is not None:
+            name = f"{_PAGE}-ranks{'-all' if rows is None else ''}.png"
+            figure: Any = comparison.plot(alpha=0.10).figure
+            figure.savefig(folder / name, dpi=120, bbox_inches="tight")
+            diagrams[title] = name
+    return diagrams
+
+
+def _page(table: UCITable, variants: list[dict[str, Any]], diagrams: dict[str, str]) -> str:
+    settings = table.header["settings"]
+    parts = [
+        "# Average costs on the UCI data sets: Table 1",
+        "Written by `badacost experiment uci`. Costs are averages over the test folds in units of "
+        "1e-4, with the standard deviation over folds; the cheapest of each data set is bold.",
+        _protocol(settings),
+        "## All rows",
+        table.to_markdown(),
+        "## Beside the paper",
+        _beside_paper(table),
+        _where_badacost_loses(table),
+        "## Ranks",
+    ]
+    for title, rows in _GROUPS:
+        comparison = table.comparison(rows)
+        if comparison is not None:
+            parts += [f"### {title}", comparison.to_markdown()]
+            parts.append(f"![Average ranks and critical difference]({diagrams[title]})")
+    parts += ["## Other readings of the protocol", _readings([table.to_dict(), *variants])]
+    parts += ["## How long it took", _times(table)]
+    versions = ", ".join(f"{name} {number}" for name, number in table.header["versions"].items())
+    parts.append(f"Seed {settings['seed']}; {versions}.")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _protocol(settings: dict[str, Any]) -> str:
+    p = "chosen on a held-out part of the training samples"
+    p = p if settings["p"] == "auto" else f"{settings['p']:g}"
+    return (
+        f"Protocol: training and test data unified, stratified {settings['n_folds']}-fold "
+        f"cross-validation, {settings['n_rounds']} rounds. Inside each training part, "
+        f"{settings['n_inner_folds']}-fold cross-validation of BAdaCost with 0|1 costs gives the "
+        "cost matrix: the share of each class that it took for each other class (a mistake never "
+        "made counts as half a one), with lambda 1. All algorithms that boost the built-in tree "
+        f"have depth {settings['max_depth']} and learning rate {settings['learning_rate']:g}, the "
+        f"defaults of the library, and draw at most {settings['max_features']} features at a node "
+        "(only Isolet and CNAE9 have more). MultiBoost is Wang's, with a pool of "
+        f"{settings['n_pool']} trees; the p of Lp-CSB is {p}. LightGBM, random forest and "
+        f"HistGradientBoosting have their own defaults, with {settings['n_rounds']} rounds and no "
+        "early stopping, plain and with the decision of least expected cost under their "
+        "probabilities. Nothing was chosen on the test folds."
+    )
+
+
+def _beside_paper(table: UCITable) -> str:
+    if not table.paper_rows:
+        return ""
+    means, rows = table.means(), table.paper_rows
+    cells = {
+        name: {row: f"{short(means[name][row])} ({short(paper.MEANS[name][row])})" for row in rows}
+        for name in table.data_sets
+    }
+    return "Ours, and the paper's in parentheses.\n\n" + markdown_table(
+        cells, rows, cheapest(means, rows)
+    )
+
+
+def _where_badacost_loses(table: UCITable) -> str:
+    """The plain truth about every data set that somebody else wins."""
+    if "BAdaCost" not in table.rows:
+        return ""
+    means = table.means()
+    among_four: list[str] = []
+    among_all: list[str] = []
+    for name in table.data_sets:
+        ours = means[name]["BAdaCost"]
+        for rows, told in ((table.paper_rows, among_four), (table.rows, among_all)):
+            best = cheapest({name: means[name]}, rows)[name]
+            least = means[name][best]
+            if least < ours:
+                more = f"{100 * (ours / least - 1):.0f} % more" if least else "against nothing"
+                costs = f"{short(least)}, BAdaCost {short(ours)}: {more}"
+                told.append(f"* {TITLES.get(name, name)}: {best} ({costs})")
+    nowhere = ["* nowhere"]
+    return "\n".join(
+        [
+            "Among the paper's four, BAdaCost does not win on:",
+            "",
+            *(among_four or nowhere),
+            "",
+            "Among all rows, BAdaCost with the paper's rule does not win on:",
+            "",
+            *(among_all or nowhere),
+        ]
+    )
+
+
+def _readings(found: list[dict[str, Any]]) -> str:
+    """How far each variant is from the paper's numbers, and the ranks of the four in it."""
+    rows = [row for row in paper.ALGORITHMS if row in found[0]["distance_to_paper"]["lambda 1"]]
+    if not rows:
+        return ""
+    lines = [
+        "The paper gives neither lambda, nor the classifier behind the confusion matrix, nor the "
+        "size of the trees. Median factor between our average costs and the printed ones, over the "
+        "data sets (1 is agreement), and average ranks among the four:",
+        "",
+        "| confusion matrix of | depth, rate | lambda | "
+        + " | ".join([*rows, *(f"rank of {row}" for row in rows)])
+        + " |",
+        "| --- | --- | --- |" + " ---: |" * (2 * len(rows)),
+    ]
+    distances = {}
+    for numbers in found:
+        settings = numbers["settings"]
+        trees = f"{settings['max_depth']}, {settings['learning_rate']:g}"
+        ranks = numbers["ranks"].get("paper", {}).get("average_ranks", {})
+        shown_ranks = [f"{ranks[row]:.2f}" if row in ranks else "" for row in rows]
+        for scale, factors in numbers["distance_to_paper"].items():
+            what = f"{READINGS[settings['reading']]} | {trees} | {scale}"
+            shown = [f"{factors[row]:.1f}" for row in rows]
+            lines.append(f"| {what} | " + " | ".join([*shown, *shown_ranks]) + " |")
+            distances[what.replace(" | ", "; ")] = float(np.mean([factors[row] for row in rows]))
+    closest = min(distances, key=lambda what: distances[what])
+    lines += ["", f"Closest to the paper, by the mean of the four factors: {closest}."]
+    return "\n".join(lines)
+
+
+def _times(table: UCITable) -> str:
+    total = table.seconds()
+    shown = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in total.items())
+    minutes = sum(total.values()) / 60
+    return f"Time of all fits, on one core each: {shown}; {minutes:.0f} minutes in all."
