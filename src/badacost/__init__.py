@@ -2,11 +2,38 @@
 
 from importlib import metadata
 
-from badacost import costs
-from badacost.boosting.badacost import BAdaCostClassifier
+from badacost import costs, metrics
+from badacost.boosting import (
+    AdaBoostM1Classifier,
+    AdaC2M1Classifier,
+    BAdaCostClassifier,
+    CostGeneralizedAdaBoostClassifier,
+    CSAdaBoostClassifier,
+    LpCSBClassifier,
+    PIBoostClassifier,
+    SAMMEClassifier,
+    WangMultiBoostClassifier,
+)
+from badacost.decision import MinimumCostClassifier
 from badacost.model_file import ModelFileError
 from badacost.persistence import load
 from badacost.tree.classifier import CostSensitiveTreeClassifier
 
 __version__ = metadata.version("badacost")
-__all__ = ["BAdaCostClassifier", "CostSensitiveTreeClassifier", "ModelFileError", "costs", "load"]
+__all__ = [
+    "AdaBoostM1Classifier",
+    "AdaC2M1Classifier",
+    "BAdaCostClassifier",
+    "CSAdaBoostClassifier",
+    "CostGeneralizedAdaBoostClassifier",
+    "CostSensitiveTreeClassifier",
+    "LpCSBClassifier",
+    "MinimumCostClassifier",
+    "ModelFileError",
+    "PIBoostClassifier",
+    "SAMMEClassifier",
+    "WangMultiBoostClassifier",
+    "costs",
+    "load",
+    "metrics",
+]

@@ -89,7 +89,7 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from badacost.decision import MinimumCostClassifier
+    >>> from badacost import MinimumCostClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
     >>> model = MinimumCostClassifier(GaussianNB(), costs, calibration="temperature").fit(X, y)

@@ -23,12 +23,18 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import badacost
-from badacost import BAdaCostClassifier, ModelFileError
-from badacost.boosting.adaboost_m1 import AdaBoostM1Classifier
-from badacost.boosting.adac2m1 import AdaC2M1Classifier
-from badacost.boosting.cost_generalized import CostGeneralizedAdaBoostClassifier
-from badacost.boosting.cs_adaboost import CSAdaBoostClassifier
-from badacost.boosting.samme import SAMMEClassifier
+from badacost import ModelFileError
+from badacost.boosting import (
+    AdaBoostM1Classifier,
+    AdaC2M1Classifier,
+    BAdaCostClassifier,
+    CostGeneralizedAdaBoostClassifier,
+    CSAdaBoostClassifier,
+    LpCSBClassifier,
+    PIBoostClassifier,
+    SAMMEClassifier,
+    WangMultiBoostClassifier,
+)
 from badacost.boosting.stagewise import Round
 from badacost.costs import zero_one_costs
 from badacost.model_file import read_model, write_model
@@ -40,6 +46,10 @@ FAMILY: dict[Any, dict[str, Any]] = {
     CSAdaBoostClassifier: {},
     CostGeneralizedAdaBoostClassifier: {},
     AdaC2M1Classifier: {},
+    BAdaCostClassifier: {},
+    PIBoostClassifier: {},
+    LpCSBClassifier: {},
+    WangMultiBoostClassifier: {"n_pool": 12, "sample_shares": (1.0,)},
 }
 
 

@@ -366,11 +366,12 @@ def test_useless(step) -> None:
     assert model.predict([[0.0]]) == 0
 
 
-def test_random_trees_are_tried_again() -> None:
-    """A draw of noise features only is useless; another draw may be not."""
-    model = quick(step="line_search", subsample=0.3, max_features=1, max_depth=1, n_estimators=40)
-    patient = model.fit(X, Y).n_estimators_
-    assert patient > 10
+def test_random_trees_are_tried_again(monkeypatch) -> None:
+    """A draw may be useless; another one may be not."""
+    model = quick(step="line_search", p=2, learning_rate=1.0, subsample=0.3, n_estimators=40)
+    patient = model.set_params(max_depth=2).fit(X, Y).n_estimators_
+    monkeypatch.setattr("badacost.boosting.lp_csb._MOST_ATTEMPTS", 1)
+    assert model.fit(X, Y).n_estimators_ < patient
 
 
 # Choice of p.

@@ -80,7 +80,7 @@ class AdaBoostM1Classifier(CostBlindClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from badacost.boosting.adaboost_m1 import AdaBoostM1Classifier
+    >>> from badacost import AdaBoostM1Classifier
     >>> X, y = load_iris(return_X_y=True)
     >>> AdaBoostM1Classifier(n_estimators=20, max_depth=2).fit(X, y).predict(X[[0, 75, 149]])
     array([0, 1, 2])

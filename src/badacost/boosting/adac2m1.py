@@ -73,7 +73,7 @@ class AdaC2M1Classifier(ReweightingClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from badacost.boosting.adac2m1 import AdaC2M1Classifier
+    >>> from badacost import AdaC2M1Classifier
     >>> X, y = load_iris(return_X_y=True)
     >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
     >>> AdaC2M1Classifier(costs, n_estimators=20, max_depth=2).fit(X, y).predict(X[[0, 75, 149]])

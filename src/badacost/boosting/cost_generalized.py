@@ -44,7 +44,7 @@ class CostGeneralizedAdaBoostClassifier(BinaryCostClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from badacost.boosting.cost_generalized import CostGeneralizedAdaBoostClassifier
+    >>> from badacost import CostGeneralizedAdaBoostClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> costs = [[0, 5], [1, 0]]  # C[truth, prediction]: a missed cancer, class 0, costs five
     >>> CostGeneralizedAdaBoostClassifier(costs, n_estimators=20).fit(X, y).predict(X[:3])

@@ -85,7 +85,7 @@ class CSAdaBoostClassifier(BinaryCostClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from badacost.boosting.cs_adaboost import CSAdaBoostClassifier
+    >>> from badacost import CSAdaBoostClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> costs = [[0, 5], [1, 0]]  # C[truth, prediction]: a missed cancer, class 0, costs five
     >>> CSAdaBoostClassifier(costs, n_estimators=20).fit(X, y).predict(X[:3])

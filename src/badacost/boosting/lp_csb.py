@@ -8,7 +8,8 @@ spreads ``h(.|x)`` evenly over the labels related to x, and mixes h into H.
 
 The relation is a tree that tests features first and the label last: each leaf splits its pairs
 into all K labels at once. Hence a leaf is a set of labels, and the tree an ordinary one whose
-leaves have a row of K numbers; neither pairs nor copies of samples are ever made.
+leaves have a row of K numbers; no sample is copied K times. Its splits are those of a tree for the
+pairs with right labels, that is for the classes; all pairs decide what its leaves answer.
 """
 
 from __future__ import annotations
@@ -275,7 +276,101 @@ class PNormDescent:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LpCSBClassifier(StagewiseClassifier):
-    """DOC"""
+    """Boosting of the p-norm cost of a stochastic classifier, by relations of samples and labels.
+
+    Lp-CSB [1]_ minimises the mean of ``sum over k of C(y, k) H(k|x)^p``, where the shares
+    ``H(k|x)`` sum to one and the class of the largest wins. A round weighs the pairs of a sample
+    and a wrong label by ``H(k|x)^(p-1) C(y, k)`` and fits a binary tree, which tells right from
+    wrong pairs, to them. The shares ``h(.|x)`` of a tree, even over the labels that it takes for
+    right, are mixed into H.
+
+    At the minimum of the expected cost ``H(k|x)`` is proportional to ``R_k^(-1/(p-1))``, where R_k
+    is the expected cost of deciding k: the largest share is the decision of minimum cost, but
+    shares are no probabilities, and there is no `predict_proba`. With p=1 weights do not depend on
+    H: all rounds fit the same tree or, with `subsample`, trees of the same kind, whose average is
+    the way of costing.
+
+    Trees test features first and the label last, where each leaf splits into all K labels. Splits
+    are chosen by the classes of the samples, weighted like the pairs with their right labels; the
+    pairs with wrong labels count in these weights and in the leaves. A label that is a column like
+    others takes log2 K tests to be named alone, and its order matters: on held-out letters, with 8
+    levels and p=2, the error was 0.48 in the place of 0.15.
+
+    The method wants strong trees, since H is a mean that no step can sharpen. After 100 rounds on
+    four fifths of the 20 000 letters its error on the rest was 0.40 with 4 levels, 0.14 with 8 and
+    0.04 with 12 (`BAdaCostClassifier`: 0.23 with 4 and 0.06 with 8). A fit keeps a few arrays of
+    n_samples x K numbers.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
+        ``C[truth, prediction]``: rows are the truth; see `BAdaCostClassifier`. Its unit does not
+        matter.
+    p : float or "auto", default=8.0
+        Exponent of the shares, at least 1. The higher it is, the more a round is devoted to the
+        worst pairs. "auto" tries 2, 4, 8 and 16 on validation data (``X_val``, or
+        `validation_fraction` of the training data), takes the one of least average cost and fits
+        with it to all training data, five fits in all. The default was chosen on parts of the
+        training data of five UCI sets, with equal and with random costs: 8 and 16 were best on
+        satimage, car and waveform, 4 and 16 on letter, 2 on cmc, which is mostly noise.
+    step : {"average", "line_search"}, default="average"
+        How trees are mixed. "average", after the authors: all weigh `learning_rate`, the even
+        shares from which H starts weigh one. "line_search": a tree gets the share that minimises
+        the cost exactly, times `learning_rate`, and the first takes the place of the start; where
+        a tree does not lower the cost, its leaves keep the one label of least linearised cost. The
+        line search was better on noisy data with very different costs (cmc, with ``p=2`` and
+        ``learning_rate=1``), the average nearly everywhere else.
+    n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf,
+    max_features, criterion, binning, max_bins, subsample, early_stopping, validation_fraction,
+    n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+        See `BAdaCostClassifier`. An average hardly depends on the learning rate. Trees of full
+        depth need a `subsample`, else the first of them makes no mistake and is the last.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes.
+    cost_matrix_ : ndarray of shape (K, K)
+        Costs in the order of ``classes_``, as given but with a zero diagonal.
+    p_ : float
+        The exponent, given or chosen.
+    forest_ : badacost.tree.forest.Forest
+        The trees. Leaves refer to rows ``-h(.|x)`` of its table.
+    estimator_weights_ : ndarray of shape (n_estimators_,)
+        Steps, learning rate included. Up to the start of an average, the shares H are
+        ``-predict_costs(X) / estimator_weights_.sum()``.
+    n_estimators_ : int
+        Number of rounds kept.
+    train_score_ : ndarray of shape (n_estimators_,)
+        Average cost of the decisions after each round on at most 5 000 training samples.
+    validation_score_ : ndarray of shape (n_estimators_,) or (0,)
+        The same on validation data.
+    stop_reason_ : {"perfect", "useless", "early stopping", "callback"} or None
+        Why the fit ended before `n_estimators` rounds: a tree that takes no wrong label for right,
+        one that tells nothing or does not lower the cost, or on request.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the training data had any.
+
+    References
+    ----------
+    .. [1] A. C. Lozano, N. Abe, "Multi-class cost-sensitive boosting with p-norm loss functions",
+       KDD 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from badacost import LpCSBClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
+    >>> model = LpCSBClassifier(costs, n_estimators=20, max_depth=2).fit(X, y)
+    >>> model.predict(X[:2])
+    array([0, 0])
+    >>> shares = -model.predict_costs(X) / model.estimator_weights_.sum()
+    >>> bool(abs(shares.sum(axis=1) - 1).max() < 1e-9)
+    True
+    """
 
     cost_matrix: Any = field(default=None, kw_only=False)
     p: float | Literal["auto"] = 8.0

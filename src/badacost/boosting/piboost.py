@@ -279,7 +279,7 @@ class PIBoostClassifier(StagewiseClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from badacost.boosting.piboost import PIBoostClassifier
+    >>> from badacost import PIBoostClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = PIBoostClassifier(n_estimators=20, max_depth=2).fit(X, y)
     >>> model.predict(X[:2])

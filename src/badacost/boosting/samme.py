@@ -51,7 +51,7 @@ class SAMMEClassifier(CostBlindClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from badacost.boosting.samme import SAMMEClassifier
+    >>> from badacost import SAMMEClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> SAMMEClassifier(n_estimators=20, max_depth=1).fit(X, y).predict(X[[0, 75, 149]])
     array([0, 1, 2])

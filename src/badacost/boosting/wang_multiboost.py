@@ -327,7 +327,7 @@ class WangMultiBoostClassifier(StagewiseClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from badacost.boosting.wang_multiboost import WangMultiBoostClassifier
+    >>> from badacost import WangMultiBoostClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
     >>> model = WangMultiBoostClassifier(costs, n_pool=60, max_depth=2, random_state=0).fit(X, y)
