@@ -103,7 +103,7 @@ def test_the_page_says_where_badacost_loses(tmp_path: Path, table: UCITable) -> 
     assert "* CarEval: LightGBM (20, BAdaCost 40: 100 % more)" in everybody
     assert "* Letter: LightGBM + minimum cost (10, BAdaCost 76: 660 % more)" in everybody
     assert "| CarEval | 50 (26) | 60 (232) | 70 (38) | **40 (24)** |" in page
-    for picture in ("uci-ranks.png", "uci-ranks-all.png"):
+    for picture in ("uci-ranks.png", "uci-ranks-bayes.png", "uci-ranks-all.png"):
         assert f"]({picture})" in page
         assert (tmp_path / picture).stat().st_size > 5000
     assert json.loads((tmp_path / "uci.json").read_text())["mean"]["car"]["BAdaCost"] == 40
@@ -116,7 +116,7 @@ def test_variants_are_told_on_the_page(tmp_path: Path, table: UCITable) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["uci-tree-depth-8-rate-0.1.json"]
     write_report(table.header, table.records, tmp_path)
     page = (tmp_path / "uci.md").read_text()
-    assert page.count("| a single tree, inner cross-validation | 8, 0.1 |") == 2
+    assert page.count("| a single tree, inner cross-validation | 8, 0.1, 6000 |") == 2
     assert "Closest to the paper, by the mean of the four factors: " in page
 
 

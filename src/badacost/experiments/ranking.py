@@ -260,6 +260,7 @@ class RankComparison:
             label_fmt_left="{label} ({rank:.2f}) ",
             label_fmt_right=" ({rank:.2f}) {label}",
             color_palette={n: "C0" if n == self.reference else "black" for n in self.names},
+            marker_props={"clip_on": False},
             elbow_props={"linewidth": 1, "clip_on": False},
             crossbar_props={"color": "C0", "linewidth": 4},
             text_h_margin=max(min(averages.values()) - 1, k - max(averages.values())) + 0.02 * k,
@@ -419,8 +420,8 @@ def _check_table(table: FloatArray, names: tuple[str, ...]) -> None:
 
 def _new_axes(k: int) -> Axes:
     """Return the axes of a new figure with room for k labels in two columns."""
-    _, ax = _extra("matplotlib.pyplot").subplots(figsize=(7, 1.2 + 0.16 * k), layout="constrained")
-    return ax
+    size = (7 + 0.3 * max(k - 4, 0), 1.2 + 0.16 * k)
+    return _extra("matplotlib.pyplot").subplots(figsize=size, layout="constrained")[1]
 
 
 def _extra(module: str) -> Any:

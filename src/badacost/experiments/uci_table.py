@@ -112,12 +112,14 @@ class UCITable:
             total[record["contender"] or "cost matrices"] += record["seconds"]
         return dict(total)
 
-    def comparison(self, rows: Iterable[str] | None = None) -> RankComparison | None:
-        """Rank test of some rows, all by default; None with fewer than two data sets."""
+    def comparison(
+        self, rows: Iterable[str] | None = None, reference: str = "BAdaCost"
+    ) -> RankComparison | None:
+        """Rank test of some rows, all by default; None where there is too little to compare."""
         names = [row for row in self.rows if rows is None or row in rows]
-        if len(self.data_sets) < 2 or len(names) < 3 or "BAdaCost" not in names:
+        if len(self.data_sets) < 2 or len(names) < 3 or reference not in names:
             return None
-        return RankComparison.of(self.means(), names)
+        return RankComparison.of(self.means(), names, reference)
 
     @property
     def paper_rows(self) -> list[str]:
