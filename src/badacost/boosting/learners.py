@@ -23,6 +23,30 @@ FloatArray = NDArray[np.float64]
 Labels = NDArray[np.integer]
 
 
+def draw_samples(weights: FloatArray, share: float, rng: np.random.Generator) -> Labels | None:
+    """Draw a share of the samples to grow a tree on; None is all of them."""
+    if share == 1.0:
+        return None
+    # Trees see weights in single precision: draw from those that do not vanish in it.
+    alive = np.flatnonzero(weights.astype(np.float32))
+    size = min(max(1, round(share * len(weights))), len(alive))
+    return np.sort(rng.choice(alive, size, replace=False))
+
+
+def bin_samples(
+    estimator: Any, X: NDArray[np.floating], weight: FloatArray | None, threads: Threads
+) -> BinnedData:
+    """Put samples into bins as the parameters of an estimator say; `weight` steers the bins."""
+    return BinnedData.of(
+        X,
+        method=estimator.binning,
+        max_bins=estimator.max_bins,
+        sample_weight=weight,
+        seed=estimator._seed,
+        threads=threads,
+    )
+
+
 class WeakLearner(Protocol):
     """What the stage-wise loop needs from a weak learner; models are trees or estimators."""
 
@@ -77,14 +101,7 @@ class TreeLearner:
         threads: Threads,
     ) -> Self:
         """Read bins and limits off the parameters of an estimator; `weight` steers the bins."""
-        data = BinnedData.of(
-            X,
-            method=estimator.binning,
-            max_bins=estimator.max_bins,
-            sample_weight=weight,
-            seed=estimator._seed,
-            threads=threads,
-        )
+        data = bin_samples(estimator, X, weight, threads)
         return cls(X, data, y, n_classes, TreeShape.of(estimator, X.shape[1]), threads)
 
     def relabelled(self, y: Labels, n_classes: int) -> TreeLearner:

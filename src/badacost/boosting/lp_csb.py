@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
+from badacost.boosting.learners import bin_samples, draw_samples
 from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
 from badacost.costs import as_cost_matrix, zero_one_costs
 from badacost.model_file import ModelFile
-from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.grower import TreeGrower, TreeShape
 from badacost.tree.threads import Threads
@@ -230,7 +230,7 @@ class PNormDescent:
     def _stage(self, pairs: FloatArray, rng: np.random.Generator) -> Stage:
         """Grow a tree on the pairs with right labels, then let all pairs fill its leaves."""
         weights, costs = pairs.sum(axis=1), zero_one_costs(pairs.shape[1])
-        drawn = self._draw(weights, rng)
+        drawn = draw_samples(weights, self._subsample, rng)
         tree = self._grower.grow(weights, costs, rows=drawn, seed=int(rng.integers(2**63))).tree
         leaves = self._leaves(tree)
         used = slice(None) if drawn is None else drawn
@@ -247,15 +247,6 @@ class PNormDescent:
         if reason is None and not self._prices[distinct[rows] > 0.0].any():
             reason = "perfect"
         return Stage([model], [step], [rows], reason)
-
-    def _draw(self, weights: FloatArray, rng: np.random.Generator) -> Labels | None:
-        """Samples to grow a tree on; None is all of them."""
-        if self._subsample == 1.0:
-            return None
-        # Trees see weights in single precision: draw from those that do not vanish in it.
-        alive = np.flatnonzero(weights.astype(np.float32))
-        size = min(max(1, round(self._subsample * len(weights))), len(alive))
-        return np.sort(rng.choice(alive, size, replace=False))
 
     def _step(self, proposed: FloatArray) -> float:
         """Step of a hypothesis, given its shares of the training samples; zero refuses it."""
@@ -402,14 +393,7 @@ class LpCSBClassifier(StagewiseClassifier):
     def _start(
         self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
     ) -> PNormDescent:
-        data = BinnedData.of(
-            X,
-            method=self.binning,
-            max_bins=self.max_bins,
-            sample_weight=weight,
-            seed=self._seed,
-            threads=threads,
-        )
+        data = bin_samples(self, X, weight, threads)
         shape = TreeShape.of(self, X.shape[1])
         return PNormDescent(
             X,

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner, WeakLearner
+from badacost.boosting.learners import (
+    CostedClassifier,
+    EstimatorLearner,
+    TreeLearner,
+    WeakLearner,
+    draw_samples,
+)
 from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
 from badacost.loss import (
     add_margins,
@@ -187,12 +193,7 @@ class Reweighting:
 
     def _best_candidate(self, weights: FloatArray, rng: np.random.Generator) -> _Candidate:
         """Fit for a step of one, then for the step that came out, while the loss falls."""
-        rows = None
-        if self._subsample < 1.0:
-            # Trees see weights in single precision: draw from those that do not vanish in it.
-            alive = np.flatnonzero(weights.astype(np.float32))
-            size = min(max(1, round(self._subsample * len(weights))), len(alive))
-            rows = np.sort(rng.choice(alive, size, replace=False))
+        rows = draw_samples(weights, self._subsample, rng)
         seed = int(rng.integers(2**63))
         rule = self.rule
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from badacost.boosting import wang_kernels
-from badacost.boosting.learners import TreeLearner
+from badacost.boosting.learners import TreeLearner, bin_samples
 from badacost.boosting.reweighting import TRACE_OF_ERROR
 from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
 from badacost.costs import as_cost_matrix
@@ -360,14 +360,7 @@ class WangMultiBoostClassifier(StagewiseClassifier):
     def _start(
         self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
     ) -> PoolDescent:
-        data = BinnedData.of(
-            X,
-            method=self.binning,
-            max_bins=self.max_bins,
-            sample_weight=weight,
-            seed=self._seed,
-            threads=threads,
-        )
+        data = bin_samples(self, X, weight, threads)
         shape = TreeShape.of(self, X.shape[1])
         weights, costs = weight / weight.sum(), self.cost_matrix_
         shares = [self.subsample * share for share in self.sample_shares]
