@@ -7,6 +7,7 @@ how mistakes are weighed; algorithms of this kind differ in nothing else.
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -224,9 +225,9 @@ class ReweightingClassifier(StagewiseClassifier):
 
     _unsaved: ClassVar[tuple[str, ...]] = ("estimator", "callbacks")
 
+    @abstractmethod
     def _rule(self) -> Rule:
         """The rule, from `cost_matrix_` and the parameters."""
-        raise NotImplementedError
 
     def _initial_weights(self, y: Labels, weight: FloatArray) -> FloatArray:
         """Weights before the first round, from those of the user."""
@@ -309,15 +310,15 @@ class ReweightingClassifier(StagewiseClassifier):
             )
 
 
-class PosteriorMixin:
+class PosteriorMixin(metaclass=ABCMeta):
     """Class probabilities in closed form, for losses of the form exp(c_l(x)).
 
     At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``.
     """
 
+    @abstractmethod
     def _log_prior(self) -> FloatArray:
         """Logarithm of pi, shape (K,); an error where there is none."""
-        raise NotImplementedError
 
     def _posterior(self, scores: FloatArray) -> FloatArray:
         """P(l | x) from the cost scores."""
