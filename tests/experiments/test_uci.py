@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,15 @@ def test_missing_data_stop_the_run_before_it_begins(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cmc\.csv\.gz"):
         run(SMALL, tmp_path / "results.jsonl", data=tmp_path, n_jobs=1, verbose=False)
     assert not (tmp_path / "results.jsonl").exists()
+
+
+def test_a_missing_extra_names_the_remedy(monkeypatch) -> None:
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(uci, "version", absent)
+    with pytest.raises(ImportError, match=r'pip install "badacost\[experiments\]"'):
+        uci.header(SMALL)
 
 
 def test_a_failure_names_algorithm_and_fold(data: Path, tmp_path: Path, monkeypatch) -> None:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from typing import Any, Literal
 
@@ -163,12 +163,8 @@ def _tree_booster(kind: type, **parameters: str) -> Callable[[Settings, FloatArr
 
 
 def _lightgbm(settings: Settings, costs: FloatArray, seed: int) -> Any:
-    try:
-        from lightgbm import LGBMClassifier
-    except ImportError as error:
-        raise ImportError(
-            'LightGBM is one of the rivals: pip install "badacost[experiments]".'
-        ) from error
+    from lightgbm import LGBMClassifier
+
     return LGBMClassifier(n_estimators=settings.n_rounds, random_state=seed, n_jobs=1, verbose=-1)
 
 
@@ -287,7 +283,12 @@ def header(settings: Settings) -> dict[str, Any]:
     """What results depend on: settings and versions."""
     packages = ("badacost", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
     versions = {"python": platform.python_version()}
-    versions |= {name: version(name) for name in packages}
+    try:
+        versions |= {name: version(name) for name in packages}
+    except PackageNotFoundError as error:
+        raise ImportError(
+            f'{error.name} is missing: install it with pip install "badacost[experiments]".'
+        ) from error
     return {"experiment": "uci", "settings": asdict(settings), "versions": versions}
 
 
