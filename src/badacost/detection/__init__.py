@@ -1,0 +1,22 @@
+"""From an image to boxes with a view label and a score, on the CPU."""
+
+from badacost.detection.boxes import Detections, Suppression
+from badacost.detection.cascade import Cascade
+from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
+from badacost.detection.detector import Detector
+from badacost.detection.images import ImageError
+from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.reference import load_detector
+
+__all__ = [
+    "Cascade",
+    "ChannelParameters",
+    "Detections",
+    "Detector",
+    "GradientParameters",
+    "HistogramParameters",
+    "ImageError",
+    "PyramidParameters",
+    "Suppression",
+    "load_detector",
+]
