@@ -1,0 +1,320 @@
+"""Pyramid: the channels of an image at many sizes, a few computed and the others approximated.
+
+Channels at a scale near a computed one follow from it by resampling and a power of the ratio of
+the scales, with an exponent for each kind of channel [1]_. Scales are chosen so that both sides
+are close to whole cells.
+
+References
+----------
+.. [1] P. Dollár, R. Appel, S. Belongie, P. Perona, "Fast Feature Pyramids for Object Detection",
+   IEEE Transactions on Pattern Analysis and Machine Intelligence 36 (8), 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from badacost.detection import channel_kernels
+from badacost.detection.channels import (
+    COLOUR,
+    ChannelParameters,
+    Planes,
+    check_instance,
+    check_planes,
+    compute_channels,
+    resample,
+    resampling_factors,
+    resampling_weights,
+    rgb_to_luv,
+)
+from badacost.tree.threads import Threads
+from badacost.validation import check_number
+
+_MOST_PIXELS = 2**27  # of the largest level
+_N_TRIALS = 100
+
+
+@dataclass(frozen=True)
+class PyramidParameters:
+    """Which levels a pyramid has, and how they are computed.
+
+    Parameters
+    ----------
+    channels : ChannelParameters
+        Channels of a level.
+    n_per_octave : int, default=8
+        Levels from one size to half of it.
+    n_octaves_up : int, default=0
+        Doublings of the image for the first level.
+    n_approximated : int, default=7
+        Levels between two that are computed from resampled colours.
+    lambdas : tuple of three floats, default=(0, 0, 0)
+        Exponents of colour, magnitude and histogram: an approximated channel is multiplied by
+        ``ratio ** -lambda``.
+    pad : tuple of two ints, default=(0, 0)
+        Rows and columns of pixels to add on each side, multiples of ``channels.shrink``.
+    min_size : tuple of two ints, default=(16, 16)
+        Height and width that the smallest level keeps: those of an object.
+    smoothing : {0, 1}, default=1
+        Radius of the triangle filter that channels go through; 0 for none.
+
+    Examples
+    --------
+    >>> from badacost.detection.channels import ChannelParameters
+    >>> from badacost.detection.pyramid import PyramidParameters
+    >>> PyramidParameters(ChannelParameters(shrink=2), n_per_octave=10, n_approximated=9).pad
+    (0, 0)
+    """
+
+    channels: ChannelParameters = field(default_factory=ChannelParameters)
+    n_per_octave: int = 8
+    n_octaves_up: int = 0
+    n_approximated: int = 7
+    lambdas: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    pad: tuple[int, int] = (0, 0)
+    min_size: tuple[int, int] = (16, 16)
+    smoothing: int = 1
+
+    def __post_init__(self) -> None:
+        check_instance("channels", self.channels, ChannelParameters)
+        check_number("n_per_octave", self.n_per_octave, Integral, low=1, high=64)
+        check_number("n_octaves_up", self.n_octaves_up, Integral, low=0, high=4)
+        check_number("n_approximated", self.n_approximated, Integral, low=0, high=256)
+        check_number("smoothing", self.smoothing, Integral, low=0, high=1)
+        shrink = self.channels.shrink
+        for name, length in (("lambdas", 3), ("pad", 2), ("min_size", 2)):
+            object.__setattr__(self, name, _checked_tuple(name, getattr(self, name), length))
+        for value in self.lambdas:
+            check_number("lambdas", value, low=-8.0, high=8.0)
+        for value in self.pad:
+            check_number("pad", value, Integral, low=0, high=4096)
+        if any(value % shrink for value in self.pad):
+            raise ValueError(f"pad must be a multiple of shrink = {shrink}; got {self.pad}.")
+        for value in self.min_size:
+            check_number("min_size", value, Integral, low=shrink, high=2**16)
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The channels of an image at one scale.
+
+    Attributes
+    ----------
+    scale : float
+        Nominal scale: sizes in the level are divided by it.
+    scale_y, scale_x : float
+        Exact ratios of the sizes of level and image: positions are divided by them.
+    is_real : bool
+        Whether the channels were computed, not approximated.
+    channels : ndarray of shape (n_channels, n_rows, n_columns)
+        Channels of all cells, and of the padding.
+    """
+
+    scale: float
+    scale_y: float
+    scale_x: float
+    is_real: bool
+    channels: Planes
+
+
+def pyramid_scales(
+    size: tuple[int, int], parameters: PyramidParameters | None = None
+) -> list[tuple[float, float, float]]:
+    """Return the scales of the levels, largest first.
+
+    Parameters
+    ----------
+    size : tuple of two ints
+        Height and width of the image.
+    parameters : PyramidParameters, optional
+        Which levels there are.
+
+    Returns
+    -------
+    list of (scale, scale_y, scale_x)
+        Nominal scale and exact ratios; none if the first level is below the smallest size.
+
+    Examples
+    --------
+    >>> from badacost.detection.pyramid import PyramidParameters, pyramid_scales
+    >>> pyramid_scales((32, 64), PyramidParameters(n_per_octave=1))
+    [(1.0, 1.0, 1.0), (0.5, 0.5, 0.5)]
+    """
+    parameters = PyramidParameters() if parameters is None else parameters
+    check_instance("parameters", parameters, PyramidParameters)
+    for name, value in zip(("height", "width"), size, strict=True):
+        check_number(name, value, Integral, low=1, high=2**24)
+    sides, shrink = np.array(size, dtype=np.float64), parameters.channels.shrink
+    octaves = parameters.n_octaves_up + np.log2((sides / parameters.min_size).min())
+    n_scales = max(0, int(np.floor(parameters.n_per_octave * octaves + 1)))
+    if n_scales == 0:
+        return []
+    scales = 2.0 ** (-np.arange(n_scales) / parameters.n_per_octave + parameters.n_octaves_up)
+    scales = _nudged(scales, sides, shrink)
+    scales = scales[np.append(scales[:-1] != scales[1:], True)]
+    exact = _cell_counts(sides, scales, shrink) * shrink / sides
+    return [(float(s), float(y), float(x)) for s, (y, x) in zip(scales, exact, strict=True)]
+
+
+def pyramid_levels(
+    image: ArrayLike, parameters: PyramidParameters | None = None, threads: Threads | None = None
+) -> Iterator[Level]:
+    """Compute the levels one by one, largest first.
+
+    Parameters
+    ----------
+    image : array-like of shape (3, height, width) or (height, width, 3)
+        LUV planes (floats, as `rgb_to_luv` returns them), or an RGB image of type uint8.
+    parameters : PyramidParameters, optional
+        Which levels there are.
+    threads : Threads, optional
+        Threads to share the rows among.
+
+    Yields
+    ------
+    Level
+        The next level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.detection.pyramid import PyramidParameters, pyramid_levels
+    >>> image = np.random.default_rng(0).integers(0, 256, (64, 96, 3), dtype=np.uint8)
+    >>> parameters = PyramidParameters(n_per_octave=2, n_approximated=1, min_size=(32, 32))
+    >>> [(level.scale, level.channels.shape) for level in pyramid_levels(image, parameters)]
+    [(1.0, (10, 16, 24)), (0.675, (10, 11, 16)), (0.5, (10, 8, 12))]
+    """
+    parameters = PyramidParameters() if parameters is None else parameters
+    luv = _as_luv(image, threads)
+    size = (luv.shape[1], luv.shape[2])
+    scales = pyramid_scales(size, parameters)
+    if scales and size[0] * size[1] * scales[0][1] * scales[0][2] > _MOST_PIXELS:
+        raise ValueError(
+            f"The first level would have more than {_MOST_PIXELS} pixels: reduce the image or "
+            "n_octaves_up."
+        )
+    return _levels(luv, scales, parameters, threads)
+
+
+def _levels(
+    luv: Planes,
+    scales: list[tuple[float, float, float]],
+    parameters: PyramidParameters,
+    threads: Threads | None,
+) -> Iterator[Level]:
+    shrink, step = parameters.channels.shrink, parameters.n_approximated + 1
+    halves = parameters.n_approximated > 0 or parameters.n_per_octave == 1
+    cells = _cell_counts(
+        np.array(luv.shape[1:], dtype=np.float64), np.array([s for s, _, _ in scales]), shrink
+    )
+    real, channels = -1, np.empty((0, 0, 0), np.float32)
+    for i, (scale, scale_y, scale_x) in enumerate(scales):
+        nearest = _nearest_real(i, step, len(scales))
+        if nearest != real:
+            real = nearest
+            del channels  # before those of the next are computed
+            height, width = (int(n) * shrink for n in cells[real])
+            colours = resample(luv, height, width, threads=threads)
+            channels = compute_channels(colours, parameters.channels, threads)
+            if halves and scales[real][0] == 0.5:
+                luv = colours
+            del colours
+        yield Level(
+            scale=scale,
+            scale_y=scale_y,
+            scale_x=scale_x,
+            is_real=i == real,
+            channels=_finished(
+                channels, cells[i], scale / scales[real][0], i == real, parameters, threads
+            ),
+        )
+
+
+def _nearest_real(level: int, step: int, n_levels: int) -> int:
+    """Return the computed level that a level is approximated from, itself if it is computed."""
+    below = level // step * step
+    above = below + step
+    # Halfway is rounded down in numbers that count from one.
+    return above if above < n_levels and level + 1 > (below + above + 2) // 2 else below
+
+
+def _finished(
+    channels: Planes,
+    cells: NDArray[np.int64],
+    ratio: float,
+    is_real: bool,
+    parameters: PyramidParameters,
+    threads: Threads | None,
+) -> Planes:
+    """Channels of a level from those of a computed one: resampled, smoothed, padded."""
+    kinds = np.array(parameters.channels.kinds)
+    height, width = (int(n) for n in cells)
+    pad_y, pad_x = (n // parameters.channels.shrink for n in parameters.pad)
+    factors = ratio ** -np.asarray(parameters.lambdas, dtype=np.float64)[kinds]
+    if is_real or (channels.shape[1:] == (height, width) and (factors == 1.0).all()):
+        scaled = np.ones(len(kinds), np.float32)
+    else:
+        scaled = resampling_factors(factors)
+    rows = resampling_weights(channels.shape[1], height)
+    columns = resampling_weights(channels.shape[2], width)
+    out = np.empty((len(kinds), height + 2 * pad_y, width + 2 * pad_x), np.float32)
+
+    def fill(first: int, last: int) -> None:
+        channel_kernels.level_rows(
+            channels, *rows, *columns, scaled, parameters.smoothing == 1, kinds == COLOUR, pad_y,
+            pad_x, first, last, out,
+        )  # fmt: skip
+
+    (threads or Threads()).map(fill, height)
+    return out
+
+
+def _as_luv(image: ArrayLike, threads: Threads | None) -> Planes:
+    array = np.asarray(image)
+    if array.dtype == np.uint8:
+        return rgb_to_luv(array, threads)
+    luv = check_planes("image", array)
+    if len(luv) != 3:
+        raise ValueError(
+            f"An image of floats must be LUV planes of shape (3, height, width); got {luv.shape}: "
+            "use rgb_to_luv."
+        )
+    return luv
+
+
+def _nudged(
+    scales: NDArray[np.float64], sides: NDArray[np.float64], shrink: int
+) -> NDArray[np.float64]:
+    """Change each scale by less than a cell so that both sides are close to whole cells."""
+    shorter = sides.min()
+    middle = _rounded(shorter * scales / shrink) * shrink
+    low, high = (middle - 0.25 * shrink) / shorter, (middle + 0.25 * shrink) / shorter
+    trials = low[:, None] + (high - low)[:, None] * (np.arange(_N_TRIALS) / _N_TRIALS)
+    lengths = trials[:, :, None] * sides
+    errors = np.abs(lengths - _rounded(lengths / shrink) * shrink).max(axis=2)
+    return trials[np.arange(len(scales)), errors.argmin(axis=1)]
+
+
+def _cell_counts(
+    sides: NDArray[np.float64], scales: NDArray[np.float64], shrink: int
+) -> NDArray[np.int64]:
+    """Rows and columns of cells at each scale, shape (n_scales, 2)."""
+    return _rounded(sides * scales[:, None] / shrink).astype(np.int64)
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round halves up: positive numbers as the published detectors do."""
+    floor = np.floor(values)
+    return floor + (values - floor >= 0.5)
+
+
+def _checked_tuple(name: str, values: Any, length: int) -> tuple[Any, ...]:
+    if not isinstance(values, tuple | list) or len(values) != length:
+        raise ValueError(f"{name} must be {length} numbers; got {values!r}.")
+    return tuple(values)
