@@ -55,6 +55,7 @@ _MODULES = {
     "CSAdaBoostClassifier": "badacost.boosting.cs_adaboost",
     "CostGeneralizedAdaBoostClassifier": "badacost.boosting.cost_generalized",
     "CostSensitiveTreeClassifier": "badacost.tree.classifier",
+    "Detector": "badacost.detection.detector",
     "LpCSBClassifier": "badacost.boosting.lp_csb",
     "PIBoostClassifier": "badacost.boosting.piboost",
     "SAMMEClassifier": "badacost.boosting.samme",

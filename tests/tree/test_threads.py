@@ -20,6 +20,29 @@ def test_parts_cover_the_range_in_order(length, n_jobs) -> None:
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+@pytest.mark.parametrize("length", [0, 1, 7, 100])
+def test_parts_of_a_given_grain(length, n_jobs) -> None:
+    with Threads(n_jobs) as threads:
+        parts = threads.map(lambda first, last: list(range(first, last)), length, grain=7)
+    assert [i for part in parts for i in part] == list(range(length))
+    assert max(map(len, parts)) <= 7
+
+
+def test_a_slow_part_does_not_hold_up_the_others() -> None:
+    others = threading.Semaphore(0)
+
+    def work(first: int, last: int) -> None:
+        if first == 0:
+            for _ in range(9):
+                assert others.acquire(timeout=30)
+        else:
+            others.release()
+
+    with Threads(2) as threads:
+        threads.map(work, 10, grain=1)
+
+
 @pytest.mark.parametrize(
     ("n_jobs", "expected"), [(None, 1), (1, 1), (2, 2), (5, 5), (-1, effective_n_jobs(-1))]
 )

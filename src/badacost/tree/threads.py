@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from types import TracebackType
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from joblib import effective_n_jobs
 
@@ -39,11 +39,37 @@ class Threads:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def map(self, work: Callable[[int, int], Result], length: int) -> list[Result]:
-        """Call ``work(first, last)`` on parts of ``range(length)``; results are in their order."""
-        n_parts = max(1, min(self.n_threads, length))
+    def map(
+        self, work: Callable[[int, int], Result], length: int, grain: int | None = None
+    ) -> list[Result]:
+        """Call ``work(first, last)`` on parts of ``range(length)``; results are in their order.
+
+        Parameters
+        ----------
+        work : callable
+            What to do with a part.
+        length : int
+            End of the range.
+        grain : int, optional
+            Make parts of this length, which threads take as they become free, for work that is not
+            spread evenly. By default each thread has one part.
+        """
+        n_parts = self.n_threads if grain is None else -(-length // grain)
+        n_parts = max(1, min(n_parts, length))
         limits = [length * part // n_parts for part in range(n_parts + 1)]
-        if self._pool is None or n_parts == 1:
-            return [work(limits[0], limits[-1])]
-        futures = [self._pool.submit(work, *part) for part in pairwise(limits[1:])]
-        return [work(limits[0], limits[1]), *(future.result() for future in futures)]
+        results: list[Result | None] = [None] * n_parts
+        waiting = iter(enumerate(pairwise(limits)))
+
+        def take_parts() -> None:
+            for part, (first, last) in waiting:  # the interpreter hands out each part once
+                results[part] = work(first, last)
+
+        n_helpers = min(self.n_threads, n_parts) - 1
+        futures = [self._pool.submit(take_parts) for _ in range(n_helpers)] if self._pool else []
+        try:
+            take_parts()
+        finally:
+            wait(futures)
+        for future in futures:
+            future.result()
+        return cast(list[Result], results)

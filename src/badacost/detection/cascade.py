@@ -1,0 +1,361 @@
+"""Sliding-window evaluation of a forest, and the thresholds that reject windows early.
+
+The table of a detection forest has one column for each view: how much a leaf speaks for the view
+and against the background. Column sums over the trees are the margins of the views, and the score
+of a window is the largest of them. For a label tree of BAdaCost, the entry of label l and view k is
+the difference of the costs ``c_background - c_k`` that a vote for l makes, so that the score is
+``c_background - min c_view``, as in the paper; a real-valued binary tree has one column.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.detection import cascade_kernels
+from badacost.tree.forest import Forest
+from badacost.tree.threads import Threads
+from badacost.validation import check_number
+
+FloatArray = NDArray[np.float64]
+_LONGEST_SIDE = 4096
+_MOST_LABELS = 4096
+_MOST_LEVELS = 12
+MOST_NODES = 2**24
+_WINDOWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Windows of a feature map that a cascade kept.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of shape (n_windows,)
+        Positions, counted in steps of the window, row by row.
+    scores : ndarray of shape (n_windows,)
+        Largest margin.
+    labels : ndarray of shape (n_windows,)
+        View that has it.
+    n_scanned, n_evaluated : int
+        Windows that were looked at, and trees that were evaluated on all of them together.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    scores: FloatArray
+    labels: NDArray[np.int64]
+    n_scanned: int
+    n_evaluated: int
+
+
+@dataclass(frozen=True, eq=False)
+class Cascade:
+    """A forest that looks at windows, with a rejection threshold after each tree.
+
+    Attributes
+    ----------
+    forest : Forest
+        Its table has a column for each view. Feature ``(plane * rows + row) * columns + column``
+        is a cell of the window.
+    window, padded_window : tuple of int
+        Height and width of the object, and of what the forest sees, in pixels.
+    cell : int
+        Pixels of a side of a cell.
+    rejections : ndarray of shape (n_trees,)
+        A window leaves when its score after the tree is not above this; one number serves for all.
+    min_score : float
+        Windows that end below are not kept.
+    """
+
+    forest: Forest
+    window: tuple[int, int]
+    padded_window: tuple[int, int]
+    cell: int
+    rejections: FloatArray
+    min_score: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("window", "padded_window"):
+            lengths = getattr(self, name)
+            if not isinstance(lengths, tuple) or len(lengths) != 2:
+                raise ValueError(f"{name} must be a tuple of two lengths; got {lengths!r}.")
+            for length in lengths:
+                check_number(name, length, Integral, low=1, high=_LONGEST_SIDE)
+        check_number("cell", self.cell, Integral, low=1, high=min(self.padded_window))
+        if any(a > b for a, b in zip(self.window, self.padded_window, strict=True)):
+            raise ValueError(
+                f"the padded window {self.padded_window} must hold the window {self.window}."
+            )
+        n_trees, (n_rows, n_columns) = self.forest.n_trees, self.cells
+        if n_trees == 0 or self.n_views == 0:
+            raise ValueError("a cascade needs at least one tree and one view.")
+        if self.forest.n_features == 0 or self.forest.n_features % (n_rows * n_columns):
+            raise ValueError(
+                f"a window of {n_rows} x {n_columns} cells cannot have {self.forest.n_features} "
+                "features."
+            )
+        rejections = np.array(self.rejections, dtype=np.float64)
+        if rejections.ndim == 0:
+            rejections = np.full(n_trees, rejections)
+        if rejections.shape != (n_trees,) or np.isnan(rejections).any():
+            raise ValueError(f"a cascade of {n_trees} trees needs one threshold for each of them.")
+        object.__setattr__(self, "rejections", rejections)
+        least: Any = self.min_score
+        if not isinstance(least, Real) or math.isnan(least):
+            raise ValueError("the least score of a cascade must be a number.")
+        object.__setattr__(self, "min_score", float(least))
+        largest = (
+            float(np.abs(part).max()) for part in (self.forest.tree_weights, self.forest.table)
+        )
+        if not n_trees * math.prod(largest) < math.inf:
+            raise ValueError("the scores of a cascade might not be finite: reduce its weights.")
+        if self.n_views > 1 and len(self.forest.table) > _MOST_LABELS:
+            raise ValueError("trees for several views must be trees of labels.")
+        # Trees are made complete, which takes a power of two of their depth.
+        if self.forest.depths.max() > _MOST_LEVELS:
+            raise ValueError(f"the trees of a cascade have at most {_MOST_LEVELS} levels of tests.")
+        if self.n_complete_nodes > MOST_NODES:
+            raise ValueError(f"the trees of a cascade have at most {MOST_NODES} nodes in all.")
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return self.forest.table.shape[1]
+
+    @property
+    def n_complete_nodes(self) -> int:
+        """Number of leaves of the trees when they are complete."""
+        return int((1 << self.forest.depths).sum())
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Rows and columns of cells of a window."""
+        return self.padded_window[0] // self.cell, self.padded_window[1] // self.cell
+
+    @property
+    def n_planes(self) -> int:
+        """Number of planes of the feature maps."""
+        return self.forest.n_features // (self.cells[0] * self.cells[1])
+
+    def with_rejections(self, rejections: FloatArray | float) -> Cascade:
+        """Return the cascade with other thresholds: one for each tree, or the same for all."""
+        return replace(self, rejections=np.asarray(rejections, dtype=np.float64))
+
+    def calibrated(self, traces: FloatArray, slack: float = 1e-9) -> Cascade:
+        """Return the cascade with the highest thresholds that keep all the given windows.
+
+        Direct backward pruning: after each tree, what is below the lowest score that any window
+        which is to be kept has there cannot be one of them.
+
+        Parameters
+        ----------
+        traces : ndarray of shape (n_windows, n_trees)
+            Scores of the windows to keep after each tree, from `Scanner.trace`.
+        slack : float
+            How far below the lowest score a threshold lies.
+        """
+        if len(traces) == 0:
+            raise ValueError("no windows to calibrate with: give images with objects in them.")
+        return self.with_rejections(traces.min(axis=0) - slack)
+
+    @cached_property
+    def complete_trees(self) -> CompleteTrees:
+        """The trees in the form that windows are sent through."""
+        return CompleteTrees.of(self.forest)
+
+    @cached_property
+    def leaves(self) -> tuple[NDArray[Any], ...]:
+        """What each row of the table does: see `cascade_kernels.scan`."""
+        table = self.forest.table
+        if self.n_views == 1:
+            components = np.zeros(len(table), np.int32)
+            amounts = table[:, 0].copy()
+            return components, amounts, amounts, amounts, np.ones((1, 1))
+        components, amounts = np.arange(len(table), dtype=np.int32), np.ones(len(table))
+        return components, amounts, table.min(axis=1), table.max(axis=1), table
+
+
+@dataclass(frozen=True, eq=False)
+class CompleteTrees:
+    """Trees with all nodes down to their depth: node k has the children 2k + 1 and 2k + 2.
+
+    Attributes
+    ----------
+    feature, threshold : ndarray of shape (n_inner_nodes,)
+        Tests; features with ``x >= threshold`` go right.
+    value : ndarray of shape (n_leaves,)
+        Rows of the table.
+    first_node, first_leaf, depth, weight : ndarray of shape (n_trees,)
+        Where each tree begins among the inner nodes and among the leaves, levels, factor.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float32]
+    value: NDArray[np.int32]
+    first_node: NDArray[np.uint32]
+    first_leaf: NDArray[np.uint32]
+    depth: NDArray[np.int64]
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, forest: Forest) -> CompleteTrees:
+        """Fill up the trees of a forest: below a leaf there are copies of it."""
+        n_leaves = 1 << forest.depths
+        first_leaf = np.cumsum(n_leaves) - n_leaves
+        first_node = first_leaf - np.arange(forest.n_trees)
+        feature = np.zeros((n_leaves - 1).sum(), np.int32)
+        threshold = np.full(len(feature), np.nan, np.float32)
+        value = np.zeros(n_leaves.sum(), np.int32)
+        is_leaf, thresholds = forest.is_leaf, _rounded_up(forest.threshold)
+        for depth in np.unique(forest.depths):
+            trees = np.flatnonzero(forest.depths == depth)
+            roots = forest.offsets[trees, None]
+            nodes = roots
+            for level in range(depth):
+                place = first_node[trees, None] + (1 << level) - 1 + np.arange(1 << level)
+                feature[place] = forest.feature[nodes]
+                threshold[place] = thresholds[nodes]
+                left = roots + forest.left[nodes]  # a leaf is its own left child
+                right = np.where(is_leaf[nodes], left, left + 1)
+                nodes = np.stack([left, right], axis=2).reshape(len(trees), -1)
+            value[first_leaf[trees, None] + np.arange(1 << depth)] = forest.value[nodes]
+        return cls(
+            feature,
+            threshold,
+            value,
+            first_node.astype(np.uint32),
+            first_leaf.astype(np.uint32),
+            forest.depths,
+            forest.tree_weights,
+        )
+
+
+class Scanner:
+    """A cascade at work on a buffer that holds one feature map after the other.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        What to look with.
+    buffer : float32 ndarray of shape (n_planes, rows, columns)
+        Feature maps are put into its first rows and columns.
+    """
+
+    def __init__(self, cascade: Cascade, buffer: NDArray[np.float32]):
+        if buffer.ndim != 3 or len(buffer) != cascade.n_planes:
+            raise ValueError(f"the buffer must have {cascade.n_planes} planes of features.")
+        if buffer.dtype != np.float32 or not buffer.flags.c_contiguous:
+            raise ValueError("the buffer must be contiguous and of single precision.")
+        if buffer.size >= 2**32:
+            raise ValueError("the image is too large: reduce it, or use fewer octaves up.")
+        self.cascade = cascade
+        self.buffer = buffer
+        n_rows, n_columns = cascade.cells
+        _, height, width = buffer.shape
+        plane = np.arange(cascade.n_planes, dtype=np.uint32)[:, None, None] * np.uint32(
+            height * width
+        )
+        row = np.arange(n_rows, dtype=np.uint32)[:, None] * np.uint32(width)
+        offsets = (plane + row + np.arange(n_columns, dtype=np.uint32)).reshape(-1)
+        trees = cascade.complete_trees
+        self._trees = (
+            offsets[trees.feature],
+            trees.threshold,
+            trees.value,
+            trees.first_node,
+            trees.first_leaf,
+            trees.depth,
+            trees.weight,
+        )
+
+    def grid(self, height: int, width: int, stride: int) -> tuple[int, int]:
+        """Number of rows and columns of windows in a map of so many cells."""
+        cascade = self.cascade
+        if height > self.buffer.shape[1] or width > self.buffer.shape[2]:
+            raise ValueError(f"a map of {height} x {width} cells is larger than the buffer.")
+        if stride < 1 or stride % cascade.cell:
+            raise ValueError(f"the stride must be a multiple of {cascade.cell} pixels.")
+        n_rows, n_columns = (
+            max(0, (length * cascade.cell - window) // stride + 1)
+            for length, window in zip((height, width), cascade.padded_window, strict=True)
+        )
+        return n_rows, n_columns
+
+    def scan(self, height: int, width: int, stride: int, threads: Threads | None = None) -> Windows:
+        """Look at every window of the map in the buffer.
+
+        Parameters
+        ----------
+        height, width : int
+            Rows and columns of the map.
+        stride : int
+            Pixels from one window to the next, a multiple of the cell.
+        threads : Threads, optional
+            Threads to share the rows of windows among; they do not change the result.
+        """
+        cascade = self.cascade
+        n_rows, n_columns = self.grid(height, width, stride)
+        if n_rows * n_columns == 0:
+            nowhere = np.empty(0, np.int64)
+            return Windows(nowhere, nowhere, np.empty(0), nowhere, 0, 0)
+
+        def look(first: int, last: int) -> Windows:
+            row, column = np.divmod(np.arange(first * n_columns, last * n_columns), n_columns)
+            bases = self._bases(row, column, stride)
+            found, labels = np.empty(len(bases), np.int64), np.empty(len(bases), np.int64)
+            scores = np.empty(len(bases))
+            n_found, n_evaluated = cascade_kernels.scan(
+                self.buffer.reshape(-1), bases, self._trees, cascade.leaves, cascade.rejections,
+                found, scores, labels,
+            )  # fmt: skip
+            kept = np.flatnonzero(scores[:n_found] >= cascade.min_score)
+            places = found[kept]
+            return Windows(
+                row[places], column[places], scores[kept], labels[kept], len(bases), n_evaluated
+            )
+
+        grain = max(1, _WINDOWS_AT_ONCE // n_columns)
+        parts = (threads or Threads()).map(look, n_rows, grain)
+        return Windows(
+            rows=np.concatenate([part.rows for part in parts]),
+            columns=np.concatenate([part.columns for part in parts]),
+            scores=np.concatenate([part.scores for part in parts]),
+            labels=np.concatenate([part.labels for part in parts]),
+            n_scanned=sum(part.n_scanned for part in parts),
+            n_evaluated=sum(part.n_evaluated for part in parts),
+        )
+
+    def trace(self, rows: NDArray[np.int64], columns: NDArray[np.int64], stride: int) -> FloatArray:
+        """Return the scores of windows after each tree, shape (n_windows, n_trees)."""
+        n_rows, n_columns = self.grid(self.buffer.shape[1], self.buffer.shape[2], stride)
+        if ((rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)).any():
+            raise ValueError("a window to trace lies outside of the buffer.")
+        traces = np.empty((len(rows), self.cascade.forest.n_trees))
+        cascade_kernels.trace(
+            self.buffer.reshape(-1), self._bases(rows, columns, stride), self._trees,
+            self.cascade.leaves, traces,
+        )  # fmt: skip
+        return traces
+
+    def _bases(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64], stride: int
+    ) -> NDArray[np.uint32]:
+        """Where windows begin in the buffer."""
+        step = stride // self.cascade.cell
+        return ((rows * self.buffer.shape[2] + columns) * step).astype(np.uint32)
+
+
+def _rounded_up(thresholds: FloatArray) -> NDArray[np.float32]:
+    """Thresholds in single precision that separate single precision values in the same way."""
+    with np.errstate(over="ignore"):  # infinity is above all other values, as the threshold is
+        rounded = thresholds.astype(np.float32)
+        too_low = rounded < thresholds
+        rounded[too_low] = np.nextafter(rounded[too_low], np.float32(np.inf))
+    return rounded

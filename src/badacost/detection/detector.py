@@ -1,0 +1,514 @@
+"""`Detector`: an image in, `Detections` out."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
+from badacost.detection.cascade import MOST_NODES, Cascade, Scanner, Windows
+from badacost.detection.channels import (
+    ChannelParameters,
+    GradientParameters,
+    HistogramParameters,
+    rgb_to_luv,
+)
+from badacost.detection.decorrelation import as_filters, decorrelate, half
+from badacost.detection.images import read_image
+from badacost.detection.pyramid import Level, PyramidParameters, pyramid_levels, pyramid_scales
+from badacost.model_file import ModelFile, ModelFileError, describe, refuse, write_model
+from badacost.persistence import forest_from_arrays, forest_to_arrays, load
+from badacost.tree.threads import Threads
+from badacost.validation import check_choice, check_number
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    Source = str | os.PathLike[str] | Image | NDArray[Any]
+
+FloatArray = NDArray[np.float64]
+_MOST_CASCADES = 256
+_MOST_VALUES = 2**29  # of the features of a level
+_HEADER = {
+    "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
+    "aspect_ratios",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sighting:
+    """What a cascade found on a level of the pyramid, while its features are in the buffer."""
+
+    level: Level
+    cascade: int
+    scanner: Scanner
+    windows: Windows
+
+
+@dataclass(frozen=True, eq=False)
+class Detector:
+    """Finds objects of several views in images of any size.
+
+    One cascade of all views (BAdaCost, SAMME), or one for each view (SubCat), look at every window
+    of a pyramid of channel features.
+
+    Parameters
+    ----------
+    pyramid : PyramidParameters
+        Levels and channels.
+    cascades : sequence of Cascade
+        What looks at the windows; their views are numbered one after the other.
+    names : sequence of str
+        Name of each view.
+    filters : ndarray of shape (n_filters, n_channels, size, size), optional
+        Filters of locally decorrelated channels, which halve the resolution.
+    stride : int, default=4
+        Pixels from one window to the next, a multiple of a cell.
+    suppression : Suppression, optional
+        How boxes of the same object are reduced to one.
+    aspect_ratios : sequence of float, optional
+        Width by height of the objects of each view; boxes keep their height and centre.
+    angles : sequence of float, optional
+        Heading of each view in degrees, see `Detections`.
+    category : str, default="object"
+        What all the views are of.
+
+    Examples
+    --------
+    A detector of one tree that finds dark left halves, in an image that has one:
+
+    >>> import numpy as np
+    >>> from badacost.detection import Cascade, ChannelParameters, Detector, PyramidParameters
+    >>> from badacost.tree.forest import Forest
+    >>> forest = Forest(
+    ...     feature=np.array([0, 0, 0], np.int32),
+    ...     threshold=np.array([0.1, np.nan, np.nan]),
+    ...     left=np.array([1, 1, 2], np.int32),
+    ...     missing_left=np.ones(3, bool),
+    ...     value=np.array([0, 0, 1], np.int32),
+    ...     gain=np.zeros(3, np.float32),
+    ...     count=np.zeros(3, np.int32),
+    ...     weight=np.zeros(3, np.float32),
+    ...     offsets=np.array([0, 3]),
+    ...     tree_weights=np.ones(1),
+    ...     table=np.array([[1.0], [-1.0]]),
+    ...     n_features=10 * 4 * 4,
+    ... )
+    >>> detector = Detector(
+    ...     pyramid=PyramidParameters(ChannelParameters(shrink=4), min_size=(16, 16)),
+    ...     cascades=[Cascade(forest, (16, 16), (16, 16), cell=4, rejections=0.0)],
+    ...     names=["dark"],
+    ... )
+    >>> image = np.full((16, 32, 3), 255, np.uint8)
+    >>> image[:, :4] = 0
+    >>> detector.detect(image).boxes
+    array([[ 0.,  0., 16., 16.]])
+    """
+
+    pyramid: PyramidParameters
+    cascades: Sequence[Cascade]
+    names: Sequence[str]
+    filters: NDArray[np.float32] | None = None
+    stride: int = 4
+    suppression: Suppression = field(default_factory=Suppression)
+    aspect_ratios: Sequence[float] | None = None
+    angles: Sequence[float] | None = None
+    category: str = "object"
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "cascades", tuple(self.cascades))
+        if not 1 <= len(self.cascades) <= _MOST_CASCADES:
+            raise ValueError(f"a detector has 1 to {_MOST_CASCADES} cascades.")
+        if self.filters is not None:
+            set_(self, "filters", as_filters(self.filters, self.pyramid.channels.n_channels))
+        check_number("stride", self.stride, Integral, low=self.cell, high=256)
+        if self.stride % self.cell:
+            raise ValueError(f"stride must be a multiple of {self.cell} pixels; got {self.stride}.")
+        for cascade in self.cascades:
+            if cascade.cell != self.cell or cascade.n_planes != self.n_planes:
+                raise ValueError(
+                    f"a cascade for {cascade.n_planes} planes of cells of {cascade.cell} pixels "
+                    f"does not fit {self.n_planes} planes of cells of {self.cell} pixels."
+                )
+        largest = np.max([cascade.padded_window for cascade in self.cascades], axis=0)
+        if (self.pyramid.pad > largest).any():
+            raise ValueError(f"the padding {self.pyramid.pad} must not exceed the largest window.")
+        if sum(cascade.n_complete_nodes for cascade in self.cascades) > MOST_NODES:
+            raise ValueError(f"the trees of a detector have at most {MOST_NODES} nodes in all.")
+        empty = Detections.empty(self.names, self.angles, self.category)
+        set_(self, "names", empty.names)
+        set_(self, "angles", empty.angles)
+        n_views = sum(cascade.n_views for cascade in self.cascades)
+        if len(self.names) != n_views:
+            raise ValueError(f"names must have one name for each of {n_views} views.")
+        if self.aspect_ratios is not None:
+            ratios = tuple(self.aspect_ratios)
+            if len(ratios) != n_views:
+                raise ValueError(f"aspect_ratios must be {n_views} numbers; got {len(ratios)}.")
+            for ratio in ratios:
+                check_number("aspect_ratios", ratio, low=1e-3, high=1e3)
+            set_(self, "aspect_ratios", ratios)
+
+    def __repr__(self) -> str:
+        n_trees = sum(cascade.forest.n_trees for cascade in self.cascades)
+        return (
+            f"Detector({self.category!r} in {len(self.names)} views, {len(self.cascades)} "
+            f"cascade{'s' if len(self.cascades) > 1 else ''} of {n_trees} trees)"
+        )
+
+    @property
+    def cell(self) -> int:
+        """Pixels of a side of a cell of features."""
+        return self.pyramid.channels.shrink * (1 if self.filters is None else 2)
+
+    @property
+    def n_planes(self) -> int:
+        """Number of planes of features."""
+        return self.pyramid.channels.n_channels * (1 if self.filters is None else len(self.filters))
+
+    def detect(self, image: Source, *, n_jobs: int | None = None) -> Detections:
+        """Find the objects in an image.
+
+        Parameters
+        ----------
+        image : str, path-like, PIL image or ndarray
+            See `badacost.detection.images.read_image`: RGB, grey, RGBA; bytes, 16 bits, floats.
+        n_jobs : int, optional
+            Number of threads, -1 for all cores; boxes are the same for any number.
+
+        Returns
+        -------
+        Detections
+            Best first. An image smaller than the window has none.
+        """
+        with Threads(n_jobs) as threads:
+            return self._finished(self._candidates(image, threads))
+
+    def detect_many(
+        self, images: Iterable[Source], *, n_jobs: int | None = None
+    ) -> Iterator[Detections]:
+        """Find the objects in one image after the other, several at a time.
+
+        Parameters
+        ----------
+        images : iterable
+            Images as `detect` takes them; they are read as they are needed.
+        n_jobs : int, optional
+            Images that are worked on at the same time, -1 for one on each core.
+
+        Yields
+        ------
+        Detections
+            Of each image, in their order.
+        """
+        with Threads(n_jobs) as threads:
+            n_threads = threads.n_threads
+        if n_threads == 1:
+            yield from map(self.detect, images)
+            return
+        waiting: deque[Future[Detections]] = deque()
+        with ThreadPoolExecutor(n_threads) as pool:
+            try:
+                for image in images:
+                    waiting.append(pool.submit(self.detect, image))
+                    if len(waiting) > n_threads:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def candidates(self, image: Source, *, n_jobs: int | None = None) -> Detections:
+        """Return all windows that no tree rejects, before aspect ratios and suppression.
+
+        Parameters
+        ----------
+        image : str, path-like, PIL image or ndarray
+            As `detect` takes it.
+        n_jobs : int, optional
+            Number of threads.
+        """
+        with Threads(n_jobs) as threads:
+            return self._candidates(image, threads)
+
+    def sightings(self, image: Source, threads: Threads | None = None) -> Iterator[Sighting]:
+        """Look at an image level by level; each cascade reports once for each of them."""
+        pixels = read_image(image)
+        size = (pixels.shape[0], pixels.shape[1])
+        scales = pyramid_scales(size, self.pyramid)
+        if not scales:
+            return
+        sides = (
+            length * scale / self.cell + 2 * pad / self.cell + 1
+            for length, scale, pad in zip(size, scales[0][1:], self.pyramid.pad, strict=True)
+        )
+        if math.prod(sides) * self.n_planes > _MOST_VALUES:
+            raise ValueError("the image is too large: reduce it, or use fewer octaves up.")
+        levels = pyramid_levels(rgb_to_luv(pixels, threads), self.pyramid, threads)
+        buffer = np.empty((0, 0, 0), np.float32)
+        scanners: list[Scanner] = []
+        for level in levels:
+            height, width = level.channels.shape[1:]
+            if self.filters is not None:
+                height, width = half(height), half(width)
+            if height > buffer.shape[1] or width > buffer.shape[2]:
+                shape = max(height, buffer.shape[1]), max(width, buffer.shape[2])
+                buffer = np.empty((self.n_planes, *shape), np.float32)
+                scanners = [Scanner(cascade, buffer) for cascade in self.cascades]
+            if self.filters is None:
+                buffer[:, :height, :width] = level.channels
+            else:
+                decorrelate(level.channels, self.filters, out=buffer, threads=threads)
+            for index, scanner in enumerate(scanners):
+                windows = scanner.scan(height, width, self.stride, threads)
+                yield Sighting(level, index, scanner, windows)
+
+    def with_pyramid(self, **changes: Any) -> Detector:
+        """Return the detector with other parameters of its pyramid, as ``n_octaves_up=1``."""
+        return replace(self, pyramid=replace(self.pyramid, **changes))
+
+    def with_rejections(self, rejections: float | Sequence[FloatArray | float]) -> Detector:
+        """Return the detector with other rejection thresholds.
+
+        Parameters
+        ----------
+        rejections : float or sequence
+            One threshold for everything, or for each cascade a threshold or one for each tree.
+        """
+        given: Any = rejections
+        if isinstance(given, Real):
+            given = [float(given)] * len(self.cascades)
+        pairs = zip(self.cascades, given, strict=True)
+        return replace(self, cascades=[cascade.with_rejections(given) for cascade, given in pairs])
+
+    def fast(self, rejection_factor: float = 0.1) -> Detector:
+        """Return the detector as the authors run it when speed counts.
+
+        Eight levels an octave, no enlarged image, and thresholds multiplied by a factor. It misses
+        small and doubtful objects.
+
+        Parameters
+        ----------
+        rejection_factor : float, default=0.1
+            Below 1, negative thresholds come closer to zero and reject earlier.
+        """
+        quick = self.with_pyramid(n_per_octave=8, n_octaves_up=0, n_approximated=7)
+        return quick.with_rejections(
+            [cascade.rejections * rejection_factor for cascade in self.cascades]
+        )
+
+    def calibrated(
+        self,
+        images: Iterable[Source],
+        *,
+        keep: Literal["windows", "boxes"] = "windows",
+        n_jobs: int | None = None,
+    ) -> Detector:
+        """Return a faster detector that finds the same objects in these images.
+
+        After each tree, windows are rejected whose score is below the lowest that any window to
+        keep had there: one threshold for each tree instead of a common one (direct backward
+        pruning). On other images, objects that are less certain than all those may be lost.
+
+        Parameters
+        ----------
+        images : iterable
+            Images like those to come, with many objects.
+        keep : {"windows", "boxes"}, default="windows"
+            Keep all windows that end with a detection, or only the best one of each object, which
+            is faster and less safe.
+        n_jobs : int, optional
+            Number of threads.
+        """
+        check_choice("keep", keep, ("windows", "boxes"))
+        lowest = [np.full(cascade.forest.n_trees, np.inf) for cascade in self.cascades]
+        with Threads(n_jobs) as threads:
+            for image in images:
+                self._lower(lowest, image, keep, threads)
+        if not any(np.isfinite(traces).any() for traces in lowest):
+            raise ValueError("nothing was found to calibrate with: give images with objects.")
+        return replace(
+            self,
+            cascades=[
+                # A cascade that found nothing keeps its thresholds.
+                cascade.calibrated(traces[None]) if np.isfinite(traces).all() else cascade
+                for cascade, traces in zip(self.cascades, lowest, strict=True)
+            ],
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the detector to a file that `Detector.load` and `badacost.load` read.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced once the new one is complete.
+        """
+        header = {
+            "pyramid": asdict(self.pyramid),
+            "cascades": [
+                {
+                    "window": cascade.window,
+                    "padded_window": cascade.padded_window,
+                    "cell": cascade.cell,
+                    # JSON has no infinity.
+                    "min_score": None if cascade.min_score == -math.inf else cascade.min_score,
+                }
+                for cascade in self.cascades
+            ],
+            "n_filters": 0 if self.filters is None else len(self.filters),
+            "stride": self.stride,
+            "suppression": asdict(self.suppression),
+            "names": self.names,
+            "angles": self.angles,
+            "category": self.category,
+            "aspect_ratios": self.aspect_ratios,
+        }
+        arrays: dict[str, NDArray[Any]] = {}
+        if self.filters is not None:
+            arrays["filters"] = self.filters.reshape(-1, *self.filters.shape[2:])
+        for index, cascade in enumerate(self.cascades):
+            arrays |= forest_to_arrays(cascade.forest, f"cascade{index}_")
+            arrays[f"cascade{index}_rejections"] = cascade.rejections
+        write_model(path, "Detector", json.loads(json.dumps(header)), arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Detector:
+        """Read a detector that was saved.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. It may come from anyone: nothing in it is executed.
+
+        Raises
+        ------
+        ModelFileError
+            Where the file is damaged, was altered, or holds no detector.
+        """
+        loaded = load(path)
+        if not isinstance(loaded, cls):
+            raise ModelFileError(
+                f"{describe(path)} holds a {type(loaded).__name__}, not a detector: "
+                "badacost.load reads it."
+            )
+        return loaded
+
+    @classmethod
+    def _from_model_file(cls, model: ModelFile) -> Detector:
+        """Rebuild a detector from the checked contents of a file."""
+        header, arrays = model.header, dict(model.arrays)
+        if set(header) != _HEADER:
+            refuse(f"it lacks or should not have {min(set(header) ^ _HEADER)[:80]!r}")
+        pyramid = dict(header["pyramid"])
+        channels = dict(pyramid.pop("channels"))
+        channels["gradient"] = GradientParameters(**channels["gradient"])
+        channels["histogram"] = HistogramParameters(**channels["histogram"])
+        parameters = PyramidParameters(channels=ChannelParameters(**channels), **pyramid)
+        filters = arrays.pop("filters", None)
+        if filters is not None:
+            check_number("n_filters", header["n_filters"], Integral, low=1, high=len(filters))
+            shape = (header["n_filters"], parameters.channels.n_channels, *filters.shape[1:])
+            filters = filters.reshape(shape)
+        elif header["n_filters"] != 0:
+            refuse("its filters are missing")
+        cascades = []
+        for index, given in enumerate(header["cascades"]):
+            prefix = f"cascade{index}_"
+            own = {name: arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+            rejections = own.pop(f"{prefix}rejections")
+            if rejections.dtype != np.float64 or rejections.ndim != 1:
+                refuse("the thresholds of a cascade are not numbers in a row")
+            forest = forest_from_arrays(own, prefix)
+            arrays |= {name: own[name] for name in own.keys() - forest_to_arrays(forest, prefix)}
+            cascades.append(
+                Cascade(
+                    forest,
+                    window=tuple(given["window"]),
+                    padded_window=tuple(given["padded_window"]),
+                    cell=given["cell"],
+                    rejections=rejections,
+                    min_score=-math.inf if given["min_score"] is None else given["min_score"],
+                )
+            )
+        if arrays:
+            refuse(f"it should not have {min(arrays)[:80]!r}")
+        return cls(
+            pyramid=parameters,
+            cascades=cascades,
+            filters=filters,
+            suppression=Suppression(**header["suppression"]),
+            **{
+                name: header[name]
+                for name in ("stride", "names", "angles", "category", "aspect_ratios")
+            },
+        )
+
+    def _candidates(self, image: Source, threads: Threads) -> Detections:
+        # What a sighting found is taken from it at once, for it holds the channels of its level.
+        found = [(seen.cascade, self._boxes(seen)) for seen in self.sightings(image, threads)]
+        nothing = Detections.empty(self.names, self.angles, self.category)
+        return Detections.concatenate(
+            [nothing, *(boxes for _, boxes in sorted(found, key=lambda pair: pair[0]))]
+        )
+
+    def _boxes(self, sighting: Sighting) -> Detections:
+        """Windows as boxes in the image."""
+        level, windows = sighting.level, sighting.windows
+        cascade = self.cascades[sighting.cascade]
+        (height, width), (padded_height, padded_width) = cascade.window, cascade.padded_window
+        pad_y, pad_x = self.pyramid.pad
+        y = windows.rows * self.stride + (padded_height - height) / 2 - pad_y
+        x = windows.columns * self.stride + (padded_width - width) / 2 - pad_x
+        y, x = y / level.scale_y, x / level.scale_x
+        first_label = sum(other.n_views for other in self.cascades[: sighting.cascade])
+        return Detections(
+            boxes=np.stack([x, y, x + width / level.scale, y + height / level.scale], axis=1),
+            scores=windows.scores,
+            labels=windows.labels + first_label,
+            names=tuple(self.names),
+            angles=None if self.angles is None else tuple(self.angles),
+            category=self.category,
+        )
+
+    def _finished(self, candidates: Detections) -> Detections:
+        return self.suppression.apply(self._reshaped(candidates))
+
+    def _reshaped(self, candidates: Detections) -> Detections:
+        if self.aspect_ratios is None:
+            return candidates
+        return with_aspect_ratios(candidates, self.aspect_ratios)
+
+    def _lower(self, lowest: list[FloatArray], image: Source, keep: str, threads: Threads) -> None:
+        """Lower the lowest scores after each tree to those of windows in an image."""
+        parts, traces, cascades = [], [], []
+        for seen in self.sightings(image, threads):
+            windows = seen.windows
+            parts.append(self._boxes(seen))
+            traces.append(seen.scanner.trace(windows.rows, windows.columns, self.stride))
+            cascades.append(np.full(len(parts[-1]), seen.cascade))
+        if not parts:
+            return
+        chosen = np.arange(sum(map(len, parts)))
+        if keep == "boxes":
+            chosen = self.suppression.survivors(self._reshaped(Detections.concatenate(parts)))
+        owner = np.concatenate(cascades)
+        for index, low in enumerate(lowest):
+            own = chosen[owner[chosen] == index]
+            first = 0
+            for part in traces:
+                inside = own[(own >= first) & (own < first + len(part))] - first
+                np.minimum(low, part[inside].min(axis=0, initial=np.inf), out=low)
+                first += len(part)

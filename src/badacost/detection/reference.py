@@ -1,0 +1,368 @@
+"""Reads detectors that were published as MATLAB files.
+
+These are the multi-view detectors of the paper's authors (BAdaCost, SAMME: one forest of label
+trees; SubCat: an array of binary detectors) and the ACF and LDCF detectors of the toolbox that they
+built on (one binary detector). A file from a user is hostile until checked: every number is checked
+before it becomes part of a `Detector`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io.matlab import mat_struct
+
+from badacost.detection.boxes import Suppression
+from badacost.detection.cascade import Cascade
+from badacost.detection.channels import (
+    ChannelParameters,
+    GradientParameters,
+    HistogramParameters,
+)
+from badacost.detection.detector import Detector
+from badacost.detection.matlab_file import is_matlab, read_variable
+from badacost.detection.pyramid import PyramidParameters
+from badacost.model_file import ModelFileError, describe, refuse
+from badacost.tree.forest import Forest, Tree
+
+# Middles of the yaw ranges of the published face detectors, as headings.
+_FACES = {
+    "looks right": 15.0, "half right": 50.0, "front": 90.0, "half left": 130.0, "looks left": 165.0,
+}  # fmt: skip
+_MOST_CLASSES = 1024
+_MOST_LEVELS = 12
+_LONGEST_SIDE = 4096
+_KINDS: dict[str, Literal["greedy", "all", "none"]] = {
+    "maxg": "greedy", "max": "all", "none": "none",
+}  # fmt: skip
+
+
+def load_detector(path: str | os.PathLike[str]) -> Detector:
+    """Read a detector of this library, or one that was published as a MATLAB file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of `Detector.save`, or what `load_matlab` takes.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ModelFileError
+        Where the file is damaged or holds no detector.
+    """
+    return load_matlab(path) if is_matlab(path) else Detector.load(path)
+
+
+def load_matlab(path: str | os.PathLike[str]) -> Detector:
+    """Read a published MATLAB detector.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A version 5 to 7 MATLAB file with the variable ``detector``.
+
+    Returns
+    -------
+    Detector
+        With the pyramid, thresholds and suppression that are stored. Views of cars are named by
+        their heading, views of faces by where in the image they look.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ModelFileError
+        Where the file is damaged, or needs what this library does not do.
+    """
+    contents = read_variable(path, "detector")
+    try:
+        return _detector([_Struct(item) for item in contents.ravel()])
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ModelFileError(
+            f"{describe(path)} holds no detector that can be used: {error}"
+        ) from error
+
+
+class _Struct:
+    """A MATLAB struct, whose fields are checked as they are read."""
+
+    def __init__(self, item: Any):
+        if isinstance(item, np.ndarray) and item.size == 1:  # an element of a cell array
+            item = item.flat[0]
+        if not isinstance(item, mat_struct):
+            refuse("a part that should be a struct is none")
+        self._item = item
+
+    def has(self, name: str) -> bool:
+        return hasattr(self._item, name) and np.size(getattr(self._item, name)) > 0
+
+    def array(self, name: str) -> NDArray[Any]:
+        value = getattr(self._item, name, None)
+        if not isinstance(value, np.ndarray):
+            refuse(f"it lacks the field {name!r}")
+        return value
+
+    def struct(self, name: str) -> _Struct:
+        value = self.array(name)
+        if value.size != 1:
+            refuse(f"the field {name!r} is not one struct")
+        return _Struct(value)
+
+    def numbers(self, name: str, ndim: int | None = None) -> NDArray[np.float64]:
+        value = self.array(name)
+        if value.dtype.kind not in "fiub" or (ndim is not None and value.ndim != ndim):
+            refuse(f"the field {name!r} does not hold numbers of the right shape")
+        return value.astype(np.float64)
+
+    def vector(self, name: str, length: int) -> NDArray[np.float64]:
+        value = self.numbers(name).ravel()
+        if len(value) != length or not np.isfinite(value).all():
+            refuse(f"the field {name!r} does not hold {length} numbers")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        if default is not None and not self.has(name):
+            return float(default)
+        return float(self.vector(name, 1)[0])
+
+    def whole(self, name: str, default: int | None = None) -> int:
+        value = self.number(name, default)
+        if not value.is_integer():
+            refuse(f"the field {name!r} is not a whole number")
+        return int(value)
+
+    def wholes(self, name: str) -> tuple[int, int]:
+        value = self.vector(name, 2)
+        if not all(number.is_integer() for number in value.tolist()):
+            refuse(f"the field {name!r} does not hold whole numbers")
+        return int(value[0]), int(value[1])
+
+    def text(self, name: str) -> str:
+        value = self.array(name)
+        if value.dtype.kind != "U" or value.size != 1:
+            refuse(f"the field {name!r} is not text")
+        return str(value.flat[0])
+
+
+def _detector(structs: list[_Struct]) -> Detector:
+    if not structs:
+        refuse("the variable 'detector' is empty")
+    first = structs[0].struct("opts")
+    # Detectors of an array share the pyramid and the filters of the first one.
+    pyramid = _pyramid(first.struct("pPyramid"))
+    filters = _filters(first, pyramid.channels.n_channels)
+    n_planes = pyramid.channels.n_channels * (1 if filters is None else len(filters))
+    cell = pyramid.channels.shrink * (1 if filters is None else 2)
+    cascades = [_cascade(struct, n_planes, cell) for struct in structs]
+    n_views = sum(cascade.n_views for cascade in cascades)
+    category = _category(first)
+    names, angles = _views(category, n_views)
+    clf = structs[0].struct("clf")
+    return Detector(
+        pyramid=pyramid,
+        cascades=cascades,
+        names=names,
+        filters=filters,
+        stride=first.whole("stride"),
+        suppression=_suppression(first.struct("pNms")),
+        aspect_ratios=clf.vector("aRatio", n_views).tolist() if clf.has("aRatio") else None,
+        angles=angles,
+        category=category,
+    )
+
+
+def _pyramid(given: _Struct) -> PyramidParameters:
+    chosen = given.struct("pChns")
+    colour, magnitude, histogram = (
+        chosen.struct(name) for name in ("pColor", "pGradMag", "pGradHist")
+    )
+    shrink = chosen.whole("shrink")
+    for what, usable in (
+        ("its colours are not LUV", colour.text("colorSpace") == "luv"),
+        ("it has channels of its own", not chosen.has("pCustom")),
+        ("it has HOG normalisation", histogram.whole("useHog", 0) == 0),
+        ("its bins are not its cells", histogram.number("binSize", shrink) == shrink),
+        ("its gradient is that of one colour", magnitude.whole("colorChn", 0) == 0),
+        ("it leaves channels out", all(
+            part.whole("enabled", 1) == 1 for part in (colour, magnitude, histogram)
+        )),
+    ):  # fmt: skip
+        if not usable:
+            refuse(f"{what}, which this library does not do")
+    n_per_octave = given.whole("nPerOct")
+    n_approximated = given.whole("nApprox", -1)
+    lambdas = given.vector("lambdas", 3)
+    return PyramidParameters(
+        channels=ChannelParameters(
+            shrink=shrink,
+            smoothing=colour.whole("smooth"),
+            gradient=GradientParameters(
+                norm_radius=magnitude.whole("normRad"),
+                norm_constant=magnitude.number("normConst"),
+                full=bool(magnitude.whole("full", 0)),
+            ),
+            histogram=HistogramParameters(
+                n_orientations=histogram.whole("nOrients"),
+                soft=histogram.whole("softBin") % 2 == 1,
+            ),
+        ),
+        n_per_octave=n_per_octave,
+        n_octaves_up=given.whole("nOctUp"),
+        n_approximated=n_per_octave - 1 if n_approximated < 0 else n_approximated,
+        lambdas=(float(lambdas[0]), float(lambdas[1]), float(lambdas[2])),
+        pad=given.wholes("pad"),
+        min_size=given.wholes("minDs"),
+        smoothing=given.whole("smooth"),
+    )
+
+
+def _filters(opts: _Struct, n_channels: int) -> NDArray[np.float32] | None:
+    if not opts.has("filters"):
+        return None
+    given = opts.numbers("filters")
+    given = given.reshape(*given.shape, *[1] * (4 - given.ndim))
+    if given.ndim != 4 or given.shape[2] != n_channels:
+        refuse(f"its filters are not for {n_channels} channels")
+    with np.errstate(over="ignore"):  # infinity is refused
+        return np.transpose(given, (3, 2, 0, 1)).astype(np.float32)
+
+
+def _suppression(given: _Struct) -> Suppression:
+    kind = given.text("type")
+    if kind not in _KINDS:
+        refuse(f"its suppression is of the unknown type {kind[:80]!r}")
+    return Suppression(
+        kind=_KINDS[kind],
+        overlap=given.number("overlap"),
+        denominator="min" if given.text("ovrDnm") == "min" else "union",
+        per_class=bool(given.whole("separate", 0)),
+    )
+
+
+def _cascade(struct: _Struct, n_planes: int, cell: int) -> Cascade:
+    opts, clf = struct.struct("opts"), struct.struct("clf")
+    padded = opts.wholes("modelDsPad")
+    if not all(cell <= side <= _LONGEST_SIDE for side in padded):
+        refuse(f"its window of {padded[0]:g} x {padded[1]:g} pixels is too small or too large")
+    n_rows, n_columns = padded[0] // cell, padded[1] // cell
+    multi_class = clf.has("num_classes")
+    if multi_class:
+        costs, codes = clf.numbers("Cprime", 2), clf.numbers("Y", 2)
+        n_classes = clf.whole("num_classes")
+        if not 2 <= n_classes <= _MOST_CLASSES:
+            refuse(f"it has {n_classes} classes, not 2 to {_MOST_CLASSES}")
+        if costs.shape != (n_classes, n_classes) or codes.shape != costs.shape:
+            refuse(f"its costs are not those of {n_classes} classes")
+        with np.errstate(over="ignore", invalid="ignore"):
+            margins = costs @ codes  # [view, label]
+            table = margins[0][:, None] - margins[1:].T
+        labels = clf.numbers("hs", 2) - 1
+        weights = clf.vector("wl_weights", labels.shape[1])
+    else:
+        leaves = clf.numbers("hs", 2)
+        table = leaves.reshape(-1, 1, order="F")
+        labels = np.arange(leaves.size, dtype=np.float64).reshape(leaves.shape, order="F")
+        weights = np.ones(leaves.shape[1])
+    forest = Forest.from_trees(
+        _trees(clf, labels, len(table), (n_planes, n_rows, n_columns)),
+        weights,
+        table,
+        n_planes * n_rows * n_columns,
+    )
+    return Cascade(
+        forest,
+        window=opts.wholes("modelDs"),
+        padded_window=padded,
+        cell=cell,
+        rejections=np.asarray(opts.number("cascThr")),
+        min_score=0.0 if multi_class else -math.inf,
+    )
+
+
+def _trees(
+    clf: _Struct, values: NDArray[np.float64], n_values: int, shape: tuple[int, int, int]
+) -> list[Tree]:
+    """Trees of the columns of node arrays; children count from 1, and 0 marks a leaf."""
+    features, thresholds, children = (clf.numbers(name, 2) for name in ("fids", "thrs", "child"))
+    if len({array.shape for array in (features, thresholds, children, values)}) != 1:
+        refuse("the arrays of its nodes differ in shape")
+    depth = clf.whole("treeDepth", 0)
+    if depth > _MOST_LEVELS:
+        refuse(f"its trees have more than {_MOST_LEVELS} levels of tests")
+    if depth > 0:  # complete trees, whose children are not always stored
+        number = np.arange(1, len(children) + 1)[:, None]
+        children = np.broadcast_to(np.where(number < 2.0**depth, 2.0 * number, 0.0), children.shape)
+    is_used = np.arange(len(children))[:, None] <= children.max(axis=0)  # the rest is padding
+    values = np.where(is_used, values, 0.0)
+    for name, array, high in (
+        ("features", features, math.prod(shape)),
+        ("children", children, len(children)),
+        ("labels", values, n_values),
+    ):
+        whole = (array == np.floor(array)).all()
+        if not (whole and (array >= 0).all() and (array < high).all()):
+            refuse(f"the {name} of its nodes are not whole numbers from 0 to {high - 1}")
+    _, n_rows, n_columns = shape
+    # Published windows are numbered column by column, ours row by row.
+    plane_and_column, row = np.divmod(features.astype(np.int64), n_rows)
+    plane, column = np.divmod(plane_and_column, n_columns)
+    renumbered = (plane * n_rows + row) * n_columns + column
+    return [
+        _tree(
+            renumbered[:, tree],
+            thresholds[:, tree],
+            children[:, tree].astype(np.int64),
+            values[:, tree],
+        )
+        for tree in range(features.shape[1])
+    ]
+
+
+def _tree(
+    features: NDArray[np.int64],
+    thresholds: NDArray[np.float64],
+    children: NDArray[np.int64],
+    values: NDArray[np.float64],
+) -> Tree:
+    n_nodes = int(children.max()) + 1
+    number = np.arange(n_nodes)
+    leaf = children[:n_nodes] == 0
+    nothing = np.zeros(n_nodes, np.float32)
+    return Tree(
+        feature=np.where(leaf, 0, features[:n_nodes]).astype(np.int32),
+        threshold=np.where(leaf, np.nan, thresholds[:n_nodes]),
+        left=np.where(leaf, number, children[:n_nodes] - 1).astype(np.int32),
+        missing_left=np.ones(n_nodes, np.bool_),
+        value=values[:n_nodes].astype(np.int32),
+        gain=nothing,
+        count=nothing.astype(np.int32),
+        weight=nothing,
+    )
+
+
+def _category(opts: _Struct) -> str:
+    """Name of the objects: that of the first labels they were trained with, without a number."""
+    if opts.has("pLoad") and opts.struct("pLoad").has("lbls"):
+        labels = opts.struct("pLoad").array("lbls").ravel()
+        label = labels[0] if len(labels) else ""
+        name = str(label.flat[0] if isinstance(label, np.ndarray) and label.size else label)
+        return name.rstrip("0123456789").capitalize()[:80] or "object"
+    return "object"
+
+
+def _views(category: str, n_views: int) -> tuple[list[str], list[float] | None]:
+    """Names and headings of the views."""
+    if category == "Car" and n_views > 1:
+        # View 1 is seen from its side and faces right; views turn against alpha.
+        angles = [-360.0 * view / n_views for view in range(n_views)]
+        angles = [angle + 360.0 if angle < -180.0 else angle for angle in angles]
+        return [f"{angle:.0f}°" for angle in angles], angles
+    if category == "Face" and n_views == len(_FACES):
+        return list(_FACES), list(_FACES.values())
+    return [f"view {view + 1}" for view in range(n_views)], None
