@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from badacost.cli import experiment
+from badacost.cli import detect, experiment
 
 app = typer.Typer(
     help="Decisions whose mistakes have different prices.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command()(detect.detect)
 app.add_typer(experiment.app, name="experiment")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from badacost.cli.errors import plain_errors
 
 if TYPE_CHECKING:
     from badacost.experiments.uci import Settings
@@ -58,7 +58,7 @@ def uci(
     --reading, --depth or --rate, the paper's four algorithms are run and uci-VARIANT.json is
     written; the page of a later main run tells of it.
     """
-    with _plain_errors():
+    with plain_errors("Stopped. The same command goes on where it was."):
         from badacost.experiments.uci import header, run
         from badacost.experiments.uci_report import write_report
 
@@ -97,19 +97,6 @@ def _settings(quick: bool, sets: str | None, **options: Any) -> Settings:
             raise ValueError("--sets names no data sets: separate their names by commas.")
     base = protocol.Settings.quick() if quick else protocol.Settings()
     return replace(base, contenders=(), **given).complete()
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Turn the mistakes of users into one line and an exit status."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo("Stopped. The same command goes on where it was.", err=True)
-        raise typer.Exit(130) from None
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
 
 
 def _show(table: UCITable) -> None:

@@ -1,0 +1,31 @@
+"""What a command says when something goes wrong: one line and an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+
+@contextmanager
+def plain_errors(stopped: str, status: int = 1) -> Iterator[None]:
+    """Turn the mistakes of users into one line and an exit status.
+
+    Parameters
+    ----------
+    stopped : str
+        What to say when the user interrupts; the exit status is 130 then.
+    status : int, default=1
+        Exit status of an error.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(stopped, err=True)
+        raise typer.Exit(130) from None
+    except BrokenPipeError:  # as of `| head`: the one who reads has enough
+        raise
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(status) from error

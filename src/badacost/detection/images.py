@@ -1,0 +1,394 @@
+"""Pictures from files, arrays and videos, all as RGB bytes.
+
+A file is hostile until it is decoded: only common formats are tried, sizes are checked before
+pixels are read, and whatever a decoder trips over becomes one `ImageError` that names the file.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.validation import check_number
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+    from PIL import Image
+
+Pixels = NDArray[np.uint8]
+
+MAX_PIXELS = 2**27
+_INSTALL = 'type pip install "badacost[detection]".'
+# Some other formats of PIL and FFmpeg start programs or open further files and addresses.
+_FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+_CONTAINERS = "asf,avi,flv,matroska,mov,mpeg,mpegts,mpegvideo,ogg"
+_IMAGE_SUFFIXES = (
+    ".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".mpo", ".pbm", ".pgm", ".png", ".pnm",
+    ".ppm", ".tif", ".tiff", ".webp",
+)  # fmt: skip
+_VIDEO_SUFFIXES = (
+    ".asf", ".avi", ".flv", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts",
+    ".webm", ".wmv",
+)  # fmt: skip
+
+
+class ImageError(ValueError):
+    """A picture or a video that cannot be read, in one sentence."""
+
+
+def read_image(
+    source: str | os.PathLike[str] | Image.Image | NDArray[Any],
+    *,
+    max_pixels: int | None = MAX_PIXELS,
+) -> Pixels:
+    """Read a picture as RGB bytes.
+
+    Pictures of cameras are turned upright by their EXIF orientation. Transparent pictures are laid
+    on black. Of several pictures in one file, the first is read.
+
+    Parameters
+    ----------
+    source : str, path-like, PIL image or ndarray
+        A file; a PIL image of any mode that PIL converts to RGB; or an array of shape
+        (height, width), or (height, width, n) of grey (n = 1), RGB (3) or RGBA (4) values, which
+        are bytes, 16-bit unsigned integers, booleans, or floats from 0 to 1.
+    max_pixels : int or None, default=2**27
+        Refuse files and PIL images that are larger; None for no limit but that of PIL.
+
+    Returns
+    -------
+    ndarray of uint8 of shape (height, width, 3)
+        The pixels; `source` itself if it is such an array.
+
+    Raises
+    ------
+    ImageError
+        Where there is no picture, it is damaged, or an array has no meaning as a picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.detection.images import read_image
+    >>> read_image(np.array([[0.0, 1.0]])).tolist()
+    [[[0, 0, 0], [255, 255, 255]]]
+    """
+    check_number("max_pixels", max_pixels, Integral, low=1, none=True)
+    if isinstance(source, np.ndarray):
+        return _bytes_of_array(source)
+    pil = import_pil()
+    if isinstance(source, pil.Image):
+        with _decoding("the PIL image"), _without_warnings():
+            return _bytes_of_image(source, max_pixels)
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            f"an image must be a path, a PIL image or an array; got a {type(source).__name__}."
+        )
+    with _decoding(_described("image", source)), _without_warnings():
+        _check_file(source)
+        with pil.open(source, formats=_FORMATS) as image:
+            return _bytes_of_image(image, max_pixels)
+
+
+def is_image(path: str | os.PathLike[str]) -> bool:
+    """Return whether a name ends like that of a picture.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A name; there need not be such a file.
+
+    Returns
+    -------
+    bool
+        Whether `read_image` knows the format.
+    """
+    return Path(path).suffix.lower() in _IMAGE_SUFFIXES
+
+
+def is_video(path: str | os.PathLike[str]) -> bool:
+    """Return whether a name ends like that of a video.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A name; there need not be such a file.
+
+    Returns
+    -------
+    bool
+        Whether `read_video` knows the format.
+    """
+    return Path(path).suffix.lower() in _VIDEO_SUFFIXES
+
+
+def find_images(folder: str | os.PathLike[str], *, recursive: bool = True) -> list[Path]:
+    """Find the pictures in a folder; hidden files and folders are left out.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Where to look.
+    recursive : bool, default=True
+        Whether to look into the folders inside; links to folders are not followed.
+
+    Returns
+    -------
+    list of Path
+        Files with the name of a picture, sorted.
+
+    Raises
+    ------
+    NotADirectoryError
+        Where there is no such folder.
+    """
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(f"{os.fspath(folder)!r} is not a folder: name one that exists.")
+    found: list[Path] = []
+    for parent, folders, files in os.walk(folder):
+        shown = folders if recursive else []
+        folders[:] = [name for name in shown if not name.startswith(".")]
+        found += [Path(parent, name) for name in files if not name.startswith(".")]
+    return sorted(path for path in found if is_image(path))
+
+
+def read_video(
+    path: str | os.PathLike[str], *, every: int = 1, max_pixels: int | None = MAX_PIXELS
+) -> Iterator[Pixels]:
+    """Read the frames of a video, one after the other, turned upright.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The video file.
+    every : int, default=1
+        Give every n-th frame, from the first on.
+    max_pixels : int or None, default=2**27
+        Refuse larger frames.
+
+    Returns
+    -------
+    iterator of ndarray of uint8 of shape (height, width, 3)
+        The frames as RGB bytes.
+
+    Raises
+    ------
+    ImageError
+        When frames are asked for, where there is no video or the rest of it is damaged.
+    """
+    check_number("every", every, Integral, low=1)
+    check_number("max_pixels", max_pixels, Integral, low=1, none=True)
+    return _frames(path, every, max_pixels)
+
+
+def count_frames(path: str | os.PathLike[str]) -> int | None:
+    """Return how many frames a video says it has.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The video file.
+
+    Returns
+    -------
+    int or None
+        The number, exact or by duration; None where the file says nothing.
+
+    Raises
+    ------
+    ImageError
+        Where there is no video.
+    """
+    with _decoding(_described("video", path)), _opened(path) as (container, stream):
+        if stream.frames > 0:
+            return stream.frames
+        rate = stream.average_rate
+        # The duration of a container is in microseconds.
+        return (
+            round(container.duration * float(rate) / 1e6) if container.duration and rate else None
+        )
+
+
+def import_pil() -> ModuleType:
+    """Import pillow.
+
+    Returns
+    -------
+    module
+        ``PIL.Image``.
+
+    Raises
+    ------
+    ImportError
+        Where it is missing, with the command that installs it.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(f"images need pillow: {_INSTALL}") from error
+    return Image
+
+
+def import_av() -> ModuleType:
+    """Import av.
+
+    Returns
+    -------
+    module
+        ``av``.
+
+    Raises
+    ------
+    ImportError
+        Where it is missing, with the command that installs it.
+    """
+    try:
+        import av
+    except ImportError as error:
+        raise ImportError(f"videos need av: {_INSTALL}") from error
+    return av
+
+
+def _described(kind: str, path: str | os.PathLike[str]) -> str:
+    """Return a file for a message; a name with line ends stays on one line."""
+    return f"the {kind} {os.fspath(path)!r}"
+
+
+@contextmanager
+def _decoding(what: str) -> Iterator[None]:
+    """Turn what decoders raise into an `ImageError`."""
+    try:
+        yield
+    except ImportError:
+        raise
+    # Damaged bytes lead decoders to any exception there is, from KeyError to struct.error.
+    except Exception as error:
+        raise ImageError(f"cannot read {what}: {_reason(error)}.") from error
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keep quiet about what PIL has cured, and about sizes, which are checked here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file could not be read."""
+    if type(error).__name__ == "UnidentifiedImageError":
+        return "it is not a picture of a known format"
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(said).split())[:200].rstrip(".")
+
+
+def _check_file(path: str | os.PathLike[str]) -> None:
+    """Refuse what is no file with contents."""
+    if not os.path.isfile(path):
+        raise ImageError("it is not a file" if os.path.exists(path) else "there is no such file")
+    if os.path.getsize(path) == 0:
+        raise ImageError("it is empty")
+
+
+def _check_size(width: int, height: int, max_pixels: int | None) -> None:
+    """Refuse a picture before its pixels are decoded."""
+    if max_pixels is not None and width * height > max_pixels:
+        raise ImageError(
+            f"it has {width} x {height} pixels, over the limit of {max_pixels}: reduce its size"
+        )
+
+
+def _bytes_of_image(image: Image.Image, max_pixels: int | None) -> Pixels:
+    """Return the pixels of a PIL image."""
+    from PIL import ImageOps
+
+    _check_size(image.width, image.height, max_pixels)
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode == "I":
+        values = np.asarray(upright)
+        if values.size and not 0 <= values.min() <= values.max() < 2**16:
+            raise ImageError("its integers are not within 0 and 65535: scale them to bytes")
+        return _bytes_of_array(values.astype(np.uint16))
+    if upright.mode == "F" or upright.mode.startswith("I;16"):
+        return _bytes_of_array(np.asarray(upright))
+    return _bytes_of_array(
+        np.asarray(upright.convert("RGBA" if upright.has_transparency_data else "RGB"))
+    )
+
+
+def _bytes_of_array(array: NDArray[Any]) -> Pixels:
+    """Return an array as RGB bytes, if its shape and type mean a picture."""
+    planes = array[:, :, np.newaxis] if array.ndim == 2 else array
+    if planes.ndim != 3 or planes.shape[2] not in (1, 3, 4):
+        raise ImageError(
+            f"an image must have shape (height, width), or (height, width, n) with n 1, 3 or 4; "
+            f"got shape {array.shape}: move channels to the last axis."
+        )
+    if planes.size == 0:
+        raise ImageError(f"an image must have pixels; got shape {array.shape}.")
+    values = _bytes_of_values(planes)
+    if values.shape[2] == 1:
+        values = np.repeat(values, 3, axis=2)
+    elif values.shape[2] == 4:
+        alpha = values[:, :, 3:].astype(np.uint16)
+        values = ((values[:, :, :3] * alpha + 127) // 255).astype(np.uint8)
+    return np.ascontiguousarray(values)
+
+
+def _bytes_of_values(values: NDArray[Any]) -> Pixels:
+    """Return values of a known range as bytes."""
+    if values.dtype == np.uint8:
+        return values
+    if values.dtype == np.bool_:
+        return np.where(values, np.uint8(255), np.uint8(0))
+    if values.dtype.kind == "u" and values.dtype.itemsize == 2:
+        return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
+    if values.dtype.kind != "f":
+        raise ImageError(
+            f"an image of dtype {values.dtype} has no known range: convert it to uint8."
+        )
+    if not (values.min() >= 0.0 and values.max() <= 1.0):
+        raise ImageError(
+            "an image of floats must lie within 0 and 1: divide it by its largest possible value "
+            "and replace NaN."
+        )
+    return (values * 255.0 + 0.5).astype(np.uint8)
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[InputContainer, VideoStream]]:
+    """Open the first stream of pictures of a video file."""
+    av = import_av()
+    _check_file(path)
+    # A name would be taken for an address if it looks like one; an open file is not.
+    with (
+        open(path, "rb") as file,
+        av.open(file, options={"format_whitelist": _CONTAINERS}) as container,
+    ):
+        if not container.streams.video:
+            raise ImageError("it has no pictures")
+        yield container, container.streams.video[0]
+
+
+def _frames(path: str | os.PathLike[str], every: int, max_pixels: int | None) -> Iterator[Pixels]:
+    """Decode a video."""
+    number = -1
+    with _decoding(_described("video", path)), _opened(path) as (container, stream):
+        _check_size(stream.width, stream.height, max_pixels)
+        stream.thread_type = "AUTO"
+        for number, frame in enumerate(container.decode(stream)):
+            if number % every == 0:
+                _check_size(frame.width, frame.height, max_pixels)
+                turned = np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90))
+                yield np.ascontiguousarray(turned)
+        if number < 0:
+            raise ImageError("it has no frames")

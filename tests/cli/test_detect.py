@@ -1,0 +1,374 @@
+"""``badacost detect``: every kind of input, sound or broken, to every format and exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from badacost import detection
+from badacost.cli.app import app
+from badacost.detection.boxes import Detections
+from badacost.detection.channels import ChannelParameters
+from badacost.detection.interchange import from_coco, from_csv, from_json_lines, from_kitti
+from badacost.detection.pyramid import PyramidParameters
+
+RUNNER = CliRunner()
+NAMES, ANGLES = ("right", "front"), (0.0, 90.0)
+
+
+PYRAMID = PyramidParameters(ChannelParameters(shrink=2), min_size=(16, 16))
+
+
+@dataclass(frozen=True)
+class BrightnessDetector:
+    """Finds the picture itself, with its brightness as score, and a corner of score 5."""
+
+    pyramid: PyramidParameters = PYRAMID
+    shift: float = 0.0
+
+    def detect(self, image: np.ndarray, *, n_jobs: int | None = None) -> Detections:
+        height, width = image.shape[:2]
+        if height < 16 or width < 16:
+            return Detections.empty(NAMES, ANGLES, "Car")
+        brightness = float(image.mean())
+        if brightness == 13.0:
+            raise MemoryError
+        if brightness == 14.0:
+            raise KeyboardInterrupt
+        boxes = [[0, 0, width, height], [1, 2, 10, 12]]
+        scores = [brightness + self.shift, 5.0]
+        return Detections(boxes, scores, [1, 0], NAMES, ANGLES, "Car")
+
+    def fast(self) -> BrightnessDetector:
+        return replace(self, shift=1000.0)
+
+    def with_pyramid(self, n_octaves_up: int) -> BrightnessDetector:
+        return replace(self, shift=self.shift + 10000.0 * n_octaves_up)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """A working folder with pictures, and a detector to load as model.bada."""
+
+    def load_detector(path: Path) -> BrightnessDetector:
+        if not path.exists():
+            raise FileNotFoundError(f"there is no model {path}.")
+        return BrightnessDetector()
+
+    monkeypatch.setattr(detection, "load_detector", load_detector)
+    monkeypatch.chdir(tmp_path)
+    Path("model.bada").touch()
+    picture("a.png", 100)
+    picture("b.jpg", 200)
+    return tmp_path
+
+
+def picture(name: str, value: int, size: tuple[int, int] = (40, 30)) -> None:
+    Path(name).parent.mkdir(exist_ok=True, parents=True)
+    Image.new("RGB", size, (value, value, value)).save(name)
+
+
+def video(name: str, n_frames: int) -> None:
+    with av.open(name, "w") as container:
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv420p"
+        for number in range(n_frames):
+            pixels = np.full((32, 48, 3), 20 * number + 50, np.uint8)
+            for packet in stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")):
+                container.mux(packet)
+        for packet in stream.encode():
+            container.mux(packet)
+
+
+def detect(*arguments: str, status: int = 0) -> Result:
+    result = RUNNER.invoke(app, ["detect", "model.bada", *arguments])
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+class TestFormats:
+    def test_json_lines_on_stdout(self) -> None:
+        result = detect("a.png", "b.jpg")
+        found = from_json_lines(result.stdout)
+        assert list(found) == ["a.png", "b.jpg"]
+        assert found["a.png"].boxes.tolist() == [[0, 0, 40, 30], [1, 2, 10, 12]]
+        assert found["b.jpg"].scores.tolist() == [200, 5]
+        assert found["b.jpg"].views == ["front", "right"]
+        assert "2 pictures, 4 detections, 0 failures." in result.stderr
+        assert "pictures a second" in result.stderr
+
+    def test_quiet(self) -> None:
+        assert detect("a.png", "--quiet").stderr == ""
+
+    @pytest.mark.parametrize("options", [["--output", "out/r.csv"], ["--format", "csv"]])
+    def test_csv(self, options) -> None:
+        result = detect("a.png", "b.jpg", *options)
+        text = Path("out/r.csv").read_text() if "--output" in options else result.stdout
+        found = from_csv(text)
+        assert list(found) == ["a.png", "b.jpg"]
+        assert found["a.png"].scores.tolist() == [100, 5]
+        assert found["a.png"].category == "Car"
+
+    def test_csv_of_nothing_has_a_header(self) -> None:
+        picture("small.png", 9, (5, 5))
+        assert from_csv(detect("small.png", "--format", "csv").stdout) == {}
+
+    @pytest.mark.parametrize("options", [["--output", "r.json"], ["--format", "coco"]])
+    def test_coco(self, options) -> None:
+        result = detect("a.png", "b.jpg", *options)
+        text = Path("r.json").read_text() if "--output" in options else result.stdout
+        found = from_coco(json.loads(text), NAMES)
+        assert list(found) == ["a.png", "b.jpg"]
+        assert found["b.jpg"].scores.tolist() == [200, 5]
+
+    def test_kitti(self) -> None:
+        picture("deep/a.png", 150)
+        picture("deep/in/c.png", 160)
+        detect("a.png", "deep", "b.jpg", "--output", "labels")
+        files = sorted(str(path) for path in Path("labels").rglob("*") if path.is_file())
+        assert files == ["labels/a-2.txt", "labels/a.txt", "labels/b.txt", "labels/in/c.txt"]
+        for name, score in (("a", 100), ("a-2", 150), ("b", 200), ("in/c", 160)):
+            found = from_kitti(Path(f"labels/{name}.txt").read_text(), NAMES, ANGLES)
+            assert found.scores.tolist() == [score, 5]
+            assert found.views == ["front", "right"]
+
+    def test_suffix_and_format_may_differ(self) -> None:
+        detect("a.png", "--output", "r.txt", "--format", "jsonl")
+        assert list(from_json_lines(Path("r.txt").read_text())) == ["a.png"]
+
+    def test_results_come_one_by_one(self, monkeypatch) -> None:
+        seen = []
+        detect_one = BrightnessDetector.detect
+
+        def watched(self, image, *, n_jobs=None):
+            seen.append(len(Path("r.jsonl").read_text().splitlines()))
+            return detect_one(self, image)
+
+        monkeypatch.setattr(BrightnessDetector, "detect", watched)
+        detect("a.png", "b.jpg", "--output", "r.jsonl")
+        assert seen == [0, 1]
+
+
+class TestOptions:
+    def test_threshold(self) -> None:
+        found = from_json_lines(detect("a.png", "--threshold", "5").stdout)
+        assert found["a.png"].scores.tolist() == [100]
+
+    @pytest.mark.parametrize(
+        ("options", "score"),
+        [(["--fast"], 1100), (["--octaves-up", "2"], 20100), (["--fast", "--octaves-up=0"], 1100)],
+    )
+    def test_pyramid(self, options, score) -> None:
+        assert from_json_lines(detect("a.png", *options).stdout)["a.png"].scores[0] == score
+
+    def test_jobs(self, monkeypatch) -> None:
+        given = []
+
+        def watched(self, image, *, n_jobs=None):
+            given.append(n_jobs)
+            return Detections.empty(NAMES)
+
+        monkeypatch.setattr(BrightnessDetector, "detect", watched)
+        detect("a.png", "--jobs", "3")
+        detect("a.png")
+        assert given == [3, -1]
+
+
+class TestDrawing:
+    def test_a_file_for_each(self) -> None:
+        picture("deep/a.png", 150)
+        video("clip.mp4", 2)
+        detect("a.png", "deep", "clip.mp4", "--draw", "drawn")
+        names = ["a-2.jpg", "a.jpg", "clip-000000.jpg", "clip-000001.jpg"]
+        assert sorted(os.listdir("drawn")) == names
+        with Image.open("drawn/a.jpg") as drawn:
+            assert drawn.size == (40, 30)
+            assert np.ptp(np.asarray(drawn)) > 50
+
+    def test_sheet(self, monkeypatch) -> None:
+        monkeypatch.setattr("badacost.cli.detect._MOST_ON_SHEET", 1)
+        result = detect("a.png", "b.jpg", "--sheet", "out/sheet.png")
+        assert "the sheet has the first 1 of 2 pictures" in result.stderr
+        with Image.open("out/sheet.png") as sheet:
+            assert sheet.width == 1800
+
+    def test_what_cannot_be_drawn_is_still_found(self, monkeypatch) -> None:
+        def broken(*arguments, **options):
+            raise OSError("no space")
+
+        monkeypatch.setattr("badacost.detection.drawing.draw", broken)
+        result = detect("a.png", "--draw", "drawn", status=1)
+        assert len(from_json_lines(result.stdout)["a.png"]) == 2
+        assert "Failed: cannot draw 'a.png': no space." in result.stderr
+
+
+class TestVideos:
+    @pytest.mark.parametrize("every", [1, 3])
+    def test_frames_have_names(self, every) -> None:
+        video("clip.mp4", 7)
+        found = from_json_lines(detect("clip.mp4", "a.png", "--every", str(every)).stdout)
+        names = [f"clip.mp4#{number:06d}" for number in range(0, 7, every)]
+        assert list(found) == [*names, "a.png"]
+        for number, name in zip(range(0, 7, every), names, strict=True):
+            assert abs(found[name].scores[0] - (20 * number + 50)) < 6
+
+    def test_broken_video(self) -> None:
+        Path("clip.mp4").write_bytes(b"no video" * 50)
+        result = detect("clip.mp4", "a.png", status=1)
+        assert list(from_json_lines(result.stdout)) == ["a.png"]
+        assert "Failed: cannot read the video 'clip.mp4'" in result.stderr
+
+
+class TestBrokenInputs:
+    def make(self, name: str) -> None:
+        if name == "empty.png":
+            Path(name).touch()
+        elif name == "text.png":
+            Path(name).write_text("hello")
+        elif name == "truncated.jpg":
+            noise = np.random.default_rng(0).integers(0, 256, (50, 50, 3), dtype=np.uint8)
+            Image.fromarray(noise).save(name)
+            Path(name).write_bytes(Path(name).read_bytes()[:2000])
+        elif name == "bomb.png":
+            Image.new("1", (12_000, 12_000)).save(name)
+        elif name == "nothing":
+            Path(name).mkdir()
+        elif name == "heavy.png":
+            picture(name, 13)
+
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("absent.png", "cannot read the image 'absent.png': there is no such file."),
+            ("empty.png", "cannot read the image 'empty.png': it is empty."),
+            (
+                "text.png",
+                "cannot read the image 'text.png': it is not a picture of a known format.",
+            ),
+            ("truncated.jpg", "truncated"),
+            ("bomb.png", "12000 x 12000 pixels, over the limit"),
+            ("nothing", "the folder 'nothing' has no pictures."),
+            ("heavy.png", "there is not enough memory for 'heavy.png'."),
+        ],
+    )
+    def test_the_rest_goes_on(self, name, reason) -> None:
+        self.make(name)
+        result = detect("a.png", name, "b.jpg", status=1)
+        assert list(from_json_lines(result.stdout)) == ["a.png", "b.jpg"]
+        failed = json.loads(result.stdout.splitlines()[1])
+        assert failed["image"] == name
+        assert reason in failed["error"]
+        told = [line for line in result.stderr.splitlines() if line.startswith("Failed: ")]
+        assert told == [f"Failed: {failed['error']}"]
+        assert "2 pictures, 4 detections, 1 failure." in result.stderr
+
+    @pytest.mark.parametrize("size", [(1, 1), (15, 400)])
+    def test_small_pictures_are_noted(self, size) -> None:
+        picture("small.png", 90, size)
+        result = detect("small.png")
+        assert len(from_json_lines(result.stdout)["small.png"]) == 0
+        assert f"Note: 'small.png' of {size[0]} x {size[1]} pixels is too small" in result.stderr
+        assert detect("small.png", "--quiet").stderr == ""
+
+    def test_quiet_tells_failures(self) -> None:
+        result = detect("absent.png", "--quiet", status=1)
+        assert len(result.stderr.splitlines()) == 1
+
+    @pytest.mark.parametrize("format", ["csv", "coco"])
+    def test_other_formats_leave_failures_out(self, format) -> None:
+        result = detect("absent.png", "a.png", "--format", format, status=1)
+        assert "absent" not in result.stdout
+        assert "a.png" in result.stdout
+
+    def test_names_of_several_lines(self) -> None:
+        picture("line\nend.png", 100)
+        result = detect("line\nend.png", "a.png", status=1)
+        assert list(from_json_lines(result.stdout)) == ["a.png"]
+
+    def test_same_input_twice(self) -> None:
+        assert len(detect("a.png", ".", "a.png").stdout.splitlines()) == 2
+
+
+class TestInterruption:
+    @pytest.mark.parametrize("format", ["jsonl", "csv", "coco", "kitti"])
+    def test_what_was_written_is_complete(self, format) -> None:
+        picture("stop.png", 14)
+        options = ["--format", format, "--output", "r", "--sheet", "sheet.png"]
+        result = detect("a.png", "stop.png", "b.jpg", *options, status=130)
+        assert "Stopped: what was written is complete." in result.stderr
+        assert "1 picture, 2 detections" in result.stderr
+        assert Path("sheet.png").exists()
+        if format == "kitti":
+            assert os.listdir("r") == ["a.txt"]
+            return
+        text = Path("r").read_text()
+        readers = {
+            "jsonl": from_json_lines,
+            "csv": from_csv,
+            "coco": lambda text: from_coco(json.loads(text), NAMES),
+        }
+        assert list(readers[format](text)) == ["a.png"]
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["a.png", "--format", "kitti"], "name a folder as --output"),
+            (["a.png", "--format", "kitti", "--output", "b.jpg"], "name a folder as --output"),
+            (["a.png", "--output", "r.xml"], "add --format"),
+            (["a.png", "--output", ".", "--format", "csv"], "is a folder"),
+            (["a.png", "--sheet", "sheet.txt"], "must end like a picture"),
+            (["a.png", "--draw", "b.jpg"], "is a file: name a folder"),
+            (["a.png", "--jobs", "0"], "--jobs must not be 0"),
+            (["a.png", "--threshold", "nan"], "--threshold must be a number"),
+        ],
+    )
+    def test_one_line_and_status_2(self, arguments, message) -> None:
+        result = detect(*arguments, status=2)
+        assert result.stdout == ""
+        assert result.stderr.startswith("Error: ")
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+    @pytest.mark.parametrize(
+        "arguments", [[], ["a.png", "--every", "0"], ["a.png", "--format", "xml"]]
+    )
+    def test_usage(self, arguments) -> None:
+        assert detect(*arguments, status=2).stdout == ""
+
+    def test_no_model(self) -> None:
+        result = RUNNER.invoke(app, ["detect", "absent.bada", "a.png", "--output", "r.csv"])
+        assert result.exit_code == 2
+        assert result.stderr == "Error: there is no model absent.bada.\n"
+        assert not Path("r.csv").exists()
+
+    def test_missing_package(self, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "PIL", None)
+        assert 'pip install "badacost[detection]"' in detect("a.png", status=2).stderr
+
+
+def test_published_model_on_a_frame(shared: Path) -> None:
+    model = shared / "data" / "models" / "kitti_badacost.mat"
+    frame = shared / "golden" / "detection" / "frames" / "kitti_0036_0000000125.jpg"
+    program = "from badacost.cli import main; main()"
+    command = [sys.executable, "-c", program, "detect", str(model), str(frame), "--fast"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = from_json_lines(done.stdout)[str(frame)]
+    golden = shared / "golden" / "detection" / "kitti_badacost" / "fast1_exact"
+    rows = np.loadtxt(golden / f"{frame.stem}.final.csv", delimiter=",", skiprows=1, ndmin=2)
+    boxes = np.column_stack([rows[:, :2], rows[:, :2] + rows[:, 2:4]])
+    assert found.boxes == pytest.approx(boxes, abs=1e-3)
+    assert found.scores == pytest.approx(rows[:, 4], abs=0.1)
