@@ -1,0 +1,227 @@
+"""Speed and memory of detection: per frame, per stage, per window, and beside OpenCV.
+
+The frames, settings and detectors are those that the authors' code was timed with on the same kind
+of machine; its times are beside ours, and only a ratio within this run is a comparison on equal
+terms. OpenCV does some of the same steps (colour, reduction, filters) and is measured in turn with
+ours. Results go to results/detect.json.
+
+    pip install --group bench
+    python benchmarks/detect.py --only frames
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import cv2
+import numpy as np
+from harness import Figure, Figures, best_cpu_times, calibration, run
+from numpy.typing import NDArray
+
+from badacost.detection import Detections, Detector, load_detector
+from badacost.detection.boxes import overlaps
+from badacost.detection.cascade import Scanner
+from badacost.detection.channels import resample, rgb_to_luv
+from badacost.detection.decorrelation import decorrelate
+from badacost.detection.images import read_image
+from badacost.detection.pyramid import pyramid_levels
+from badacost.tree.threads import Threads
+
+HERE = Path(__file__).resolve().parent
+SHARED = Path(os.environ.get("BADACOST_SHARED", HERE.parents[1] / "shared"))
+FRAMES = SHARED / "golden" / "detection" / "frames"
+CAR_FRAME, FACE_FRAME = FRAMES / "kitti_0036_0000000095.jpg", FRAMES / "face_oxford_00090.png"
+PEAK = """
+import sys
+from harness import memory_status
+from badacost.detection import load_detector
+load_detector(sys.argv[1]).detect(sys.argv[2], n_jobs=2)
+print(memory_status("VmHWM"))
+"""
+
+
+def published(name: str) -> Detector:
+    return load_detector(SHARED / "data" / "models" / f"{name}.mat")
+
+
+def settings() -> dict[str, tuple[Detector, Path, float, float]]:
+    """Detector, frame, seconds of the authors' code on two threads, target."""
+    cars, faces = published("kitti_badacost"), published("faces_badacost")
+    return {
+        "cars, fast": (cars.fast(), CAR_FRAME, 0.57, 0.15),
+        "cars, one octave up": (cars, CAR_FRAME, 8.5, 1.2),
+        "faces, not enlarged": (faces, FACE_FRAME, 2.2, 0.6),
+    }
+
+
+@contextmanager
+def timed(stages: Counter[str], name: str) -> Iterator[None]:
+    start = time.process_time()
+    yield
+    stages[name] += time.process_time() - start
+
+
+def staged(detector: Detector, pixels: NDArray[np.uint8], threads: Threads) -> Counter[str]:
+    """What `Detector.detect` does, with the CPU time of each stage and counts of its work."""
+    stages: Counter[str] = Counter()
+    with timed(stages, "colour"):
+        luv = rgb_to_luv(pixels, threads)
+    levels = pyramid_levels(luv, detector.pyramid, threads)
+    scanners: list[Scanner] = []
+    while True:
+        with timed(stages, "pyramid"):
+            level = next(levels, None)
+        if level is None:
+            return stages
+        with timed(stages, "filters"):
+            buffer = scanners[0].buffer if scanners else None
+            maps = decorrelate(level.channels, detector.filters, out=buffer, threads=threads)
+        with timed(stages, "trees"):
+            scanners = scanners or [Scanner(cascade, maps) for cascade in detector.cascades]
+            for scanner in scanners:
+                found = scanner.scan(*maps.shape[1:], detector.stride, threads)
+                stages["windows"] += found.n_scanned
+                stages["evaluated"] += found.n_evaluated
+
+
+def best_wall(work: Callable[[], object], repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def frames(scale: float) -> Figures:
+    """Seconds a frame on two threads, and where the time of one thread goes."""
+    repeats = max(2, round(7 * scale))
+    for name, (detector, path, published_seconds, target) in settings().items():
+        pixels = read_image(path)
+        detector.detect(pixels)
+        wall = best_wall(lambda d=detector, p=pixels: d.detect(p, n_jobs=2), repeats)
+        yield Figure(f"{name}: two threads", wall, "s", at_most=target)
+        yield Figure(f"{name}: times faster than the authors", published_seconds / wall, "x")
+        wall = best_wall(lambda d=detector, p=pixels: d.detect(p), repeats)
+        yield Figure(f"{name}: one thread", wall, "s")
+        with Threads(1) as threads:
+            runs = [staged(detector, pixels, threads) for _ in range(repeats)]
+        for stage in ("colour", "pyramid", "filters", "trees"):
+            yield Figure(f"{name}: {stage}", 1e3 * min(r[stage] for r in runs), "CPU-ms")
+        trees, counts = min(r["trees"] for r in runs), runs[0]
+        yield Figure(f"{name}: windows", counts["windows"], "")
+        yield Figure(f"{name}: trees a window", counts["evaluated"] / counts["windows"], "")
+        yield Figure(f"{name}: windows a second", 1e-6 * counts["windows"] / trees, "M/CPU-s")
+        yield Figure(f"{name}: a tree on a window", 1e9 * trees / counts["evaluated"], "CPU-ns")
+
+
+def opencv(scale: float) -> Figures:
+    """CPU time of single steps against OpenCV on one thread, in the same run."""
+    cv2.setNumThreads(1)
+    pixels = read_image(CAR_FRAME)
+    luv = rgb_to_luv(pixels)
+    interleaved = np.ascontiguousarray(luv.transpose(1, 2, 0))
+    floats = pixels.astype(np.float32) / np.float32(255)
+    detector = published("kitti_badacost")
+    level = next(pyramid_levels(luv, detector.pyramid.__class__(
+        channels=detector.pyramid.channels, pad=detector.pyramid.pad,
+        min_size=detector.pyramid.min_size,
+    )))  # fmt: skip
+    filters = detector.filters
+    height, width = (length // 2 for length in pixels.shape[:2])
+    buffer = decorrelate(level.channels, filters)
+
+    def filtered() -> None:
+        for index in range(len(filters)):
+            for channel, plane in enumerate(level.channels):
+                kernel = np.ascontiguousarray(filters[index, channel, ::-1, ::-1])
+                full = cv2.filter2D(plane, -1, kernel, borderType=cv2.BORDER_CONSTANT)
+                cv2.resize(full, buffer.shape[:0:-1], interpolation=cv2.INTER_AREA)
+
+    best = best_cpu_times(
+        {
+            "colour": lambda: rgb_to_luv(pixels),
+            "colour cv": lambda: cv2.cvtColor(floats, cv2.COLOR_RGB2LUV),
+            "reduction": lambda: resample(luv, height, width),
+            "reduction cv": lambda: cv2.resize(
+                interleaved, (width, height), interpolation=cv2.INTER_AREA
+            ),
+            "filters": lambda: decorrelate(level.channels, filters, out=buffer),
+            "filters cv": filtered,
+        },
+        max(3, round(9 * scale)),
+    )
+    for step, what in (
+        ("colour", "RGB to LUV"),
+        ("reduction", "reduction of LUV to half"),
+        ("filters", "40 filters, halved"),
+    ):
+        yield Figure(f"{what}: ours", 1e3 * best[step], "CPU-ms")
+        yield Figure(f"{what}: OpenCV / ours", best[f"{step} cv"] / best[step], "x")
+
+
+def found_again(before: Detections, after: Detections) -> int:
+    """Number of boxes that have a counterpart of the same view."""
+    same_view = before.labels[:, None] == after.labels
+    return int(((overlaps(before.boxes, after.boxes) > 0.99) & same_view).any(axis=1).sum())
+
+
+def cascade(scale: float) -> Figures:
+    """Thresholds for each tree, calibrated on some frames and tried on the others."""
+    for name, pattern in (("kitti_badacost", "kitti_*"), ("faces_badacost", "face_*")):
+        detector = published(name)
+        paths = sorted(FRAMES.glob(pattern))
+        pictures = [read_image(path) for path in paths]
+        halves = [
+            ("the same frames", pictures, pictures),
+            ("others", pictures[::2], pictures[1::2]),
+        ]
+        for keep in ("windows", "boxes"):
+            for part, chosen, tried in halves:
+                tuned = detector.calibrated(chosen, keep=keep, n_jobs=2)
+                before = [detector.detect(picture, n_jobs=2) for picture in tried]
+                after = [tuned.detect(picture, n_jobs=2) for picture in tried]
+                title = f"{name}, {keep} kept, {part}"
+                yield Figure(f"{title}: boxes before", sum(map(len, before)), "")
+                yield Figure(f"{title}: boxes after", sum(map(len, after)), "")
+                found = sum(map(found_again, before, after))
+                yield Figure(f"{title}: found again", found, "")
+                with Threads(1) as threads:
+                    old, new = (
+                        [staged(d, picture, threads) for picture in tried]
+                        for d in (detector, tuned)
+                    )
+                for key, unit in (("evaluated", "x fewer trees"), ("trees", "x faster")):
+                    ratio = sum(r[key] for r in old) / sum(r[key] for r in new)
+                    yield Figure(f"{title}: cascade", ratio, unit)
+
+
+def memory(scale: float) -> Figures:
+    """Peak memory of a new process that detects cars in a frame, one octave up."""
+    model = str(SHARED / "data" / "models" / "kitti_badacost.mat")
+    process = subprocess.run(
+        [sys.executable, "-c", PEAK, model, str(CAR_FRAME)], check=True, capture_output=True,
+        text=True, cwd=HERE,
+    )  # fmt: skip
+    yield Figure("1242 x 375: peak memory", int(process.stdout) / 2**20, "MB", at_most=600)
+
+
+if __name__ == "__main__":
+    run(
+        __doc__.splitlines()[0],
+        {
+            "calibration": lambda scale: calibration(),
+            "frames": frames,
+            "opencv": opencv,
+            "cascade": cascade,
+            "memory": memory,
+        },
+        HERE / "results" / "detect.json",
+    )
