@@ -1,4 +1,4 @@
-"""Locally decorrelated channel features (LDCF): applying their filters.
+"""Locally decorrelated channel features (LDCF): learning and applying their filters.
 
 Each channel is convolved with a few small filters, leading eigenvectors of the covariance of its
 neighbourhoods, and the results are reduced to half their size. Both steps are linear, so that one
@@ -7,16 +7,120 @@ pass with combined kernels does them at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from numbers import Integral
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from badacost.detection import decorrelation_kernels
+from badacost.detection.channels import check_planes
 from badacost.tree.threads import Threads
+from badacost.validation import check_number
 
 Planes = NDArray[np.float32]
+FloatArray = NDArray[np.float64]
 _RESAMPLING_NORM = 1.0 + 1e-6
 _MOST_FILTERS = 64
 _LARGEST_WEIGHT = 1e6
+_EMPTY_MEAN = 1 / 50
+
+
+def learn_filters(channels: Iterable[ArrayLike], n_filters: int = 4, size: int = 5) -> Planes:
+    """Learn filters for each channel: leading eigenvectors of the covariance of neighbourhoods.
+
+    The covariance of two cells is taken to depend on nothing but the step between them [1]_, so
+    that the autocorrelation of the windows holds all covariances in a square of cells. As for the
+    published detectors, the mean over all windows is subtracted first, windows with a mean of at
+    most 1/50 in a channel have no part in its autocorrelation (unless all are such), and a window
+    goes on at its opposite border.
+
+    Parameters
+    ----------
+    channels : iterable of array-likes of shape (n_channels, height, width)
+        Windows around objects, of one size and at least `size` cells a side. They should be like
+        the levels of a pyramid (smoothed, if those are), and contain both an object and its mirror
+        image if a detector is to treat them alike.
+    n_filters : int, default=4
+        Filters per channel, at most ``size ** 2``.
+    size : {1, 3, 5}, default=5
+        Side of a filter.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_filters, n_channels, size, size)
+        Filters for `as_filters`: of length one, orthogonal within a channel, largest eigenvalue
+        first. The first weight (row by row) that has at least half of the largest magnitude is
+        positive. A channel that is the same everywhere gets any such filters.
+
+    References
+    ----------
+    .. [1] W. Nam, P. Dollár, J. H. Han, "Local Decorrelation for Improved Pedestrian Detection",
+       Advances in Neural Information Processing Systems 27, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.detection.decorrelation import learn_filters
+    >>> windows = [np.full((1, 9, 9), brightness) for brightness in (0.1, 0.2, 0.6)]
+    >>> learn_filters(windows, n_filters=1, size=3).round(3)
+    array([[[[0.333, 0.333, 0.333],
+             [0.333, 0.333, 0.333],
+             [0.333, 0.333, 0.333]]]], dtype=float32)
+    """
+    check_number("size", size, Integral, low=1, high=decorrelation_kernels.SIZE)
+    if size % 2 == 0:
+        raise ValueError(f"size must be odd; got {size}.")
+    check_number("n_filters", n_filters, Integral, low=1, high=size**2)
+    autocorrelation = _autocorrelation(channels, size)
+    n_channels, height, width = autocorrelation.shape
+    y, x = np.divmod(np.arange(size**2), size)
+    covariance = autocorrelation[:, (y[:, np.newaxis] - y) % height, (x[:, np.newaxis] - x) % width]
+    _, vectors = np.linalg.eigh((covariance + covariance.transpose(0, 2, 1)) / 2)
+    # Eigenvectors are even or odd: to turn them for a convolution is to change signs.
+    leading = vectors[:, :, ::-1].transpose(2, 0, 1)[:n_filters]
+    magnitude = np.abs(leading)
+    decisive = (magnitude >= magnitude.max(axis=2, keepdims=True) / 2).argmax(axis=2)
+    signs = np.sign(np.take_along_axis(leading, decisive[:, :, np.newaxis], axis=2))
+    filters = (leading * signs).reshape(n_filters, n_channels, size, size)
+    return np.ascontiguousarray(filters, dtype=np.float32)
+
+
+def _autocorrelation(channels: Iterable[ArrayLike], size: int) -> FloatArray:
+    """Sum of the periodic autocorrelations of windows, shape (n_channels, height, width).
+
+    Its transform is the sum of power spectra, in which a constant has a part at frequency zero
+    only: means are subtracted there, after all windows were seen once.
+    """
+    sums, means = np.empty(0), []
+    for window in channels:
+        planes = check_planes("a window of channels", window).astype(np.float64)
+        if not means:
+            shape = n_channels, height, width = planes.shape
+            if min(height, width) < size:
+                raise ValueError(
+                    f"windows must have at least {size} x {size} cells; got {height} x {width}: "
+                    "enlarge them or reduce size."
+                )
+            sums = np.zeros((2, n_channels, height, width // 2 + 1))
+        if planes.shape != shape:
+            raise ValueError(f"windows must have one shape; got {shape} and {planes.shape}.")
+        if not np.isfinite(planes).all():
+            raise ValueError("windows must be finite: leave out those with NaN or infinity.")
+        mean = planes.mean(axis=(1, 2))
+        sums[(mean > _EMPTY_MEAN).astype(np.intp), np.arange(n_channels)] += (
+            np.abs(np.fft.rfft2(planes)) ** 2
+        )
+        means.append(mean)
+    if not means:
+        raise ValueError("there must be at least one window of channels.")
+    mean_of_window = np.stack(means)
+    has_contents = mean_of_window > _EMPTY_MEAN
+    is_empty_channel = ~has_contents.any(axis=0)
+    power = np.where(is_empty_channel[:, np.newaxis, np.newaxis], *sums)
+    deviations = (mean_of_window - mean_of_window.mean(axis=0)) * (has_contents | is_empty_channel)
+    power[:, 0, 0] = ((height * width * deviations) ** 2).sum(axis=0)
+    return np.fft.irfft2(power, s=(height, width))
 
 
 def as_filters(filters: NDArray[np.floating], n_channels: int) -> Planes:
