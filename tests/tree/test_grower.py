@@ -206,7 +206,7 @@ def check_against_brute_force(problem: Problem, shape: TreeShape, grown: GrownTr
         pending.append((tree.left[node] + 1, members[~left], depth + 1))
     assert n_visited == len(tree.feature)
     np.testing.assert_array_equal(np.sort(grown.samples), used)
-    np.testing.assert_array_equal(grown.values, expected_values[grown.samples])
+    np.testing.assert_array_equal(grown.tree.value[grown.leaves], expected_values[grown.samples])
     forest = Forest.from_trees([tree], np.ones(1), np.eye(brute.K), len(problem.codes))
     np.testing.assert_array_equal(
         forest.accumulate(problem.X[used]), np.eye(brute.K)[expected_values[used]]
@@ -308,7 +308,7 @@ def test_sorting_and_histograms_agree(problem, shape, factor) -> None:
     assert_same_trees(dense.tree, same)
     np.testing.assert_array_equal(dense.class_weights, sparse.class_weights)
     np.testing.assert_array_equal(dense.samples, sparse.samples)
-    np.testing.assert_array_equal(dense.values, sparse.values)
+    np.testing.assert_array_equal(dense.leaves, sparse.leaves)
 
 
 @settings(max_examples=60)
@@ -403,7 +403,7 @@ def test_a_gain_of_nothing_is_no_split() -> None:
     assert grown.tree.left.tolist() == [0]
     assert grown.tree.missing_left.tolist() == [True]
     assert np.isnan(grown.tree.threshold).all()
-    assert grown.values.tolist() == [0] * 4
+    assert grown.tree.value[grown.leaves].tolist() == [0] * 4
 
 
 @pytest.mark.parametrize(
@@ -464,7 +464,7 @@ def test_missing_values_take_the_better_side(
     assert grown.tree.threshold[0] == threshold
     assert grown.tree.missing_left[0] == missing_left
     assert n_leaves(grown.tree) == 2
-    np.testing.assert_array_equal(grown.values, problem.y[grown.samples])
+    np.testing.assert_array_equal(grown.tree.value[grown.leaves], problem.y[grown.samples])
 
 
 @pytest.mark.parametrize(
@@ -662,7 +662,9 @@ def test_a_subset_of_the_samples(problem, shape, seed) -> None:
         ):
             assert_same_trees(found.tree, expected.tree)
             np.testing.assert_array_equal(found.samples, rows[expected.samples])
-            np.testing.assert_array_equal(found.values, expected.values)
+            np.testing.assert_array_equal(
+                found.tree.value[found.leaves], expected.tree.value[expected.leaves]
+            )
 
 
 def test_growing_again_starts_afresh() -> None:
@@ -673,7 +675,7 @@ def test_growing_again_starts_afresh() -> None:
     grower.grow(other.weights, other.costs, rows=np.arange(50))
     again = grower.grow(problem.weights, problem.costs)
     assert_same_trees(first.tree, again.tree)
-    np.testing.assert_array_equal(first.values, again.values)
+    np.testing.assert_array_equal(first.tree.value[first.leaves], again.tree.value[again.leaves])
 
 
 def test_scaled_costs_and_weights_change_nothing() -> None:
@@ -692,7 +694,7 @@ def test_many_classes(n_classes) -> None:
     problem = simple([y.tolist()], y)
     grown = problem.grow()
     assert n_leaves(grown.tree) == n_classes
-    np.testing.assert_array_equal(grown.values, y[grown.samples])
+    np.testing.assert_array_equal(grown.tree.value[grown.leaves], y[grown.samples])
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint32])
@@ -707,9 +709,9 @@ def test_rows_in_any_order_are_left_alone(dtype) -> None:
             getattr(grown.tree, column.name), getattr(expected.tree, column.name)
         )
     values = np.empty(400, int)
-    values[grown.samples] = grown.values
+    values[grown.samples] = grown.tree.value[grown.leaves]
     again = np.empty(400, int)
-    again[expected.samples] = expected.values
+    again[expected.samples] = expected.tree.value[expected.leaves]
     np.testing.assert_array_equal(values, again)
 
 

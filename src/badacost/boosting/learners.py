@@ -114,8 +114,9 @@ class TreeLearner:
     ) -> tuple[Tree, Labels]:
         """Grow a tree; samples that it did not see are sent down afterwards."""
         grown = self._grower.grow(weights, costs, rows=rows, seed=seed)
-        labels = np.empty(len(weights), dtype=grown.values.dtype)
-        labels[grown.samples] = grown.values
+        answers = grown.tree.value.astype(self._grower.y.dtype)
+        labels = np.empty(len(weights), dtype=answers.dtype)
+        labels[grown.samples] = answers[grown.leaves]
         if len(grown.samples) < len(weights):
             unseen = np.ones(len(weights), bool)
             unseen[grown.samples] = False

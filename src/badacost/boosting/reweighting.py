@@ -126,6 +126,11 @@ class Reweighting:
         Seed of all drawing.
     random : bool
         Whether learners are random, so that it pays to try again.
+
+    Attributes
+    ----------
+    log_weights : ndarray of shape (n_samples,)
+        Logarithms of the weights, up to a constant: all that a fit needs to go on.
     """
 
     def __init__(
@@ -143,7 +148,7 @@ class Reweighting:
     ):
         self.rule = rule
         self._learner, self._y = learner, y
-        self._log_weights = np.log(weight) - np.log(weight.sum())  # shares may underflow
+        self.log_weights = np.log(weight) - np.log(weight.sum())  # shares may underflow
         # A number in single precision would round the steps.
         self._rate, self._subsample = float(learning_rate), subsample
         self._n_refinements, self._seed = n_refinements, seed
@@ -156,7 +161,7 @@ class Reweighting:
     @property
     def weights(self) -> FloatArray:
         """Weights that sum to one, from logarithms that may be far outside the range of exp."""
-        weights = self._log_weights - self._log_weights.max()
+        weights = self.log_weights - self.log_weights.max()
         np.maximum(weights, _LEAST_LOG_WEIGHT, out=weights)
         np.exp(weights, out=weights)
         weights /= weights.sum()
@@ -179,7 +184,7 @@ class Reweighting:
     def add(self, stage: Stage) -> None:
         """Change the weights."""
         for step, labels in zip(stage.steps, stage.labels, strict=True):
-            add_margins(self._log_weights, self.rule.log_factors(step), self._y, labels)
+            add_margins(self.log_weights, self.rule.log_factors(step), self._y, labels)
 
     def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
         """Cost scores of the answers to training samples."""

@@ -115,12 +115,12 @@ class _Nodes:
 
 
 class GrownTree(NamedTuple):
-    """A tree, the class weights of its nodes (n_nodes, K), and the value at each sample used."""
+    """A tree, the class weights of its nodes (n_nodes, K), the samples used, and their leaves."""
 
     tree: Tree
     class_weights: FloatArray
     samples: NDArray[np.uint32]
-    values: NDArray[np.unsignedinteger]
+    leaves: NDArray[np.unsignedinteger]
 
 
 class TreeGrower:
@@ -359,9 +359,9 @@ class TreeGrower:
         )
         leaves = np.flatnonzero(leaf)
         leaves = leaves[np.argsort(nodes.start[leaves])]
-        values = labels[leaves].astype(self.y.dtype)
-        values = np.repeat(values, nodes.end[leaves] - nodes.start[leaves])
-        return GrownTree(tree, class_weights, self._order, values)
+        numbers = leaves.astype(np.min_scalar_type(nodes.n))
+        reached = np.repeat(numbers, nodes.end[leaves] - nodes.start[leaves])
+        return GrownTree(tree, class_weights, self._order, reached)
 
 
 def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
