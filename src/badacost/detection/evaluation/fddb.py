@@ -1,0 +1,248 @@
+"""Discrete and continuous ROC curves by the rules of the FDDB face benchmark.
+
+For each score that occurs, the detections down to it are assigned one-to-one to the annotated
+faces so that the sum of overlaps, in pixels, is greatest. The discrete curve counts pairs with an
+overlap above one half, and the continuous one adds up all overlaps. False positives are, for both,
+the detections less the pairs of the discrete curve.
+
+V. Jain, E. Learned-Miller, FDDB: a benchmark for face detection in unconstrained settings, 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from badacost.detection.boxes import Detections
+from badacost.detection.evaluation.curves import RocCurve
+from badacost.detection.evaluation.pairs import Pair, paired
+from badacost.detection.evaluation.regions import (
+    Region,
+    box_region,
+    ellipse_region,
+    region_overlaps,
+)
+from badacost.validation import check_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from badacost.detection.evaluation.displays import RocDisplay
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EllipseDetections:
+    """Faces found in one image, as ellipses; arrays are checked and copied.
+
+    Parameters
+    ----------
+    ellipses : array-like of shape (n, 5)
+        Half axes, the angle of the first one to the x axis in radians, and the centre x, y.
+    scores : array-like of shape (n,)
+        The higher, the surer.
+
+    Examples
+    --------
+    >>> from badacost.detection.boxes import Detections
+    >>> from badacost.detection.evaluation import EllipseDetections
+    >>> found = Detections([[10, 10, 50, 70]], [1.5], [0], names=["front"], category="Face")
+    >>> EllipseDetections.from_detections(found).ellipses.round(4)
+    array([[30.    , 20.    ,  1.5708, 30.    , 40.    ]])
+    """
+
+    ellipses: FloatArray
+    scores: FloatArray
+
+    def __post_init__(self) -> None:
+        scores = np.array(self.scores, dtype=np.float64)
+        ellipses = np.array(self.ellipses, dtype=np.float64)
+        if ellipses.size == 0:
+            ellipses = np.zeros((0, 5))
+        if scores.ndim != 1 or ellipses.shape != (len(scores), 5):
+            raise ValueError("ellipses and scores must have shapes (n, 5) and (n,).")
+        if not np.isfinite(ellipses).all() or not np.isfinite(scores).all():
+            raise ValueError("ellipses and scores must be finite: drop what is NaN or infinite.")
+        object.__setattr__(self, "ellipses", ellipses)
+        object.__setattr__(self, "scores", scores)
+
+    @classmethod
+    def from_detections(cls, detections: Detections) -> EllipseDetections:
+        """Return the upright ellipses that touch the sides of boxes.
+
+        Parameters
+        ----------
+        detections : Detections
+            What was found in an image.
+
+        Returns
+        -------
+        EllipseDetections
+            In the same order.
+        """
+        x1, y1, x2, y2 = detections.boxes.T
+        upright = np.full(len(detections), np.pi / 2.0)
+        half_height, half_width = (y2 - y1) / 2.0, (x2 - x1) / 2.0
+        columns = [half_height, half_width, upright, (x1 + x2) / 2.0, (y1 + y2) / 2.0]
+        return cls(np.stack(columns, axis=1), detections.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class FddbResult:
+    """What `evaluate_fddb` found.
+
+    Attributes
+    ----------
+    discrete : RocCurve
+        Each face counts as found or not.
+    continuous : RocCurve
+        Each face counts by how well it is found.
+    n_faces : int
+        Annotated faces.
+    """
+
+    discrete: RocCurve
+    continuous: RocCurve
+    n_faces: int
+
+    def plot(self, *, ax: Axes | None = None) -> RocDisplay:
+        """Draw both curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; new axes by default.
+
+        Returns
+        -------
+        RocDisplay
+            The display, drawn.
+        """
+        from badacost.detection.evaluation.displays import RocDisplay
+
+        return RocDisplay({"discrete": self.discrete, "continuous": self.continuous}).plot(ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain numbers and lists, for JSON."""
+        return {
+            "n_faces": self.n_faces,
+            "discrete": self.discrete.to_dict(),
+            "continuous": self.continuous.to_dict(),
+        }
+
+
+def evaluate_fddb(
+    detections: Mapping[str, Detections | EllipseDetections],
+    annotations: Mapping[str, Any],
+    *,
+    overlap: float = 0.5,
+) -> FddbResult:
+    """Return the ROC curves of the FDDB benchmark.
+
+    Coordinates enter as they stand in the files of FDDB, and regions are painted as its program
+    paints them: see `badacost.detection.evaluation.regions`.
+
+    Parameters
+    ----------
+    detections : mapping of str to Detections or EllipseDetections
+        What was found in each image. An annotated image without an entry is one in which nothing
+        was found.
+    annotations : mapping of str to annotated image
+        What is there: ``ellipses`` of shape (n, 5), or ``boxes`` if these are None, and the
+        ``size`` of the image, outside which no pixel counts; None if that is not known. All of
+        them are to be found: ``ignore`` is not looked at, since FDDB ignores nothing.
+    overlap : float, default=0.5
+        Overlap above which a pair counts in the discrete curve.
+
+    Returns
+    -------
+    FddbResult
+        Two curves, which begin where nothing is found.
+
+    Raises
+    ------
+    ValueError
+        Where there is no face to be found, or images do not fit together.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from badacost.detection.evaluation import EllipseDetections, evaluate_fddb
+    >>> faces = [[30, 20, 1.5, 50, 50], [30, 20, 1.5, 150, 50]]
+    >>> truth = SimpleNamespace(ellipses=faces, boxes=[], size=(100, 200))
+    >>> found = EllipseDetections([[30, 20, 1.5, 52, 50], [30, 20, 1.5, 130, 50]], [2.0, 1.0])
+    >>> result = evaluate_fddb({"a.jpg": found}, {"a.jpg": truth})
+    >>> result.discrete.false_positives, result.discrete.true_positive_rate
+    (array([0., 0., 1.]), array([0. , 0.5, 0.5]))
+    >>> result.continuous.true_positive_rate.round(3)
+    array([0.   , 0.442, 0.568])
+    """
+    check_number("overlap", overlap, low=0.0, high=1.0)
+    n_faces = 0
+    steps = [np.zeros((0, 4))]
+    for pair in paired(detections, annotations, (Detections, EllipseDetections)):
+        faces = _annotated(pair)
+        n_faces += len(faces)
+        if pair.found is not None and len(pair.found):
+            found = _regions(pair.found, pair.size())
+            steps.append(_steps(region_overlaps(found, faces), pair.found.scores, overlap))
+    if not n_faces:
+        raise ValueError("annotations hold no face: give at least one.")
+    scores, *gains = np.concatenate(steps).T
+    distinct, position = np.unique(-scores, return_inverse=True)
+    n_found, n_pairs, shared = (
+        np.cumsum(np.bincount(position, gain, minlength=len(distinct))) for gain in gains
+    )
+    false_positives = np.append(0.0, n_found - n_pairs)
+    thresholds = np.append(np.inf, -distinct)
+    discrete, continuous = (np.append(0.0, total) / n_faces for total in (n_pairs, shared))
+    return FddbResult(
+        discrete=RocCurve(false_positives, discrete, thresholds),
+        continuous=RocCurve(false_positives, continuous, thresholds),
+        n_faces=n_faces,
+    )
+
+
+def _annotated(pair: Pair[Detections | EllipseDetections]) -> list[Region]:
+    """Return the faces of an image."""
+    size, ellipses = pair.size(), pair.ellipses()
+    if ellipses is None:
+        return [box_region(box, size) for box in pair.boxes]
+    return [ellipse_region(ellipse, size) for ellipse in ellipses]
+
+
+def _regions(found: Detections | EllipseDetections, size: tuple[int, int] | None) -> list[Region]:
+    """Return what was found in an image."""
+    if isinstance(found, Detections):
+        return [box_region(box, size) for box in found.boxes]
+    return [ellipse_region(ellipse, size) for ellipse in found.ellipses]
+
+
+def _steps(shared: FloatArray, scores: FloatArray, overlap: float) -> FloatArray:
+    """Return each distinct score with what it adds: detections, discrete pairs, overlap of pairs.
+
+    Detections that overlap nothing leave the assignment as it is.
+    """
+    order = np.argsort(-scores, kind="stable")
+    rows = []
+    chosen: list[int] = []
+    totals = (0, 0.0)
+    for score in np.unique(scores)[::-1]:
+        new = order[scores[order] == score]
+        before = totals
+        useful = [int(i) for i in new if shared[i].any()]
+        if useful:
+            chosen += useful
+            pairs = shared[chosen][linear_sum_assignment(shared[chosen], maximize=True)]
+            totals = int((pairs > overlap).sum()), float(pairs.sum())
+        rows.append((score, len(new), totals[0] - before[0], totals[1] - before[1]))
+    return np.array(rows, dtype=np.float64)

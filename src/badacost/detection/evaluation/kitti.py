@@ -1,0 +1,406 @@
+"""Average precision and orientation similarity by the rules of the KITTI object benchmark.
+
+Precision is taken at 41 recalls, 0, 1/40, ..., 1, and made monotone. What need not be found depends
+on the level (easy, moderate, hard): objects that are too small, hidden or cut off, and those of a
+neighbouring category, may be found or not. So may anything in an area called DontCare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.detection.boxes import Detections, overlaps
+from badacost.detection.evaluation.curves import (
+    PrecisionRecallCurve,
+    number_or_none,
+    running_maximum,
+)
+from badacost.detection.evaluation.pairs import Pair, paired
+from badacost.validation import check_choice, check_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from badacost.detection.evaluation.displays import PrecisionRecallDisplay
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+RECALL_STEPS = np.linspace(0.0, 1.0, 41)
+_NEIGHBOURS = {"car": "van", "pedestrian": "person_sitting"}
+_IGNORED_AREA = "dontcare"
+
+
+@dataclass(frozen=True)
+class KittiLevel:
+    """What must be found at a level of difficulty.
+
+    Parameters
+    ----------
+    name : str
+        Name of the level.
+    min_height : float
+        Height of the least object in pixels.
+    max_occlusion : float
+        Greatest degree of occlusion, from 0 (none) to 2 (largely).
+    max_truncation : float
+        Greatest share of an object that lies outside the image.
+    """
+
+    name: str
+    min_height: float
+    max_occlusion: float
+    max_truncation: float
+
+
+KITTI_LEVELS = (
+    KittiLevel("easy", 40.0, 0, 0.15),
+    KittiLevel("moderate", 25.0, 1, 0.30),
+    KittiLevel("hard", 25.0, 2, 0.50),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class KittiCurve:
+    """Precision and orientation similarity at one level.
+
+    Attributes
+    ----------
+    level : KittiLevel
+        The level.
+    n_objects : int
+        Objects to be found.
+    thresholds : ndarray of shape (n_points,)
+        Scores of the points that are reached, at most 41. Each needs a true positive of its own, so
+        that the curve of few objects ends early and is 0 from there on.
+    precision : ndarray of shape (41,)
+        Precision at `RECALL_STEPS` or beyond.
+    similarity : ndarray of shape (41,) or None
+        The same with each true positive counted as (1 + cos(error of its angle)) / 2; None where
+        detections or objects have no angle.
+    """
+
+    level: KittiLevel
+    n_objects: int
+    thresholds: FloatArray
+    precision: FloatArray
+    similarity: FloatArray | None
+
+    @property
+    def curve(self) -> PrecisionRecallCurve:
+        """The points that are reached; the area under them is `ap_40`."""
+        n = len(self.thresholds)
+        return PrecisionRecallCurve(RECALL_STEPS[:n], self.precision[:n], self.thresholds)
+
+    @property
+    def ap_11(self) -> float:
+        """Mean precision at recalls 0, 0.1, ..., 1, as until 2019; NaN if there are no objects."""
+        return self._mean(self.precision, 11)
+
+    @property
+    def ap_40(self) -> float:
+        """Mean precision at recalls 1/40, 2/40, ..., 1; NaN if there are no objects."""
+        return self._mean(self.precision, 40)
+
+    @property
+    def aos_11(self) -> float:
+        """Mean orientation similarity at recalls 0, 0.1, ..., 1; NaN if it is not known."""
+        return self._mean(self.similarity, 11)
+
+    @property
+    def aos_40(self) -> float:
+        """Mean orientation similarity at recalls 1/40, ..., 1; NaN if it is not known."""
+        return self._mean(self.similarity, 40)
+
+    def _mean(self, values: FloatArray | None, points: int) -> float:
+        if values is None or not self.n_objects:
+            return float("nan")
+        return float((values[::4] if points == 11 else values[1:]).mean())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as plain numbers and lists, for JSON; None where nothing is known."""
+        return {
+            "n_objects": self.n_objects,
+            "ap_11": number_or_none(self.ap_11),
+            "ap_40": number_or_none(self.ap_40),
+            "aos_11": number_or_none(self.aos_11),
+            "aos_40": number_or_none(self.aos_40),
+            "recall": RECALL_STEPS.tolist(),
+            "precision": self.precision.tolist(),
+            "similarity": None if self.similarity is None else self.similarity.tolist(),
+            "thresholds": self.thresholds.tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class KittiResult:
+    """What `evaluate_kitti` found.
+
+    Attributes
+    ----------
+    easy, moderate, hard : KittiCurve
+        The curves of the three levels.
+    category : str
+        What was to be found.
+    overlap : float
+        How much boxes had to overlap.
+    """
+
+    easy: KittiCurve
+    moderate: KittiCurve
+    hard: KittiCurve
+    category: str
+    overlap: float
+
+    @property
+    def curves(self) -> dict[str, KittiCurve]:
+        """The curves by the names of their levels."""
+        return {"easy": self.easy, "moderate": self.moderate, "hard": self.hard}
+
+    def plot(self, *, ax: Axes | None = None) -> PrecisionRecallDisplay:
+        """Draw precision against recall at the three levels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; new axes by default.
+
+        Returns
+        -------
+        PrecisionRecallDisplay
+            The display, drawn.
+        """
+        from badacost.detection.evaluation.displays import PrecisionRecallDisplay
+
+        curves = {name: curve.curve for name, curve in self.curves.items()}
+        return PrecisionRecallDisplay(curves).plot(ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain numbers and lists, for JSON."""
+        levels = {name: curve.to_dict() for name, curve in self.curves.items()}
+        return {"category": self.category, "overlap": self.overlap, **levels}
+
+
+def evaluate_kitti(
+    detections: Mapping[str, Detections],
+    annotations: Mapping[str, Any],
+    *,
+    category: str = "Car",
+    overlap: float = 0.7,
+    rule: Literal["official", "reference"] = "official",
+) -> KittiResult:
+    """Return average precision and orientation similarity by the rules of the KITTI benchmark.
+
+    Files of KITTI name the last pixel of a box, and its program measures from the first pixel to
+    the last, so that sizes here are 1 less than from edge to edge, and overlaps follow.
+
+    Parameters
+    ----------
+    detections : mapping of str to Detections
+        What was found in each image; their category must be the one evaluated.
+    annotations : mapping of str to annotated image
+        What is there: ``boxes`` and ``categories``, and ``angles`` in degrees, ``truncation`` and
+        ``occlusion`` if they have them; what is not known passes every level. Give them as they
+        were read, with all categories: ``ignore`` is not looked at, since the levels decide.
+    category : str, default="Car"
+        What is to be found, in upper or lower case; Van beside Car, and Person_sitting beside
+        Pedestrian, may be found but need not.
+    overlap : float, default=0.7
+        A detection must overlap its annotated box by more than this; 0.7 for cars and 0.5 for
+        others in the benchmark.
+    rule : {"official", "reference"}, default="official"
+        "official" is the program of the benchmark since 2017: detections lower than the objects of
+        a level are neither right nor wrong. "reference" is the older one that the paper was made
+        with: they may be right or wrong; images without an entry in `detections` are left out, not
+        taken for images in which nothing was found; and an object just as high as the least one
+        must be found.
+
+    Returns
+    -------
+    KittiResult
+        Curves for easy, moderate and hard.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from badacost.detection.boxes import Detections
+    >>> from badacost.detection.evaluation import evaluate_kitti
+    >>> boxes = [[60 * i, 0, 60 * i + 50, 50] for i in range(50)]
+    >>> truth = SimpleNamespace(boxes=boxes, categories=["Car"] * 50, angles=[90.0] * 50)
+    >>> found = Detections(boxes, range(50), [0] * 50, ["front"], angles=[90.0], category="Car")
+    >>> result = evaluate_kitti({"000001": found}, {"000001": truth})
+    >>> result.easy.ap_40, result.easy.aos_40
+    (1.0, 1.0)
+    """
+    check_number("overlap", overlap, low=0.0, high=1.0)
+    check_choice("rule", rule, ("official", "reference"))
+    if not isinstance(category, str):
+        raise TypeError(f"category must be a string; got {type(category).__name__}.")
+    official = rule == "official"
+    pairs = paired(detections, annotations)
+    if not official:
+        pairs = [pair for pair in pairs if pair.found is not None]
+    images = [_Image.from_pair(pair, category, overlap) for pair in pairs]
+    has_angles = all(image.has_angles for image in images)
+    curves = {
+        level.name: _curve([image.at_level(level, official) for image in images], level, has_angles)
+        for level in KITTI_LEVELS
+    }
+    return KittiResult(**curves, category=category, overlap=overlap)
+
+
+@dataclass(eq=False)
+class _Image:
+    """An image before a level is chosen: its detections, and objects of the category or neighbour.
+
+    `shared` is how much each object (row) and detection (column) overlap, and `errors` by how much
+    their angles differ, in radians. `claims` lists the objects that overlap a detection enough,
+    each with the detections that it may have.
+    """
+
+    scores: FloatArray
+    heights: FloatArray
+    in_ignored_area: BoolArray
+    is_neighbour: BoolArray
+    object_heights: FloatArray
+    occlusion: FloatArray
+    truncation: FloatArray
+    shared: FloatArray
+    errors: FloatArray
+    has_angles: bool
+    claims: list[tuple[int, NDArray[np.intp]]]
+
+    @classmethod
+    def from_pair(cls, pair: Pair[Detections], category: str, overlap: float) -> _Image:
+        """Measure the overlaps of an image."""
+        wanted = category.lower()
+        found = Detections.empty((), (), category) if pair.found is None else pair.found
+        if len(found) and found.category.lower() != wanted:
+            raise ValueError(
+                f"image {pair.name!r:.80} has detections of {found.category!r:.80}, but "
+                f"{category!r:.80} is evaluated: pass the category of the detections."
+            )
+        kinds = np.array([kind.lower() for kind in pair.categories().tolist()], dtype=np.str_)
+        boxes, found_boxes = _to_last_pixel(pair.boxes), _to_last_pixel(found.boxes)
+        chosen = (kinds == wanted) | (kinds == _NEIGHBOURS.get(wanted))
+        is_neighbour = kinds[chosen] != wanted
+        angles = pair.numbers("angles")[chosen]
+        angle_of_view = np.array(found.angles or [np.nan] * len(found.names), dtype=np.float64)
+        found_angles = angle_of_view[found.labels]
+        shared = overlaps(boxes[chosen], found_boxes)
+        near = shared > overlap
+        areas = boxes[kinds == _IGNORED_AREA]
+        return cls(
+            scores=found.scores,
+            heights=found_boxes[:, 3] - found_boxes[:, 1],
+            in_ignored_area=np.any(overlaps(found_boxes, areas, "first") > overlap, axis=1),
+            is_neighbour=is_neighbour,
+            object_heights=(boxes[:, 3] - boxes[:, 1])[chosen],
+            occlusion=pair.numbers("occlusion")[chosen],
+            truncation=pair.numbers("truncation")[chosen],
+            shared=shared,
+            errors=np.radians(angles[:, np.newaxis] - found_angles),
+            has_angles=not (np.isnan(angles[~is_neighbour]).any() or np.isnan(found_angles).any()),
+            claims=[(int(row), np.flatnonzero(near[row])) for row in np.flatnonzero(near.any(1))],
+        )
+
+    def at_level(self, level: KittiLevel, official: bool) -> _Task:
+        """Decide what must be found, and what counts, at a level."""
+        if official:
+            too_low = self.object_heights <= level.min_height
+            small = self.heights < level.min_height
+        else:
+            too_low = self.object_heights < level.min_height
+            small = np.zeros(len(self.heights), dtype=np.bool_)
+        hidden = self.occlusion > level.max_occlusion
+        cut_off = self.truncation > level.max_truncation
+        return _Task(self, self.is_neighbour | too_low | hidden | cut_off, small)
+
+
+@dataclass(eq=False)
+class _Task:
+    """An image at a level: which objects are optional, and which detections are too small."""
+
+    image: _Image
+    optional: BoolArray
+    small: BoolArray
+
+    def hit_scores(self) -> list[float]:
+        """Return the scores of true positives if each object has the best-scoring detection."""
+        scores = self.image.scores
+        free = np.ones(len(scores), dtype=np.bool_)
+        hits = []
+        for row, candidates in self.image.claims:
+            choice = candidates[free[candidates]]
+            if len(choice):
+                best = choice[scores[choice].argmax()]
+                free[best] = False
+                if not self.optional[row] and not self.small[best]:
+                    hits.append(float(scores[best]))
+        return hits
+
+    def counts(self, thresholds: FloatArray) -> FloatArray:
+        """Return true positives, false positives and similarity at each threshold, (n, 3).
+
+        Thresholds with no score of the image between them share one count.
+        """
+        reached = self.image.scores >= thresholds[:, np.newaxis]
+        _, first, position = np.unique(reached.sum(axis=1), return_index=True, return_inverse=True)
+        counts = [self._counts_of(reached[row]) for row in first]
+        return np.array(counts, dtype=np.float64).reshape(-1, 3)[position]
+
+    def _counts_of(self, active: BoolArray) -> tuple[int, int, float]:
+        """Count with the `active` detections only; each object has the one it overlaps most."""
+        image, free = self.image, active & ~self.small
+        n_true, similarity = 0, 0.0
+        for row, candidates in image.claims:
+            choice = candidates[free[candidates]]
+            if len(choice):
+                best = choice[image.shared[row, choice].argmax()]
+                free[best] = False
+                if not self.optional[row]:
+                    n_true += 1
+                    similarity += (1.0 + np.cos(image.errors[row, best])) / 2.0
+        return n_true, int((free & ~image.in_ignored_area).sum()), similarity
+
+
+def _curve(tasks: list[_Task], level: KittiLevel, has_angles: bool) -> KittiCurve:
+    """Join the images of a level."""
+    n_objects = sum(int((~task.optional).sum()) for task in tasks)
+    hits = sorted((score for task in tasks for score in task.hit_scores()), reverse=True)
+    thresholds = np.array(list(_thresholds(hits, n_objects)))
+    totals = np.zeros((len(RECALL_STEPS), 3))
+    if len(thresholds):
+        totals[: len(thresholds)] = sum(task.counts(thresholds) for task in tasks)
+    n_true, n_false, similarity = totals.T
+    n_found = np.maximum(n_true + n_false, 1.0)
+    return KittiCurve(
+        level=level,
+        n_objects=n_objects,
+        thresholds=thresholds,
+        precision=running_maximum(n_true / n_found),
+        similarity=running_maximum(similarity / n_found) if has_angles else None,
+    )
+
+
+def _thresholds(hits: list[float], n_objects: int) -> Iterator[float]:
+    """Give those scores of true positives, best first, at which recalls come nearest to the steps.
+
+    The step grows with each score that is given, by 1/40, so that it may lag behind the recall.
+    """
+    step = 0.0
+    for number, score in enumerate(hits, start=1):
+        recall, next_recall = number / n_objects, (number + 1) / n_objects
+        if number < len(hits) and next_recall - step < step - recall:
+            continue
+        yield score
+        step += 1.0 / (len(RECALL_STEPS) - 1.0)
+
+
+def _to_last_pixel(boxes: FloatArray) -> FloatArray:
+    """Return boxes from their first to their last pixel, as KITTI's files have them."""
+    return np.concatenate([boxes[:, :2], np.maximum(boxes[:, 2:] - 1.0, boxes[:, :2])], axis=1)
