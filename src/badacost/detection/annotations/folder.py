@@ -1,0 +1,42 @@
+"""Pictures without objects: a folder of them, or a list."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from badacost.detection.annotations.image import AnnotatedImage
+from badacost.detection.annotations.source import Place, listed_images
+from badacost.detection.images import find_images
+
+
+def read_folder(path: str | os.PathLike[str]) -> list[AnnotatedImage]:
+    """Read the names of pictures that show none of the objects, as a source of negatives.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A folder, with all folders inside; or a list of pictures, one to a line, relative to the
+        folder of the list.
+
+    Returns
+    -------
+    list of AnnotatedImage
+        Without objects, in the order of the list or sorted.
+
+    Raises
+    ------
+    AnnotationError
+        Where there is no picture, or one of the list is missing.
+    """
+    path = Path(path)
+    found = find_images(path) if path.is_dir() else [image for _, image in listed_images(path)]
+    if not found:
+        Place(path).refuse("there are no pictures here")
+    root = path if path.is_dir() else path.parent
+    return [AnnotatedImage(image, name=_name(image, root)) for image in found]
+
+
+def _name(image: Path, root: Path) -> str:
+    """Return the picture as seen from a folder, if it is inside."""
+    return (image.relative_to(root) if image.is_relative_to(root) else image).as_posix()

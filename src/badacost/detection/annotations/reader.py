@@ -1,0 +1,160 @@
+"""One front for all formats of annotations, which tells them apart by looking."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from badacost.detection.annotations import kitti, yolo
+from badacost.detection.annotations.coco import read_coco
+from badacost.detection.annotations.fddb import read_fddb
+from badacost.detection.annotations.folder import read_folder
+from badacost.detection.annotations.image import AnnotatedImage
+from badacost.detection.annotations.source import (
+    Place,
+    is_image_list,
+    label_files,
+    listed_images,
+    read_lines,
+)
+from badacost.detection.annotations.table import read_table
+from badacost.detection.annotations.voc import read_voc
+from badacost.detection.images import find_images
+from badacost.validation import check_choice
+
+_READERS: Mapping[str, Callable[..., list[AnnotatedImage]]] = {
+    "coco": read_coco,
+    "fddb": read_fddb,
+    "folder": read_folder,
+    "kitti": kitti.read_kitti,
+    "table": read_table,
+    "voc": read_voc,
+    "yolo": yolo.read_yolo,
+}
+FORMATS = tuple(_READERS)
+_BY_SUFFIX = {".json": "coco", ".xml": "voc", ".csv": "table"}
+_FILES_TO_TRY = 100
+
+
+def read_annotations(
+    path: str | os.PathLike[str], format: str | None = None, **options: Any
+) -> list[AnnotatedImage]:
+    r"""Read annotations of any known format.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file or a folder, as the reader of the format takes it.
+    format : {"coco", "fddb", "folder", "kitti", "table", "voc", "yolo"}, optional
+        The format; guessed by default from names and first lines. A list of pictures is one of
+        KITTI or YOLO where labels are beside the pictures, otherwise one of negatives.
+    **options : object
+        Passed to the reader, as ``images``, the folder of the pictures.
+
+    Returns
+    -------
+    list of AnnotatedImage
+        All that is annotated.
+
+    Raises
+    ------
+    AnnotationError
+        Where the format cannot be told or the file is not as expected.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import read_annotations
+    >>> with TemporaryDirectory() as folder:
+    ...     table = Path(folder, "faces.csv")
+    ...     size = table.write_text("image,x1,y1,x2,y2\na.jpg,10,10,30,40\na.jpg,50,10,70,40\n")
+    ...     read_annotations(table, category="Face")
+    [AnnotatedImage('a.jpg', 2 objects)]
+    """
+    if format is None:
+        format = guessed_format(path)
+    check_choice("format", format, FORMATS)
+    return _READERS[format](path, **options)
+
+
+def guessed_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that a file or folder looks like.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file or a folder.
+
+    Returns
+    -------
+    str
+        One of `FORMATS`.
+
+    Raises
+    ------
+    AnnotationError
+        Where it looks like none of them.
+    """
+    path = Path(path)
+    if not path.exists():
+        Place(path).refuse("there is no such file or folder")
+    guess = _guess_folder(path) if path.is_dir() else _guess_file(path)
+    if guess is None:
+        Place(path).refuse(f"its format cannot be told: give format, one of {', '.join(FORMATS)}")
+    return guess
+
+
+def _guess_folder(folder: Path) -> str | None:
+    """Return the format of a folder by what is in it."""
+    if (folder / "labels").is_dir() and (folder / "images").is_dir():
+        return "yolo"
+    if (folder / "Annotations").is_dir():
+        return "voc"
+    suffixes = {entry.suffix.lower() for entry in folder.iterdir() if entry.is_file()}
+    if ".xml" in suffixes:
+        return "voc"
+    if ".txt" in suffixes:
+        for file in label_files(folder, ".txt")[:_FILES_TO_TRY]:
+            guess = _guess_lines(file)
+            if guess:
+                return guess
+    return "folder" if find_images(folder) else None
+
+
+def _guess_file(path: Path) -> str | None:
+    """Return the format of a file by its suffix or its first lines."""
+    if path.suffix.lower() in _BY_SUFFIX:
+        return _BY_SUFFIX[path.suffix.lower()]
+    return _guess_list(path) if is_image_list(path) else _guess_lines(path)
+
+
+def _guess_list(path: Path) -> str:
+    """Return the format of the labels of listed pictures by the first ones that have lines."""
+    guess = "folder"
+    for _, image in islice(listed_images(path), _FILES_TO_TRY):
+        for name, labels in (
+            ("kitti", kitti.label_file_of(image)),
+            ("yolo", yolo.label_file_of(image)),
+        ):
+            if labels is not None and labels.is_file():
+                guess = name
+                told = _guess_lines(labels)
+                if told:
+                    return told
+    return guess
+
+
+def _guess_lines(path: Path) -> str | None:
+    """Return the format of a text file by its first lines."""
+    first, second = ([line.split() for _, line in read_lines(path)[:2]] + [[], []])[:2]
+    if len(first) == 15:
+        return "kitti"
+    if len(first) == 5 and first[0].isdecimal():
+        return "yolo"
+    if len(second) == 1 and second[0].isdecimal():
+        return "fddb"
+    return None

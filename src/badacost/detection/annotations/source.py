@@ -1,0 +1,287 @@
+"""The text of an annotation file, and complaints about it that say where.
+
+Files are hostile until checked: they have a size limit and must be text in UTF-8. Whatever is wrong
+with one is an `AnnotationError`, in one sentence: which file, which line, what is expected there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from badacost.detection.boxes import MAX_COORDINATE
+from badacost.detection.images import is_image
+
+MAX_BYTES = 2**26
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER = re.compile(r"[0-9]{1,18}")
+
+
+class AnnotationError(ValueError):
+    """An annotation file that cannot be read, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file something is.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    part : str
+        The line or record in it; "" for all of it.
+    """
+
+    path: Path
+    part: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, [f"{os.fspath(self.path)!r:.300}", self.part]))
+
+    def at(self, part: str) -> Place:
+        """Return a part of this place."""
+        return replace(self, part=", ".join(filter(None, [self.part, part])))
+
+    def refuse(self, complaint: str) -> NoReturn:
+        """Raise an error that says what is wrong here."""
+        raise AnnotationError(f"{self}: {complaint}.")
+
+    def number(self, text: str, what: str, low: float = -math.inf, high: float = math.inf) -> float:
+        """Return the finite number that text stands for."""
+        number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+        return self.checked_number(number, what, low, high, shown=text)
+
+    def checked_number(
+        self,
+        value: object,
+        what: str,
+        low: float = -math.inf,
+        high: float = math.inf,
+        shown: object = None,
+    ) -> float:
+        """Return a finite number between two limits."""
+        number = math.nan
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            # Integers of JSON may be too large for a float.
+            number = float(value) if abs(value) <= 1e300 else math.nan
+        if not (math.isfinite(number) and low <= number <= high):
+            wanted = "a finite number"
+            if math.isfinite(low):
+                wanted += f" of {low:g} to {high:g}" if math.isfinite(high) else f" >= {low:g}"
+            self.refuse(
+                f"{what} must be {wanted}; got {described(value if shown is None else shown)}"
+            )
+        return number
+
+    def integer(self, text: str, what: str) -> int:
+        """Return the integer, not negative, that text stands for."""
+        if not _INTEGER.fullmatch(text):
+            self.refuse(f"{what} must be an integer that is not negative; got {text!r:.80}")
+        return int(text)
+
+    def box(self, x1: float, y1: float, x2: float, y2: float) -> tuple[float, float, float, float]:
+        """Return the corners if they are those of a box."""
+        if not (x1 <= x2 and y1 <= y2):
+            self.refuse("the box ends before it begins; expected x1 <= x2 and y1 <= y2")
+        if not max(abs(x1), abs(y1), abs(x2), abs(y2)) <= MAX_COORDINATE:
+            self.refuse(f"the box must lie within {MAX_COORDINATE:g} pixels of 0")
+        return x1, y1, x2, y2
+
+    def category(self, text: object) -> str:
+        """Return the name of a category if it can be printed."""
+        if not isinstance(text, str) or not text or not text.isprintable():
+            self.refuse(f"the category must be printable text; got {described(text)}")
+        return text
+
+
+def described(value: object) -> str:
+    """Return a value for a message; only the type of one that may be too large or deep to print."""
+    if isinstance(value, str | float | bool | None):
+        return f"{value!r:.80}"
+    if isinstance(value, int) and abs(value) < 2**64:
+        return repr(value)
+    return f"a value of type {type(value).__name__}"
+
+
+def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+    """Return the text of a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    max_bytes : int
+        Refuse longer files.
+
+    Returns
+    -------
+    str
+        The text, in UTF-8 with or without a byte order mark.
+
+    Raises
+    ------
+    AnnotationError
+        Where there is no such text.
+    """
+    place = Place(path)
+    try:
+        if not path.is_file():
+            place.refuse("there is no such file")
+        with open(path, "rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        place.refuse(f"it cannot be read: {error.strerror}")
+    if len(data) > max_bytes:
+        place.refuse(f"it has more than {max_bytes} bytes: split it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        place.at(f"line {line}").refuse("this is not text in UTF-8: convert the file")
+
+
+def read_lines(path: Path) -> list[tuple[Place, str]]:
+    """Return the lines of a file that are not blank, and where they are."""
+    place = Place(path)
+    return [
+        (place.at(f"line {number}"), line.strip())
+        for number, line in enumerate(read_text(path).split("\n"), start=1)
+        if line.strip()
+    ]
+
+
+def label_files(folder: Path, suffix: str) -> list[Path]:
+    """Return the files of a folder with this suffix, sorted; hidden ones are left out.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to look; not in the folders inside.
+    suffix : str
+        As ".txt".
+
+    Returns
+    -------
+    list of Path
+        At least one.
+
+    Raises
+    ------
+    AnnotationError
+        Where there is none.
+    """
+    found = sorted(
+        entry
+        for entry in folder.iterdir()
+        if entry.suffix.lower() == suffix and not entry.name.startswith(".") and entry.is_file()
+    )
+    if not found:
+        Place(folder).refuse(f"there is no {suffix} file in this folder")
+    return found
+
+
+def is_image_list(path: Path) -> bool:
+    """Return whether a file is a list of pictures, by its first line."""
+    if path.suffix.lower() != ".txt" or not path.is_file():
+        return False
+    lines = read_lines(path)
+    return bool(lines) and is_image(lines[0][1])
+
+
+def listed_images(
+    path: Path, images: str | os.PathLike[str] | None = None
+) -> Iterator[tuple[Place, Path]]:
+    """Yield the pictures in a list, one to a line, relative to the folder of the list."""
+    if images is not None:
+        raise ValueError("images must not be given with a list, which names its pictures itself.")
+    for place, line in read_lines(path):
+        if "\0" in line or not is_image(line):
+            place.refuse(f"expected the name of a picture; got {line!r:.80}")
+        image = path.parent / line
+        if not _is_file(image):
+            place.refuse(f"there is no picture {os.fspath(image)!r:.300}")
+        yield place, image
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Where the pictures of annotations are.
+
+    Attributes
+    ----------
+    folder : Path or None
+        The folder; None where pictures are not to be had.
+    required : bool
+        Whether a picture that is not there is an error.
+    """
+
+    folder: Path | None
+    required: bool
+
+    _SUFFIXES = (".jpg", ".png", ".jpeg", ".JPG", ".PNG", ".JPEG", ".bmp", ".ppm", ".tif", ".webp")
+
+    @classmethod
+    def given_or_beside(
+        cls, images: str | os.PathLike[str] | None, candidates: Sequence[Path]
+    ) -> Pictures:
+        """Return the folder that the user named, or the first of the usual ones that exists.
+
+        Parameters
+        ----------
+        images : path-like or None
+            What the user gave; every picture must be there.
+        candidates : sequence of Path
+            The usual folders; a picture may be missing there.
+
+        Returns
+        -------
+        Pictures
+            Without a folder where none of them exists.
+        """
+        if images is None:
+            return cls(next((folder for folder in candidates if folder.is_dir()), None), False)
+        folder = Path(images)
+        if not folder.is_dir():
+            raise NotADirectoryError(f"images is {os.fspath(images)!r}: name a folder that exists.")
+        return cls(folder, True)
+
+    def find(self, name: str, place: Place) -> Path | None:
+        """Return the picture of this name, with or without its suffix.
+
+        Parameters
+        ----------
+        name : str
+            As the annotations have it: relative to the folder, and not out of it.
+        place : Place
+            Where the name was read.
+
+        Returns
+        -------
+        Path or None
+            None if it is not there and need not be.
+        """
+        parts = Path(name.replace("\\", "/"))
+        if not name.isprintable() or not parts.name or parts.is_absolute() or ".." in parts.parts:
+            place.refuse(f"the name of a picture must lie in its folder; got {name!r:.80}")
+        if self.folder is None:
+            return None
+        whole = self.folder / parts
+        candidates = [whole, *(whole.with_name(whole.name + suffix) for suffix in self._SUFFIXES)]
+        found = next((path for path in candidates if _is_file(path)), None)
+        if found is None and self.required:
+            place.refuse(f"there is no picture {name!r:.80} in {os.fspath(self.folder)!r:.300}")
+        return found
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is such a file; a name too long for the system has none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

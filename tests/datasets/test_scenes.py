@@ -1,0 +1,148 @@
+"""The made-up world: exact boxes and angles, the same for the same seed, the same in a mirror."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from badacost.datasets import scenes
+from badacost.datasets.rendering import Camera, Layer
+from badacost.datasets.scenes import make_scenes
+from badacost.detection.annotations import Views
+from badacost.detection.boxes import overlaps
+
+
+@pytest.fixture(scope="module")
+def world():
+    return make_scenes(40, random_state=1)
+
+
+def painted(heading: float, light=(0.0, -0.8, -0.6)) -> tuple[np.ndarray, Camera]:
+    """A car on black, without its shadow, and the camera that saw it."""
+    camera = Camera(heading, 12.0, 60.0, (120.0, 100.0))
+    palette = scenes._PALETTE + np.array([20.0, 20.0, 20.0, 0.0])
+    pixels = np.zeros((200, 240, 3), dtype=np.float32)
+    layer = Layer()
+    layer.add_mesh(scenes._car_mesh(), palette, camera, np.array(light))
+    layer.paint_over(pixels)
+    return pixels, camera
+
+
+def share(pixels: np.ndarray, red: bool) -> float:
+    """Share of the car that is as red as a tail lamp, or as pale as a head lamp."""
+    r, g, b = np.moveaxis(pixels, -1, 0)
+    chosen = (r > 150.0) & (g < 80.0) if red else (r > 200.0) & (b > 150.0) & (b < r - 30.0)
+    return float(chosen.sum() / (pixels.sum(axis=2) > 0.0).sum())
+
+
+class TestScenes:
+    def test_annotations(self, world):
+        views = Views.around(8)
+        for scene in world:
+            assert scene.size == scene.load().shape[:2] == (240, 320)
+            assert 1 <= len(scene) <= 3
+            assert scene.boxes.min() >= 0.0
+            assert (scene.boxes[:, 2:] <= [320.0, 240.0]).all()
+            heights = scene.sizes[:, 1]
+            assert ((heights > 0.2 * 240 - 1e-6) & (heights < 0.45 * 240 + 1e-6)).all()
+            ratios = scene.sizes[:, 0] / heights
+            assert ((ratios > 0.8) & (ratios < 2.1)).all()
+            assert np.array_equal(views.label_of(scene.angles), scene.labels)
+            shared_area = overlaps(scene.boxes, scene.boxes)
+            assert (shared_area - np.diag(np.diag(shared_area)) <= 0.02).all()
+            assert set(scene.categories) == {"Car"}
+
+    def test_all_views_are_there(self, world):
+        labels = np.concatenate([scene.labels for scene in world])
+        assert (np.bincount(labels, minlength=8) > 0).all()
+
+    def test_seeded(self, world):
+        again = make_scenes(3, random_state=1)
+        for old, new in zip(world, again, strict=False):
+            assert np.array_equal(old.load(), new.load())
+            assert np.array_equal(old.boxes, new.boxes)
+        assert not np.array_equal(make_scenes(1, random_state=2)[0].load(), world[0].load())
+        assert not np.array_equal(world[0].load(), world[1].load())
+
+    def test_negatives(self):
+        for scene in make_scenes(3, objects_per_image=0, size=(64, 48)):
+            assert len(scene) == 0
+            assert scene.load().shape == (64, 48, 3)
+            assert scene.load().std() > 2.0
+
+    @settings(max_examples=20)
+    @given(
+        st.integers(1, 40),
+        st.tuples(st.integers(32, 200), st.integers(32, 200)),
+        st.integers(0, 9),
+        st.integers(0, 2**40),
+    )
+    def test_any_size_and_number(self, n_views, size, n_objects, random_state):
+        (scene,) = make_scenes(
+            1,
+            n_views=n_views,
+            size=size,
+            objects_per_image=(0, n_objects),
+            random_state=random_state,
+        )
+        assert len(scene) <= n_objects
+        assert scene.size == size
+        assert ((scene.boxes[:, 2:] <= size[::-1]) & (scene.boxes[:, :2] >= 0.0)).all()
+        assert ((scene.labels >= 0) & (scene.labels < n_views)).all()
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"n_images": -1},
+            {"n_views": 0},
+            {"size": (240,)},
+            {"size": (10, 320)},
+            {"objects_per_image": (3, 1)},
+            {"objects_per_image": -1},
+            {"object_height": (0.2, 0.9)},
+            {"random_state": -1},
+        ],
+    )
+    def test_refuses(self, wrong):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            make_scenes(**({"n_images": 1} | wrong))
+
+
+class TestRendering:
+    @pytest.mark.parametrize("heading", range(-180, 180, 30))
+    def test_box_is_exactly_around_the_car(self, heading):
+        pixels, camera = painted(heading)
+        low, high = camera.extent(scenes._car_mesh().corners)
+        covered = pixels.sum(axis=2) > 0.0
+        rows, columns = np.flatnonzero(covered.any(axis=1)), np.flatnonzero(covered.any(axis=0))
+        # A corner may fall between two samples of the outermost pixels.
+        assert np.abs([columns[0], rows[0]] - np.floor(low)).max() <= 1.0
+        assert np.abs([columns[-1] + 1, rows[-1] + 1] - np.ceil(high)).max() <= 1.0
+
+    def test_front_and_back(self):
+        # A heading of 90 faces the viewer: head lamps; -90 shows the tail lamps.
+        for heading, red in ((90.0, False), (-90.0, True)):
+            pixels, _ = painted(heading)
+            assert share(pixels, red) > 0.02
+            assert share(pixels, not red) < 0.002
+
+    def test_lamps_are_at_the_side_that_it_faces(self):
+        for heading, faces_right in ((45.0, True), (135.0, False)):
+            pixels, _ = painted(heading)
+            r, _, b = np.moveaxis(pixels, -1, 0)
+            columns = np.nonzero((r > 200.0) & (b > 150.0) & (b < r - 30.0))[1]
+            assert (columns.mean() > 120.0) == faces_right
+
+    @pytest.mark.parametrize("heading", [-160.0, -70.0, 0.0, 35.0, 90.0])
+    def test_mirror_image_is_the_car_of_the_mirrored_heading(self, heading):
+        one, _ = painted(heading)
+        other, _ = painted(180.0 - heading)
+        different = np.abs(one[:, ::-1] - other).max(axis=2) > 60.0
+        assert different.sum() < 0.01 * (one.sum(axis=2) > 0.0).sum()
+
+    def test_light_comes_from_its_side(self):
+        lit, _ = painted(0.0, (0.0, 0.0, -1.0))
+        dark, _ = painted(0.0, (0.0, 0.0, 1.0))
+        assert lit.sum() > 1.3 * dark.sum()

@@ -1,0 +1,78 @@
+"""Selection: what is learned, ignored and dropped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Selection, read_annotations
+
+STREET = AnnotatedImage(
+    None,
+    [[0, 0, 50, 30]] * 5 + [[0, 0, 50, 24], [0, 0, 0, 30], [0, 0, 50, 25]],
+    ignore=[False, False, False, False, True, False, False, False],
+    categories=["Car", "Van", "Cyclist", "Car", "Cyclist", "Car", "Car", "Car"],
+    truncation=[0.3, 0, 0, 0.31, 0, 0, 0, np.nan],
+    occlusion=[1, 0, 0, 0, 0, 0, 0, np.nan],
+)
+
+
+def test_cars_of_the_paper():
+    chosen = KITTI_CARS.apply(STREET)
+    assert chosen.categories == ("Car", "Van", "Car", "Cyclist", "Car", "Car", "Car")
+    assert chosen.ignore.tolist() == [False, True, True, True, True, True, False]
+
+
+def test_all_by_default():
+    chosen = Selection().apply(STREET)
+    assert len(chosen) == len(STREET)
+    # Only the box without an area is new.
+    assert np.flatnonzero(chosen.ignore).tolist() == [4, 6]
+
+
+def test_each_limit():
+    for limit, ignored in (
+        ({"min_width": 51}, 8),
+        ({"max_occlusion": 0.0}, 3),
+        ({"max_truncation": 0.2}, 4),
+    ):
+        assert Selection(**limit).apply(STREET).ignore.sum() == ignored
+
+
+def test_no_objects():
+    assert len(KITTI_CARS.apply(AnnotatedImage(None))) == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"categories": "Car"}, TypeError),
+        ({"ignored": None}, TypeError),
+        ({"categories": ["Car", ""]}, ValueError),
+        ({"min_height": -1.0}, ValueError),
+        ({"max_occlusion": "1"}, TypeError),
+    ],
+)
+def test_refuses(wrong, error):
+    with pytest.raises(error, match=next(iter(wrong))):
+        Selection(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("train.txt", [309, 98, 177, 219]),
+        ("train_right.txt", [600, 99, 379, 492]),
+        ("val.txt", [141, 44, 88, 98]),
+    ],
+)
+def test_difficulties_of_kitti(shared, name, counts):
+    images = read_annotations(shared / "data/detection/kitti_cars" / name)
+    levels = [
+        Selection(["Car"]),
+        Selection(["Car"], min_height=41, max_occlusion=0, max_truncation=0.15),
+        Selection(["Car"], min_height=26, max_occlusion=1, max_truncation=0.3),
+        Selection(["Car"], min_height=26, max_occlusion=2, max_truncation=0.5),
+    ]
+    found = [sum(len(level.apply(image).positives) for image in images) for level in levels]
+    assert found == counts
