@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from badacost.cli import detect, experiment
+from badacost.cli import detect, experiment, report
 
 app = typer.Typer(
     help="Decisions whose mistakes have different prices.",
@@ -15,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(detect.detect)
+app.command()(report.report)
 app.add_typer(experiment.app, name="experiment")
 
 

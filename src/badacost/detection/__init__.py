@@ -7,6 +7,8 @@ from badacost.detection.detector import Detector
 from badacost.detection.images import ImageError
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.reference import load_detector
+from badacost.detection.training import train_detector
+from badacost.detection.training_config import TrainingConfig
 
 __all__ = [
     "Cascade",
@@ -18,5 +20,7 @@ __all__ = [
     "ImageError",
     "PyramidParameters",
     "Suppression",
+    "TrainingConfig",
     "load_detector",
+    "train_detector",
 ]

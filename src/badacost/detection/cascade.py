@@ -165,6 +165,28 @@ class Cascade:
             raise ValueError("no windows to calibrate with: give images with objects in them.")
         return self.with_rejections(traces.min(axis=0) - slack)
 
+    def trace(self, features: NDArray[np.float32]) -> FloatArray:
+        """Return the scores of windows after each tree, shape (n_windows, n_trees).
+
+        Parameters
+        ----------
+        features : float32 ndarray of shape (n_windows, n_features)
+            Features of the windows.
+        """
+        if features.dtype != np.float32 or features.shape[1:] != (self.forest.n_features,):
+            raise ValueError(f"features must be float32 of {self.forest.n_features} columns.")
+        if features.size >= 2**32:
+            raise ValueError("too many windows at once: trace them in parts.")
+        traces = np.empty((len(features), self.forest.n_trees))
+        cascade_kernels.trace(
+            np.ascontiguousarray(features).reshape(-1),
+            np.arange(len(features), dtype=np.uint32) * np.uint32(self.forest.n_features),
+            self.complete_trees.at(np.arange(self.forest.n_features, dtype=np.uint32)),
+            self.leaves,
+            traces,
+        )
+        return traces
+
     @cached_property
     def complete_trees(self) -> CompleteTrees:
         """The trees in the form that windows are sent through."""
@@ -203,6 +225,13 @@ class CompleteTrees:
     first_leaf: NDArray[np.uint32]
     depth: NDArray[np.int64]
     weight: FloatArray
+
+    def at(self, offsets: NDArray[np.uint32]) -> tuple[NDArray[Any], ...]:
+        """The trees for windows whose features lie at these offsets: see `cascade_kernels.scan`."""
+        return (
+            offsets[self.feature], self.threshold, self.value, self.first_node, self.first_leaf,
+            self.depth, self.weight,
+        )  # fmt: skip
 
     @classmethod
     def of(cls, forest: Forest) -> CompleteTrees:
@@ -265,15 +294,7 @@ class Scanner:
         row = np.arange(n_rows, dtype=np.uint32)[:, None] * np.uint32(width)
         offsets = (plane + row + np.arange(n_columns, dtype=np.uint32)).reshape(-1)
         trees = cascade.complete_trees
-        self._trees = (
-            offsets[trees.feature],
-            trees.threshold,
-            trees.value,
-            trees.first_node,
-            trees.first_leaf,
-            trees.depth,
-            trees.weight,
-        )
+        self._trees = trees.at(offsets)
 
     def grid(self, height: int, width: int, stride: int) -> tuple[int, int]:
         """Number of rows and columns of windows in a map of so many cells."""

@@ -7,7 +7,8 @@ pass with combined kernels does them at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from numbers import Integral
 
 import numpy as np
@@ -72,7 +73,7 @@ def learn_filters(channels: Iterable[ArrayLike], n_filters: int = 4, size: int =
     if size % 2 == 0:
         raise ValueError(f"size must be odd; got {size}.")
     check_number("n_filters", n_filters, Integral, low=1, high=size**2)
-    autocorrelation = _autocorrelation(channels, size)
+    autocorrelation = _autocorrelation(_checked_windows(channels, size))
     n_channels, height, width = autocorrelation.shape
     y, x = np.divmod(np.arange(size**2), size)
     covariance = autocorrelation[:, (y[:, np.newaxis] - y) % height, (x[:, np.newaxis] - x) % width]
@@ -86,39 +87,44 @@ def learn_filters(channels: Iterable[ArrayLike], n_filters: int = 4, size: int =
     return np.ascontiguousarray(filters, dtype=np.float32)
 
 
-def _autocorrelation(channels: Iterable[ArrayLike], size: int) -> FloatArray:
+def _checked_windows(channels: Iterable[ArrayLike], size: int) -> Iterator[FloatArray]:
+    """Yield windows of one shape; at least one."""
+    shape = None
+    for window in channels:
+        planes = check_planes("a window of channels", window)
+        shape = shape or planes.shape
+        if min(shape[1:]) < size:
+            raise ValueError(
+                f"windows must have at least {size} x {size} cells; got {shape[1]} x {shape[2]}: "
+                "enlarge them or reduce size."
+            )
+        if planes.shape != shape:
+            raise ValueError(f"windows must have one shape; got {shape} and {planes.shape}.")
+        if not np.isfinite(planes).all():
+            raise ValueError("windows must be finite: leave out those with NaN or infinity.")
+        yield planes.astype(np.float64)
+    if shape is None:
+        raise ValueError("there must be at least one window of channels.")
+
+
+def _autocorrelation(windows: Iterator[FloatArray]) -> FloatArray:
     """Sum of the periodic autocorrelations of windows, shape (n_channels, height, width).
 
     Its transform is the sum of power spectra, in which a constant has a part at frequency zero
     only: means are subtracted there, after all windows were seen once.
     """
-    sums, means = np.empty(0), []
-    for window in channels:
-        planes = check_planes("a window of channels", window).astype(np.float64)
-        if not means:
-            shape = n_channels, height, width = planes.shape
-            if min(height, width) < size:
-                raise ValueError(
-                    f"windows must have at least {size} x {size} cells; got {height} x {width}: "
-                    "enlarge them or reduce size."
-                )
-            sums = np.zeros((2, n_channels, height, width // 2 + 1))
-        if planes.shape != shape:
-            raise ValueError(f"windows must have one shape; got {shape} and {planes.shape}.")
-        if not np.isfinite(planes).all():
-            raise ValueError("windows must be finite: leave out those with NaN or infinity.")
-        mean = planes.mean(axis=(1, 2))
-        sums[(mean > _EMPTY_MEAN).astype(np.intp), np.arange(n_channels)] += (
-            np.abs(np.fft.rfft2(planes)) ** 2
-        )
-        means.append(mean)
-    if not means:
-        raise ValueError("there must be at least one window of channels.")
-    mean_of_window = np.stack(means)
-    has_contents = mean_of_window > _EMPTY_MEAN
-    is_empty_channel = ~has_contents.any(axis=0)
-    power = np.where(is_empty_channel[:, np.newaxis, np.newaxis], *sums)
-    deviations = (mean_of_window - mean_of_window.mean(axis=0)) * (has_contents | is_empty_channel)
+    first = next(windows)
+    n_channels, height, width = first.shape
+    powers = np.zeros((2, n_channels, height, width // 2 + 1))  # of empty windows, of the others
+    means: list[FloatArray] = []
+    for window in chain([first], windows):
+        means.append(window.mean(axis=(1, 2)))
+        is_full = (means[-1] > _EMPTY_MEAN).astype(np.intp)
+        powers[is_full, np.arange(n_channels)] += np.abs(np.fft.rfft2(window)) ** 2
+    counted = np.stack(means) > _EMPTY_MEAN
+    has_full = counted.any(axis=0)
+    power = powers[has_full.astype(np.intp), np.arange(n_channels)]
+    deviations = (np.stack(means) - np.mean(means, axis=0)) * (counted | ~has_full)
     power[:, 0, 0] = ((height * width * deviations) ** 2).sum(axis=0)
     return np.fft.irfft2(power, s=(height, width))
 

@@ -12,7 +12,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from badacost.detection import channel_kernels
 from badacost.detection.channels import (
     COLOUR,
+    MAGNITUDE,
     ChannelParameters,
     Planes,
     check_instance,
@@ -38,6 +39,8 @@ from badacost.validation import check_number
 
 _MOST_PIXELS = 2**27  # of the largest level
 _N_TRIALS = 100
+_MEASURED_PER_OCTAVE = 8
+_FLAT = 1 / 50
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,94 @@ def pyramid_levels(
             "n_octaves_up."
         )
     return _levels(luv, scales, parameters, threads)
+
+
+def estimate_lambdas(
+    images: Iterable[ArrayLike],
+    parameters: ChannelParameters | None = None,
+    threads: Threads | None = None,
+) -> tuple[float, float, float]:
+    """Measure the exponents that the approximation of channels needs.
+
+    Channels are computed at scales an eighth of an octave apart, down to a shorter side of four
+    cells (at least eight pixels), as far as all images reach. At each scale, the mean of each kind
+    of channel is divided by that at the first scale, and the ratios are averaged over the images.
+    The exponent is the slope of a straight line through their logarithms. Images with less than
+    1/50 of the largest mean magnitude are left out.
+
+    The exponents of published detectors come from windows around objects, about twice as large
+    as the objects in their model; whole images give other exponents. A few hundred suffice.
+
+    Parameters
+    ----------
+    images : iterable of array-likes
+        Each as `pyramid_levels` takes it, with a shorter side of at least eight cells (and 16
+        pixels).
+    parameters : ChannelParameters, optional
+        What to compute.
+    threads : Threads, optional
+        Threads to share the rows among.
+
+    Returns
+    -------
+    tuple of three floats
+        Exponents of colour, magnitude and histogram for `PyramidParameters`, rounded to five
+        decimals. That of colour is about zero, as reducing an image keeps its mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.detection.channels import ChannelParameters, GradientParameters
+    >>> from badacost.detection.pyramid import estimate_lambdas
+    >>> slope = np.tile(np.linspace(0.0, 1.0, 64, dtype=np.float32), (3, 64, 1))
+    >>> not_normalised = ChannelParameters(gradient=GradientParameters(norm_radius=0))
+    >>> [round(value, 2) for value in estimate_lambdas([slope], not_normalised)]
+    [0.0, 1.0, 1.0]
+    """
+    parameters = ChannelParameters() if parameters is None else parameters
+    check_instance("parameters", parameters, ChannelParameters)
+    measured = [_means_of_kinds(_as_luv(image, threads), parameters, threads) for image in images]
+    if not measured:
+        raise ValueError("there must be at least one image.")
+    n_scales = min(len(octaves) for octaves, _ in measured)
+    octaves = np.mean([octaves[:n_scales] for octaves, _ in measured], axis=0)
+    means = np.stack([means[:n_scales] for _, means in measured])
+    strength = means[:, 0, MAGNITUDE]
+    means = means[strength >= strength.max() * _FLAT]
+    ratios = (means[:, 1:] / means[:, :1]).mean(axis=0)
+    slopes, _ = np.polyfit(octaves[1:], np.log2(ratios), deg=1)
+    colour, magnitude, histogram = (round(slope, 5) + 0.0 for slope in slopes.tolist())
+    return colour, magnitude, histogram
+
+
+def _means_of_kinds(
+    luv: Planes, parameters: ChannelParameters, threads: Threads | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Octaves below the first scale, and the mean of each kind of channel at each scale."""
+    shrink, kinds = parameters.shrink, np.array(parameters.kinds)
+    smallest = max(8, 4 * shrink)
+    height, width = (length // shrink * shrink for length in luv.shape[1:])
+    if min(height, width) < 2 * smallest:
+        raise ValueError(
+            f"An image of {luv.shape[1]} x {luv.shape[2]} pixels is too small to measure exponents "
+            f"on: use images of at least {-(-2 * smallest // shrink) * shrink} pixels a side."
+        )
+    whole = np.ascontiguousarray(luv[:, :height, :width])
+    sides = np.array([height, width], dtype=np.float64)
+    n_scales = int(_MEASURED_PER_OCTAVE * np.log2(sides.min() / smallest)) + 1
+    cells = _cell_counts(sides, 2.0 ** (-np.arange(n_scales) / _MEASURED_PER_OCTAVE), shrink)
+    means = np.empty((n_scales, 3))
+    for i, (n_rows, n_columns) in enumerate(cells.tolist()):
+        colours = resample(whole, n_rows * shrink, n_columns * shrink, threads=threads)
+        channels = compute_channels(colours, parameters, threads)
+        sums = channels.mean(axis=(1, 2), dtype=np.float64)
+        means[i] = np.bincount(kinds, sums) / np.bincount(kinds)
+    if not (np.isfinite(means) & (means > 0.0)).all():
+        raise ValueError(
+            "An image has channels whose mean is not a positive number: use LUV planes as "
+            "rgb_to_luv returns them."
+        )
+    return -np.log2(cells * shrink / sides).mean(axis=1), means
 
 
 def _levels(

@@ -1,0 +1,445 @@
+"""A detector on one page: a single HTML file that needs nothing else, to read, keep and print."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
+from badacost.detection.boxes import Detections
+from badacost.detection.cascade import Cascade
+from badacost.detection.channels import check_instance
+from badacost.detection.detector import Detector
+from badacost.detection.drawing import draw
+from badacost.detection.evaluation import (
+    PrecisionRecallDisplay,
+    RocCurve,
+    RocDisplay,
+    VocResult,
+    evaluate_voc,
+)
+from badacost.detection.images import Pixels, import_pil, read_image
+from badacost.detection.inspection import (
+    EfficiencyTable,
+    FeatureMapDisplay,
+    ScoreTracesDisplay,
+    ViewConfusionDisplay,
+    efficiency,
+    mean_images,
+)
+from badacost.html_page import page, paragraph, picture, plot, table, tiles, write_page
+
+if TYPE_CHECKING:
+    from badacost.detection.detector import Source
+
+_MOST_MEASURED = 12  # pictures that are searched for times, counts and score traces
+_MOST_EXAMPLES = 6
+_EXAMPLE_WIDTH = 960
+_OVERLAP = 0.5
+
+
+def write_report(
+    detector: Detector,
+    path: str | os.PathLike[str],
+    *,
+    images: Iterable[Source] | None = None,
+    annotated: Iterable[AnnotatedImage] | None = None,
+    title: str | None = None,
+    n_jobs: int | None = None,
+) -> None:
+    """Write a page that tells what a detector is, where it looks and how well it does.
+
+    The page is one HTML file: pictures are inside, and it asks for nothing from anywhere. Without
+    images it has what the detector itself tells; with images it also has work and time, score
+    traces and examples; with annotated images curves, the confusion of views, and mean images.
+
+    Parameters
+    ----------
+    detector : Detector
+        What to tell of.
+    path : str or path-like
+        Where to write; an existing file is replaced once the new one is complete.
+    images : iterable of images, optional
+        As `Detector.detect` takes them; those of `annotated` by default. Twelve of them, evenly
+        spread, are measured.
+    annotated : iterable of AnnotatedImage, optional
+        What is in pictures. Objects of another category than that of the detector are ignored if
+        there are any of its own. Views that are not labelled follow from the angles of objects.
+    title : str, optional
+        Title of the page; what the detector is of by default.
+    n_jobs : int, optional
+        Number of threads.
+
+    Raises
+    ------
+    ImageError
+        Where a picture cannot be read.
+    ValueError
+        Where annotations and detector do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection import Cascade, Detector, PyramidParameters
+    >>> from badacost.detection.report import write_report
+    >>> from badacost.tree.forest import Forest
+    >>> forest = Forest(
+    ...     feature=np.array([5, 0, 0], np.int32),
+    ...     threshold=np.array([0.1, np.nan, np.nan]),
+    ...     left=np.array([1, 1, 2], np.int32),
+    ...     missing_left=np.ones(3, bool),
+    ...     value=np.array([0, 0, 1], np.int32),
+    ...     gain=np.zeros(3, np.float32),
+    ...     count=np.zeros(3, np.int32),
+    ...     weight=np.zeros(3, np.float32),
+    ...     offsets=np.array([0, 3]),
+    ...     tree_weights=np.ones(1),
+    ...     table=np.array([[1.0], [-1.0]]),
+    ...     n_features=10 * 2 * 2,
+    ... )
+    >>> cascade = Cascade(forest, (8, 8), (8, 8), cell=4, rejections=0.0)
+    >>> detector = Detector(PyramidParameters(), [cascade], names=["dark"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(detector, Path(folder, "page.html"), title="Dark things")
+    ...     "<h1>Dark things</h1>" in Path(folder, "page.html").read_text(encoding="utf-8")
+    True
+    """
+    check_instance("detector", detector, Detector)
+    if title is not None:
+        check_instance("title", title, str)
+    evidence = _Evidence(
+        detector,
+        None if images is None else list(images),
+        _fitted([] if annotated is None else list(annotated), detector),
+        n_jobs,
+    )
+    write_page(path, _page(evidence, title or f"Detector of {detector.category}"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """A detector, the pictures it is shown with, and what it finds there."""
+
+    detector: Detector
+    given: list[Source] | None
+    annotated: list[AnnotatedImage]
+    n_jobs: int | None
+
+    @cached_property
+    def found(self) -> list[Detections]:
+        """Detections in the annotated pictures."""
+        pictures = (image.load() for image in self.annotated)
+        return list(self.detector.detect_many(pictures, n_jobs=self.n_jobs))
+
+    @property
+    def n_images(self) -> int:
+        """Number of pictures to show."""
+        return len(self.annotated if self.given is None else self.given)
+
+    def images(self, most: int) -> Iterator[Source]:
+        """Read so many pictures, evenly spread."""
+        for index in self._spread(most):
+            yield self._image(index)
+
+    @cached_property
+    def examples(self) -> list[tuple[Pixels, Detections]]:
+        """Some pictures, and what is found in them."""
+        pictures = [read_image(image) for image in self.images(_MOST_EXAMPLES)]
+        if self.given is None:
+            found = [self.found[index] for index in self._spread(_MOST_EXAMPLES)]
+        else:
+            found = list(self.detector.detect_many(pictures, n_jobs=self.n_jobs))
+        return list(zip(pictures, found, strict=True))
+
+    def result(self) -> VocResult | None:
+        """Compare what is found with what is there; None if nothing is to be found."""
+        if not any((~image.ignore).any() for image in self.annotated):
+            return None
+        # Names of pictures may be equal.
+        return evaluate_voc(
+            {str(index): found for index, found in enumerate(self.found)},
+            {str(index): image for index, image in enumerate(self.annotated)},
+            overlap=_OVERLAP,
+        )
+
+    def _image(self, index: int) -> Source:
+        return self.annotated[index].load() if self.given is None else self.given[index]
+
+    def _spread(self, most: int) -> list[int]:
+        n_chosen = min(most, self.n_images)
+        return [index * self.n_images // n_chosen for index in range(n_chosen)]
+
+
+def _fitted(annotated: list[AnnotatedImage], detector: Detector) -> list[AnnotatedImage]:
+    """Return images with the views of a detector, and objects of other categories ignored."""
+    for image in annotated:
+        check_instance("an annotated image", image, AnnotatedImage)
+    category = detector.category.casefold()
+    own = [
+        np.array([name.casefold() == category for name in image.categories], dtype=np.bool_)
+        for image in annotated
+    ]
+    # Annotations that never name what the detector is of do so in words of their own.
+    named = any(flags.any() for flags in own)
+    return [
+        replace(
+            image,
+            labels=_labels(image, detector),
+            ignore=image.ignore | ~flags if named else image.ignore,
+        )
+        for image, flags in zip(annotated, own, strict=True)
+    ]
+
+
+def _labels(image: AnnotatedImage, detector: Detector) -> NDArray[np.int64]:
+    """Return the views of objects; those that are not labelled have the one of nearest heading."""
+    if detector.angles is None:
+        return image.labels
+    labels = image.labels.copy()
+    unlabelled = (labels == UNKNOWN_VIEW) & np.isfinite(image.angles)
+    turn = image.angles[unlabelled, None] - np.array(detector.angles)
+    labels[unlabelled] = np.abs((turn + 180.0) % 360.0 - 180.0).argmin(axis=1)
+    return labels
+
+
+def _page(evidence: _Evidence, title: str) -> str:
+    """Put the sections together."""
+    sections = {
+        "What it is": _what_it_is(evidence.detector),
+        "Work": _work(evidence, title),
+        "Where it looks": _where_it_looks(evidence.detector),
+    }
+    if evidence.n_images:
+        sections["Score traces"] = _score_traces(evidence)
+    if evidence.annotated:
+        sections["How good it is"] = _how_good(evidence)
+        sections["Mean images"] = _mean_images(evidence)
+    if evidence.n_images:
+        sections["Examples"] = _examples(evidence)
+    return page(title, _summary(evidence.detector), sections)
+
+
+def _summary(detector: Detector) -> str:
+    """Return the detector in a sentence."""
+    n_trees = sum(cascade.forest.n_trees for cascade in detector.cascades)
+    return (
+        f"Finds {detector.category} in {_count(len(detector.names), 'view')} with "
+        f"{_count(len(detector.cascades), 'cascade')} of {_count(n_trees, 'tree')} in all."
+    )
+
+
+def _what_it_is(detector: Detector) -> str:
+    """Describe windows, channels, pyramid, thresholds and suppression."""
+    cascades, pyramid = detector.cascades, detector.pyramid
+    channels, suppression = pyramid.channels, detector.suppression
+    filters = "none"
+    if detector.filters is not None:
+        filters = f"{len(detector.filters)} for each channel, at half the resolution"
+    kinds = {
+        "greedy": "boxes are removed that overlap a better one that stays",
+        "all": "boxes are removed that overlap any better one",
+        "none": "none",
+    }
+    rule = kinds[suppression.kind]
+    if suppression.kind != "none":
+        of = "union" if suppression.denominator == "union" else "smaller box"
+        rule += f" by more than {suppression.overlap:g} of the {of}"
+        rule += ", views apart" if suppression.per_class else ""
+    if suppression.max_boxes is not None:
+        rule += f"; at most {suppression.max_boxes} stay"
+    facts = {
+        "Object": _distinct(_size(cascade.window) for cascade in cascades) + " pixels",
+        "Window around it": _distinct(_size(cascade.padded_window) for cascade in cascades)
+        + f" pixels, every {detector.stride} pixels",
+        "Channels": f"{channels.n_channels}: L, U, V, gradient magnitude, "
+        f"{_count(channels.histogram.n_orientations, 'orientation')}, in cells of "
+        f"{channels.shrink} x {channels.shrink} pixels",
+        "Decorrelating filters": filters,
+        "Features": f"{detector.n_planes} planes of cells of {detector.cell} pixels; "
+        + _distinct(str(cascade.forest.n_features) for cascade in cascades)
+        + " in a window",
+        "Pyramid": f"{_count(pyramid.n_per_octave, 'level')} an octave, "
+        f"{pyramid.n_approximated} approximated between computed ones, "
+        f"{_count(pyramid.n_octaves_up, 'octave')} up",
+        "Rejection": _distinct(_thresholds(cascade) for cascade in cascades),
+        "Least score": _distinct(f"{cascade.min_score:g}" for cascade in cascades),
+        "Suppression": rule,
+    }
+    return table(facts.items(), n_text=2) + _views(detector)
+
+
+def _views(detector: Detector) -> str:
+    """List the views, if there is something to tell of them."""
+    columns: dict[str, Sequence[float] | None] = {
+        "heading in degrees": detector.angles,
+        "width by height": detector.aspect_ratios,
+    }
+    given = {name: values for name, values in columns.items() if values is not None}
+    if len(detector.names) == 1 and not given:
+        return ""
+    rows = [
+        [name, *(f"{values[view] + 0.0:.3g}" for values in given.values())]
+        for view, name in enumerate(detector.names)
+    ]
+    return table(rows, ["view", *given])
+
+
+def _work(evidence: _Evidence, title: str) -> str:
+    """Measure the detector."""
+    images = evidence.images(_MOST_MEASURED) if evidence.n_images else None
+    work = efficiency(evidence.detector, images, n_jobs=evidence.n_jobs)
+    compared = EfficiencyTable({title: work})
+    text = (
+        "Levels are the tests from the root of a tree to its deepest leaf. In the worst case no "
+        "tree rejects a window, and a test is made on each level of all trees of all cascades."
+    )
+    if work.n_images:
+        text += (
+            f" The other numbers are means over {_count(work.n_images, 'image')}, the time is the "
+            "median on the machine that wrote this page; reading an image is not counted."
+        )
+    return table(compared.cells, compared.head) + paragraph(text)
+
+
+def _where_it_looks(detector: Detector) -> str:
+    """Draw the maps of features."""
+    maps = FeatureMapDisplay.from_detector(detector)
+    parts = plot(
+        maps.figure_,
+        "How often trees test each cell of the window, weighted as the trees are: in all, and in "
+        "each channel, with its share of the tests. Each map has its own scale. Angles are those "
+        "of edges: 0° is horizontal. White frames mark the object.",
+    )
+    if detector.filters is not None:
+        parts += plot(
+            FeatureMapDisplay(maps.maps).plot(by="filter", overall=False).figure_,
+            "The same for each of the decorrelating filters.",
+        )
+    return parts
+
+
+def _score_traces(evidence: _Evidence) -> str:
+    """Draw the scores of windows, of the cascade that finds most if there are several."""
+    detector = evidence.detector
+    index, which = 0, ""
+    if len(detector.cascades) > 1:
+        owner = np.repeat(
+            np.arange(len(detector.cascades)), [cascade.n_views for cascade in detector.cascades]
+        )
+        labels = np.concatenate([found.labels for _, found in evidence.examples])
+        index = int(np.bincount(owner[labels], minlength=1).argmax())
+        views = [name for name, own in zip(detector.names, owner, strict=True) if own == index]
+        which = f" This is the cascade of {', '.join(views)}, which finds most here."
+    display = ScoreTracesDisplay.from_detector(
+        detector, evidence.images(_MOST_EXAMPLES), cascade=index, n_jobs=evidence.n_jobs
+    )
+    return plot(
+        display.figure_,
+        "Scores after each tree: of the windows that become boxes, and of some that are rejected, "
+        "drawn at random. A threshold closer to the lowest score of a box would reject earlier, at "
+        f"the risk of losing objects.{which}",
+    )
+
+
+def _how_good(evidence: _Evidence) -> str:
+    """Draw curves and the confusion of views."""
+    result = evidence.result()
+    if result is None:
+        return paragraph("The annotations hold no object that is to be found.")
+    figures = {
+        "average precision": f"{result.ap:.3f}",
+        "at 11 recalls": f"{result.ap_11:.3f}",
+        "objects": str(result.n_objects),
+        "found": str(result.n_true),
+        "false boxes": str(result.n_false),
+    }
+    if np.isfinite(result.view_accuracy):
+        figures["views right"] = f"{result.view_accuracy:.1%}"
+    n_found = np.arange(1.0, len(result.curve.recall) + 1.0)
+    n_false = n_found - np.rint(result.curve.recall * result.n_objects)
+    roc = RocCurve(n_false, result.curve.recall, result.curve.scores)
+    curves: Mapping[str, Any] = {
+        "Precision and recall": PrecisionRecallDisplay({"detector": result.curve}).plot(),
+        "Objects found and false boxes": RocDisplay(
+            {"detector": roc}, false_positives=max(1, len(evidence.annotated))
+        ).plot(),
+    }
+    parts = [
+        table([list(figures.values())], list(figures), n_text=0),
+        paragraph(
+            f"On {_count(len(evidence.annotated), 'annotated image')}, by the rules of PASCAL VOC: "
+            f"a box is right if it overlaps an object by more than {_OVERLAP:g} of their union, "
+            "and no better box has that object."
+        ),
+        tiles((plot(display.figure_, name) for name, display in curves.items()), columns=2),
+    ]
+    if result.view_confusion.sum() and len(evidence.detector.names) > 1:
+        display = ViewConfusionDisplay(result.view_confusion, evidence.detector.names).plot()
+        parts.append(
+            plot(
+                display.figure_,
+                "Views of the objects that are found: annotated in rows, found in columns.",
+            )
+        )
+    return "".join(parts)
+
+
+def _mean_images(evidence: _Evidence) -> str:
+    """Show the mean image of each view."""
+    detector = evidence.detector
+    window = max((cascade.window for cascade in detector.cascades), key=lambda size: size[1])
+    means, counts = mean_images(evidence.annotated, window, len(detector.names))
+    seen = np.flatnonzero(counts)
+    if not len(seen):
+        return ""
+    pictures = (
+        picture(
+            import_pil().fromarray(means[view]),
+            f"{detector.names[view]} ({counts[view]})",
+            photo=False,
+        )
+        for view in seen.tolist()
+    )
+    text = "Mean image of the annotated objects of each view, with their number."
+    return paragraph(text) + tiles(pictures, columns=5)
+
+
+def _examples(evidence: _Evidence) -> str:
+    """Show pictures with what is found in them."""
+    return "".join(
+        picture(
+            draw(image, found, width=min(_EXAMPLE_WIDTH, image.shape[1])),
+            _count(len(found), "detection"),
+        )
+        for image, found in evidence.examples
+    )
+
+
+def _thresholds(cascade: Cascade) -> str:
+    """Describe the thresholds of a cascade."""
+    low, high = cascade.rejections.min(), cascade.rejections.max()
+    if low == high:
+        return f"after each tree, of scores up to {low:.4g}"
+    return f"after each tree, of scores up to a threshold of its own, {low:.4g} to {high:.4g}"
+
+
+def _size(size: tuple[int, int]) -> str:
+    return f"{size[1]} x {size[0]}"
+
+
+def _distinct(texts: Iterable[str]) -> str:
+    """Join what differs; of many, the first and the last."""
+    values = sorted(set(texts), key=lambda text: (len(text), text))
+    return " or ".join(values) if len(values) < 4 else f"{values[0]} … {values[-1]}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,279 @@
+"""Training windows: where they lie, how they are cut out, and what a cascade sees in them.
+
+A window is cut out with a border that is wide enough for everything that channels, smoothing and
+filters look at around it, so that its features are those it has in the pyramid at a scale of one.
+Many windows are stacked into one tall image, whose channels are computed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.detection.channels import ChannelParameters, compute_channels, rgb_to_luv
+from badacost.detection.channels import triangle_filter as smooth
+from badacost.detection.decorrelation import decorrelate
+from badacost.detection.images import Pixels, import_pil
+from badacost.tree.threads import Threads
+
+FloatArray = NDArray[np.float64]
+Planes = NDArray[np.float32]
+_STACKED = 32  # windows in one tall image
+
+
+@dataclass(frozen=True)
+class WindowShape:
+    """Sizes of a window, in pixels.
+
+    Attributes
+    ----------
+    window : tuple of int
+        Height and width of an object.
+    padded_window : tuple of int
+        Height and width of what is looked at, with the same centre.
+    cell : int
+        Side of a cell of features.
+    """
+
+    window: tuple[int, int]
+    padded_window: tuple[int, int]
+    cell: int
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Rows and columns of cells."""
+        return self.padded_window[0] // self.cell, self.padded_window[1] // self.cell
+
+    @property
+    def border(self) -> int:
+        """Pixels around the padded window that its features may depend on: whole cells."""
+        return 4 * self.cell
+
+    @property
+    def crop(self) -> tuple[int, int]:
+        """Height and width of a cut-out: padded window and border, filled up to whole cells."""
+        height, width = (
+            -(-length // self.cell) * self.cell + 2 * self.border for length in self.padded_window
+        )
+        return height, width
+
+    def fitted(self, boxes: FloatArray) -> FloatArray:
+        """Boxes of the same centre and height, with the aspect ratio of the window."""
+        heights = boxes[:, 3] - boxes[:, 1]
+        half = heights * (self.window[1] / self.window[0]) / 2.0
+        centre = (boxes[:, 0] + boxes[:, 2]) / 2.0
+        return np.stack([centre - half, boxes[:, 1], centre + half, boxes[:, 3]], axis=1)
+
+    def jittered(self, boxes: FloatArray, octave: int, rng: np.random.Generator) -> FloatArray:
+        """Boxes as a scan may meet them: moved by half a cell and half a level at most.
+
+        Parameters
+        ----------
+        boxes : ndarray of shape (n, 4)
+            Objects.
+        octave : int
+            Levels of the pyramid in an octave.
+        rng : numpy.random.Generator
+            What to draw with.
+        """
+        scales = (boxes[:, 3] - boxes[:, 1]) / self.window[0]
+        moves = rng.uniform(-0.5, 0.5, (len(boxes), 2)) * self.cell * scales[:, None]
+        zoom = 2.0 ** (rng.uniform(-0.5, 0.5, len(boxes)) / octave)[:, None]
+        centres = (boxes[:, :2] + boxes[:, 2:]) / 2.0 + moves
+        halves = (boxes[:, 2:] - boxes[:, :2]) / 2.0 * zoom
+        return np.concatenate([centres - halves, centres + halves], axis=1)
+
+    def cut(self, pixels: Pixels, boxes: FloatArray) -> Pixels:
+        """Cut windows out of an image and resize them; the border of the image is continued.
+
+        Parameters
+        ----------
+        pixels : ndarray of uint8 of shape (height, width, 3)
+            The image.
+        boxes : ndarray of shape (n, 4)
+            Objects, x1, y1, x2, y2, with the aspect ratio of the window.
+
+        Returns
+        -------
+        ndarray of uint8 of shape (n, crop height, crop width, 3)
+            Cut-outs.
+        """
+        image_module = import_pil()
+        crop_height, crop_width = self.crop
+        (height, width), (padded_height, padded_width) = self.window, self.padded_window
+        top = (padded_height - height) / 2.0 + self.border
+        left = (padded_width - width) / 2.0 + self.border
+        cut = np.empty((len(boxes), crop_height, crop_width, 3), np.uint8)
+        for index, (x1, y1, _, y2) in enumerate(boxes.tolist()):
+            scale = (y2 - y1) / height
+            x, y = x1 - left * scale, y1 - top * scale
+            region = (x, y, x + crop_width * scale, y + crop_height * scale)
+            part, box = _with_surroundings(pixels, region)
+            resized = image_module.fromarray(part).resize(
+                (crop_width, crop_height),
+                image_module.Resampling.BICUBIC,
+                box=box,
+                reducing_gap=2.0,
+            )
+            cut[index] = np.asarray(resized)
+        return cut
+
+
+@dataclass(frozen=True, eq=False)
+class WindowList:
+    """Windows of many images.
+
+    Attributes
+    ----------
+    images : ndarray of shape (n,)
+        Which image each window lies in.
+    boxes : ndarray of shape (n, 4)
+        Where, with the aspect ratio of the window.
+    """
+
+    images: NDArray[np.int64]
+    boxes: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[int, FloatArray]]) -> WindowList:
+        """Join the boxes of images."""
+        images = [np.full(len(boxes), image, np.int64) for image, boxes in parts]
+        return cls(
+            np.concatenate([np.empty(0, np.int64), *images]),
+            np.concatenate([np.empty((0, 4)), *(boxes for _, boxes in parts)]),
+        )
+
+    def chosen(self, index: NDArray[np.integer] | slice) -> WindowList:
+        """The windows of an index, in its order."""
+        return WindowList(self.images[index], self.boxes[index])
+
+    def followed_by(self, other: WindowList) -> WindowList:
+        """These windows, then those of another list."""
+        return WindowList(
+            np.concatenate([self.images, other.images]), np.concatenate([self.boxes, other.boxes])
+        )
+
+    def by_image(self) -> list[tuple[int, NDArray[np.intp]]]:
+        """Each image and the places of its windows in the list."""
+        order = np.argsort(self.images, kind="stable")
+        numbers, first = np.unique(self.images[order], return_index=True)
+        places = np.split(order, first[1:]) if len(order) else []
+        return [(int(number), part) for number, part in zip(numbers, places, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class WindowFeatures:
+    """What a cascade sees in windows.
+
+    Attributes
+    ----------
+    shape : WindowShape
+        Sizes.
+    channels : ChannelParameters
+        Channels to compute.
+    smoothing : int
+        Radius of the filter of the channels.
+    filters : ndarray of shape (n_filters, n_channels, size, size) or None
+        Filters of locally decorrelated channels.
+    """
+
+    shape: WindowShape
+    channels: ChannelParameters
+    smoothing: int
+    filters: Planes | None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a window."""
+        n_filters = 1 if self.filters is None else len(self.filters)
+        return n_filters * self.channels.n_channels * self.shape.cells[0] * self.shape.cells[1]
+
+    def unfiltered(self, crops: Pixels, threads: Threads | None = None) -> Iterator[Planes]:
+        """Yield the smoothed channels of stacks of cut-outs, each (n_channels, rows, columns)."""
+        for first in range(0, len(crops), _STACKED):
+            stack = crops[first : first + _STACKED]
+            tall = stack.reshape(-1, *stack.shape[2:])
+            yield smooth(
+                compute_channels(rgb_to_luv(tall, threads), self.channels, threads),
+                self.smoothing,
+                threads,
+            )
+
+    def of(self, crops: Pixels, threads: Threads | None = None) -> Planes:
+        """Return the features of cut-outs, shape (n_windows, n_features)."""
+        rows, columns = self.shape.cells
+        begin = self.shape.border // self.shape.cell
+        height = self.shape.crop[0] // self.shape.cell
+        features = np.empty((len(crops), self.n_features), np.float32)
+        done = 0
+        for planes in self.unfiltered(crops, threads):
+            maps = planes
+            if self.filters is not None:
+                maps = decorrelate(planes, self.filters, threads=threads)
+            for _ in range(maps.shape[1] // height):
+                y = done * height % maps.shape[1] + begin
+                window = maps[:, y : y + rows, begin : begin + columns]
+                features[done] = window.reshape(-1)
+                done += 1
+        return features
+
+    def windows(self, crops: Pixels, threads: Threads | None = None) -> Planes:
+        """Return the unfiltered channels of windows, (n_windows, n_channels, rows, columns)."""
+        shrink = self.channels.shrink
+        rows, columns = (length // shrink for length in self.shape.padded_window)
+        begin, height = self.shape.border // shrink, self.shape.crop[0] // shrink
+        parts = []
+        for planes in self.unfiltered(crops, threads):
+            tall = planes.reshape(len(planes), -1, height, planes.shape[2]).swapaxes(0, 1)
+            parts.append(tall[:, :, begin : begin + rows, begin : begin + columns])
+        return np.concatenate(parts)
+
+
+def random_boxes(
+    size: tuple[int, int],
+    shape: WindowShape,
+    n_boxes: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return boxes of the window's aspect ratio at random places of an image, at all sizes.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width of the image.
+    shape : WindowShape
+        The smallest box has the size of its window.
+    n_boxes : int
+        How many.
+    rng : numpy.random.Generator
+        What to draw with.
+    """
+    height, width = shape.window
+    largest = min(size[0] / height, size[1] / width)
+    if largest < 1.0:
+        return np.empty((0, 4))
+    scales = np.exp(rng.uniform(0.0, np.log(largest), n_boxes))
+    x = rng.uniform(0.0, 1.0, n_boxes) * (size[1] - width * scales)
+    y = rng.uniform(0.0, 1.0, n_boxes) * (size[0] - height * scales)
+    return np.stack([x, y, x + width * scales, y + height * scales], axis=1)
+
+
+def _with_surroundings(
+    pixels: Pixels, region: Sequence[float]
+) -> tuple[Pixels, tuple[float, float, float, float]]:
+    """Part of an image that holds a region, and the region in it; borders are continued."""
+    x1, y1, x2, y2 = region
+    left, top = int(np.floor(x1)), int(np.floor(y1))
+    right, bottom = int(np.ceil(x2)), int(np.ceil(y2))
+    height, width = pixels.shape[:2]
+    rows = np.clip(np.arange(top, bottom), 0, height - 1)
+    columns = np.clip(np.arange(left, right), 0, width - 1)
+    inside = min(left, top) >= 0 and right <= width and bottom <= height
+    part = pixels[top:bottom, left:right] if inside else pixels[rows[:, None], columns]
+    return np.ascontiguousarray(part), (x1 - left, y1 - top, x2 - left, y2 - top)

@@ -1,0 +1,276 @@
+"""`TrainingConfig`: everything that a detector's training depends on, apart from its data."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.costs import as_cost_matrix, background_costs, circular_view_costs, zero_one_costs
+from badacost.detection.boxes import Suppression
+from badacost.detection.channels import ChannelParameters, HistogramParameters
+from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.samples import WindowShape
+from badacost.validation import check_choice, check_flag, check_number
+
+Algorithm = Literal["badacost", "samme", "subcat"]
+_MAX_BYTES = 2**20
+_WINDOW_MARGIN = 8  # a padded window is larger by one part in this
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train a detector; the defaults are those of the paper's car detector, but smaller.
+
+    Parameters
+    ----------
+    window : tuple of int, default=(48, 48)
+        Height and width of the smallest object to find, in pixels.
+    padded_window : tuple of int, optional
+        Height and width of what is looked at; an eighth more than the window by default, rounded
+        up to whole cells.
+    algorithm : {"badacost", "samme", "subcat"}, default="badacost"
+        One cascade for all views under costs, the same with 0|1 costs, or a cascade of its own for
+        each view.
+    alpha, beta, gamma : float, default=1.0, 3.0, 3.0
+        Price of a false alarm, of a missed object, and of taking a view for the opposite one.
+    views_in_circle : bool, default=True
+        Whether views turn around the object, so that their mistakes cost more the farther apart
+        they are; otherwise each costs gamma.
+    trees : sequence of int, default=(32, 128, 256, 1024)
+        Trees of each round; between rounds, false alarms become negative examples.
+    max_depth : int, default=8
+        Levels of tests in a tree.
+    learning_rate : float, default=0.1
+        Factor of every step.
+    max_features : float, default=1/16
+        Share of the features that are looked at in each node.
+    min_samples_split : int, default=11
+        Fewest windows in a node that is split.
+    max_bins : int, default=256
+        Bins of a feature.
+    n_negatives : int, default=5000
+        Negative examples to find in each round.
+    n_accumulated : int, default=10000
+        Most negative examples of all rounds together.
+    n_per_image : int, default=25
+        Most negative examples from one image in a round.
+    shrink : int, default=2
+        Side of a cell of channels, in pixels.
+    n_orientations : int, default=6
+        Orientations of gradients.
+    soft : bool, default=True
+        Whether gradients spread over neighbouring cells.
+    n_filters, filter_size : int, default=4, 5
+        Filters of locally decorrelated channels, which halve the resolution; 0 for none.
+    n_per_octave, n_octaves_up : int, default=8, 0
+        Levels of the pyramid from one size to half of it, and doublings of the image.
+    n_approximated : int, optional
+        Levels that are approximated between two that are computed; all but one of an octave by
+        default.
+    cascade : {"constant", "trees", "none"}, default="constant"
+        One rejection threshold as in the paper, one for each tree, or no early rejection.
+    overlap : float, default=0.3
+        Boxes that overlap more than this (intersection by union) are one object.
+    mirror : bool, default=True
+        Whether to add mirror images.
+    n_jittered : int, default=0
+        Copies of each object that are moved and scaled a little, for small sets of images.
+    seed : int, default=0
+        Seed of everything that is drawn.
+
+    Examples
+    --------
+    >>> from badacost.detection import TrainingConfig
+    >>> config = TrainingConfig(window=(48, 84), alpha=1, beta=3, gamma=3)
+    >>> config.shape.padded_window
+    (56, 96)
+    >>> config.costs(4)[1]
+    array([3. , 0. , 1.5, 3. , 1.5])
+    """
+
+    window: tuple[int, int] = (48, 48)
+    padded_window: tuple[int, int] | None = None
+    algorithm: Algorithm = "badacost"
+    alpha: float = 1.0
+    beta: float = 3.0
+    gamma: float = 3.0
+    views_in_circle: bool = True
+    trees: tuple[int, ...] = (32, 128, 256, 1024)
+    max_depth: int = 8
+    learning_rate: float = 0.1
+    max_features: float = 1 / 16
+    min_samples_split: int = 11
+    max_bins: int = 256
+    n_negatives: int = 5000
+    n_accumulated: int = 10000
+    n_per_image: int = 25
+    shrink: int = 2
+    n_orientations: int = 6
+    soft: bool = True
+    n_filters: int = 4
+    filter_size: int = 5
+    n_per_octave: int = 8
+    n_octaves_up: int = 0
+    n_approximated: int | None = None
+    cascade: Literal["constant", "trees", "none"] = "constant"
+    overlap: float = 0.3
+    mirror: bool = True
+    n_jittered: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("window", "padded_window"):
+            value = getattr(self, name)
+            if name == "padded_window" and value is None:
+                continue
+            if not isinstance(value, tuple | list) or len(value) != 2:
+                raise ValueError(f"{name} must be a height and a width; got {value!r}.")
+            for length in value:
+                check_number(name, length, Integral, low=8, high=1024)
+            object.__setattr__(self, name, tuple(value))
+        if not isinstance(self.trees, tuple | list) or not 1 <= len(self.trees) <= 32:
+            raise ValueError(f"trees must be 1 to 32 numbers of trees; got {self.trees!r}.")
+        object.__setattr__(self, "trees", tuple(self.trees))
+        check_choice("algorithm", self.algorithm, ("badacost", "samme", "subcat"))
+        check_choice("cascade", self.cascade, ("constant", "trees", "none"))
+        for name in ("views_in_circle", "soft", "mirror"):
+            check_flag(name, getattr(self, name))
+        for number in self.trees:
+            check_number("trees", number, Integral, low=1, high=2**16)
+        for name, low, high in (
+            ("max_depth", 1, 12),
+            ("min_samples_split", 2, 2**30),
+            ("max_bins", 2, 256),
+            ("n_negatives", 1, 2**24),
+            ("n_accumulated", 1, 2**24),
+            ("n_per_image", 1, 2**16),
+            ("n_filters", 0, 16),
+            ("n_jittered", 0, 64),
+            ("filter_size", 1, 5),
+            ("seed", 0, 2**31 - 1),
+        ):
+            check_number(name, getattr(self, name), Integral, low=low, high=high)
+        for name in ("alpha", "beta", "gamma", "learning_rate"):
+            check_number(name, getattr(self, name), low=0.0, high=1e6, open_low=True)
+        check_number("max_features", self.max_features, low=0.0, high=1.0, open_low=True)
+        check_number("overlap", self.overlap, low=0.0, high=1.0)
+        self.pyramid((0.0, 0.0, 0.0))  # which checks the rest
+
+    @property
+    def cell(self) -> int:
+        """Side of a cell of features, in pixels."""
+        return self.shrink * (2 if self.n_filters else 1)
+
+    @property
+    def shape(self) -> WindowShape:
+        """Sizes of the window."""
+        return self.shape_of(self.window)
+
+    def shape_of(self, window: tuple[int, int]) -> WindowShape:
+        """Sizes of a window like that of the detector."""
+        if self.padded_window is not None and window == self.window:
+            padded = self.padded_window
+        else:
+            height, width = (
+                -(-(length + length // _WINDOW_MARGIN) // self.cell) * self.cell
+                for length in window
+            )
+            padded = (height, width)
+        if any(a > b for a, b in zip(window, padded, strict=True)):
+            raise ValueError(f"padded_window {padded} must hold the window {window}.")
+        return WindowShape(window, padded, self.cell)
+
+    @property
+    def suppression(self) -> Suppression:
+        """How boxes of the same object become one."""
+        return Suppression(overlap=self.overlap)
+
+    def costs(self, n_views: int) -> NDArray[np.float64]:
+        """Costs of the background, class 0, and the views: ``C[truth, prediction]``."""
+        if self.algorithm == "samme":
+            return zero_one_costs(n_views + 1)
+        if self.views_in_circle:
+            costs = circular_view_costs(n_views, alpha=self.alpha, beta=self.beta, gamma=self.gamma)
+        else:
+            costs = background_costs(n_views, alpha=self.alpha, beta=self.beta)
+            costs[1:, 1:] *= self.gamma
+        return as_cost_matrix(costs, range(n_views + 1))
+
+    def pyramid(self, lambdas: tuple[float, float, float]) -> PyramidParameters:
+        """Parameters of the pyramid."""
+        channels = ChannelParameters(
+            shrink=self.shrink,
+            histogram=HistogramParameters(n_orientations=self.n_orientations, soft=self.soft),
+        )
+        shape = self.shape
+        pad_y, pad_x = (
+            -(-(padded - length) // (2 * self.shrink)) * self.shrink
+            for padded, length in zip(shape.padded_window, shape.window, strict=True)
+        )
+        approximated = self.n_approximated
+        return PyramidParameters(
+            channels=channels,
+            n_per_octave=self.n_per_octave,
+            n_octaves_up=self.n_octaves_up,
+            n_approximated=self.n_per_octave - 1 if approximated is None else approximated,
+            lambdas=lambdas,
+            pad=(pad_y, pad_x),
+            min_size=self.window,
+        )
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> TrainingConfig:
+        """Read a configuration from a TOML file with a line for each parameter to change.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; what it does not name keeps its default.
+
+        Raises
+        ------
+        ValueError
+            Where it is not TOML, or names a parameter or a value that does not exist.
+        """
+        source = Path(path)
+        data = source.read_bytes()
+        if len(data) > _MAX_BYTES:
+            raise ValueError(f"{source} is too large for a configuration.")
+        try:
+            given = tomllib.loads(data.decode())
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ValueError(f"{source} is not a TOML file: {error}") from error
+        unknown = sorted(set(given) - {item.name for item in fields(cls)})
+        if unknown:
+            raise ValueError(
+                f"{source} has the unknown parameter {unknown[0][:80]!r}; there are "
+                f"{', '.join(item.name for item in fields(cls))}."
+            )
+        try:
+            return cls(**given)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{source}: {error}") from error
+
+    def to_toml(self) -> str:
+        """Return the text of a file that `from_toml` reads."""
+        lines = [
+            f"{name} = {_toml_value(value)}"
+            for name, value in asdict(self).items()
+            if value is not None
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)

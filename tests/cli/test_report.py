@@ -1,0 +1,122 @@
+"""``badacost report``: models, pictures and annotations to a page, mistakes to one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from badacost import BAdaCostClassifier
+from badacost.cli.app import app
+from badacost.detection import Cascade, Detector, PyramidParameters
+from badacost.tree.forest import Forest
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """A working folder with a detector of dark left halves, and pictures."""
+    monkeypatch.chdir(tmp_path)
+    forest = Forest(
+        feature=np.array([0, 0, 0], np.int32),
+        threshold=np.array([0.1, np.nan, np.nan]),
+        left=np.array([1, 1, 2], np.int32),
+        missing_left=np.ones(3, bool),
+        value=np.array([0, 0, 1], np.int32),
+        gain=np.zeros(3, np.float32),
+        count=np.zeros(3, np.int32),
+        weight=np.zeros(3, np.float32),
+        offsets=np.array([0, 3]),
+        tree_weights=np.ones(1),
+        table=np.array([[1.0], [-1.0]]),
+        n_features=10 * 4 * 4,
+    )
+    cascade = Cascade(forest, (16, 16), (16, 16), cell=4, rejections=0.0)
+    Detector(PyramidParameters(), [cascade], ["dark"]).save("dark.bada")
+    Path("pictures/more").mkdir(parents=True)
+    pixels = np.full((32, 48, 3), 255, np.uint8)
+    pixels[8:24, 16:24] = 0
+    for name in ("a.png", "more/b.png"):
+        Image.fromarray(pixels).save(Path("pictures", name))
+    Path("boxes.csv").write_text("image,x1,y1,x2,y2\na.png,16,8,32,24\n")
+    return tmp_path
+
+
+def report(*arguments: str, status: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["report", *arguments])
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    if status:
+        assert result.stderr.count("Error: ") == 1
+        assert result.stderr.splitlines()[-1].startswith("Error: ")
+        assert not list(Path().rglob("*.html"))
+        assert not list(Path().rglob("*.tmp"))
+    return result
+
+
+def test_detector_alone() -> None:
+    assert report("dark.bada").stdout == "The page is in report.html.\n"
+    text = Path("report.html").read_text(encoding="utf-8")
+    assert "<h1>Detector of object</h1>" in text
+    assert text.count("<img") == 1
+
+
+def test_pictures_and_folders_of_them() -> None:
+    result = report(
+        "dark.bada", "--images", "pictures", "--images", "pictures/a.png", "--title", "Dark & new",
+        "--output", "out/page.html",
+    )  # fmt: skip
+    assert "Looking at 2 pictures." in result.stderr
+    text = Path("out/page.html").read_text(encoding="utf-8")
+    assert "<h1>Dark &amp; new</h1>" in text
+    assert "means over 2 images" in text
+
+
+@pytest.mark.parametrize("format", [[], ["--format", "table"]])
+def test_annotations(format) -> None:
+    report("dark.bada", "--annotations", "boxes.csv", "--images", "pictures", *format)
+    assert "On 1 annotated image," in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_published(shared) -> None:
+    report(str(shared / "data" / "models" / "faces_badacost.mat"))
+    assert "half left" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_classifiers_are_refused() -> None:
+    X = np.arange(12.0).reshape(-1, 1)
+    BAdaCostClassifier([[0, 1], [2, 0]], n_estimators=2).fit(X, X[:, 0] > 5).save("classifier.bada")
+    stderr = report("classifier.bada", status=1).stderr
+    assert "holds a BAdaCostClassifier, and reports are of detectors only" in stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.bada"], "nothing.bada"),
+        (["boxes.csv"], "boxes.csv"),
+        (["dark.bada", "--jobs", "0"], "--jobs must not be 0"),
+        (["dark.bada", "--output", "pictures"], "is a folder: name a file"),
+        (["dark.bada", "--images", "empty"], "has no pictures"),
+        (["dark.bada", "--images", "boxes.csv"], "boxes.csv"),
+        (["dark.bada", "--images", "nothing.png"], "nothing.png"),
+        (["dark.bada", "--format", "coco"], "add --annotations"),
+        (["dark.bada", "--annotations", "pictures"], "pictures without annotations"),
+        (["dark.bada", "--annotations", "nothing.csv"], "nothing.csv"),
+        (["dark.bada", "--annotations", "boxes.csv", "--format", "exotic"], "'coco'"),
+        (
+            ["dark.bada", "--annotations", "boxes.csv", "--images", "a", "--images", "b"],
+            "must be one folder",
+        ),
+        (["dark.bada", "--annotations", "boxes.csv", "--images", "empty"], "a.png"),
+    ],
+)
+def test_mistakes(arguments, message) -> None:
+    Path("empty").mkdir()
+    stderr = report(*arguments, status=1).stderr
+    assert message in stderr.splitlines()[-1]

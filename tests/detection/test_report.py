@@ -1,0 +1,251 @@
+"""Pages about detectors: whole, with all their pictures inside, whatever names are on them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from badacost import html_page
+from badacost.detection import Cascade, Detector, ImageError, PyramidParameters, load_detector
+from badacost.detection.annotations import AnnotatedImage
+from badacost.detection.report import write_report
+from badacost.tree.forest import Forest
+
+matplotlib.use("Agg")
+
+HOSTILE = "</td><script>alert('1')</script> \" $x^ & 自"
+VOID = {"meta", "img"}
+
+
+class Page(HTMLParser):
+    """A page taken apart, which must be well formed and ask for nothing from outside."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.headings: list[str] = []
+        self.rows: list[list[str]] = []
+        self.pictures: list[Image.Image] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+        style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+        assert len(style) == 1
+        assert "url(" not in style[0]
+        assert "@import" not in style[0]
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attributes:
+            assert not name.startswith("on")
+            if name == "href":
+                assert value.startswith("#")
+            if name == "src":
+                kind, data = re.fullmatch(r"data:image/(png|jpeg);base64,(.*)", value).groups()
+                picture = Image.open(BytesIO(base64.b64decode(data, validate=True)))
+                assert picture.format == kind.upper()
+                picture.load()
+                self.pictures.append(picture)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+        self.texts.append(data)
+
+    def row(self, name: str) -> list[str]:
+        (row,) = (row for row in self.rows if row[0] == name)
+        return row[1:]
+
+
+def pixel_detector(n_cascades: int = 1, names: tuple[str, ...] | None = None) -> Detector:
+    """Finds dark squares; the two views of a cascade are told by the cell that is tested."""
+    forests = []
+    for number in range(n_cascades):
+        n_views = 2 if n_cascades == 1 else 1
+        forests.append(
+            Forest(
+                feature=np.array([number, 0, 0], np.int32),
+                threshold=np.array([0.1, np.nan, np.nan]),
+                left=np.array([1, 1, 2], np.int32),
+                missing_left=np.ones(3, bool),
+                value=np.array([0, 0, 1], np.int32),
+                gain=np.zeros(3, np.float32),
+                count=np.zeros(3, np.int32),
+                weight=np.zeros(3, np.float32),
+                offsets=np.array([0, 3]),
+                tree_weights=np.ones(1),
+                table=np.array([[1.0, 0.5], [-1.0, -1.0]])[:, :n_views],
+                n_features=10 * 2 * 2,
+            )
+        )
+    cascades = [Cascade(forest, (8, 8), (8, 8), cell=4, rejections=0.0) for forest in forests]
+    names = names or tuple(f"view {view}" for view in range(max(2, n_cascades)))
+    return Detector(PyramidParameters(min_size=(8, 8)), cascades, names, category="Square")
+
+
+def picture(*corners: tuple[int, int]) -> np.ndarray:
+    pixels = np.full((48, 64, 3), 255, np.uint8)
+    for x, y in corners:
+        pixels[y : y + 16, x : x + 16] = 0
+    return pixels
+
+
+def written(tmp_path: Path, detector: Detector, **options) -> Page:
+    path = tmp_path / "page.html"
+    write_report(detector, path, **options)
+    assert not plt.get_fignums(), "figures are closed"
+    assert list(tmp_path.iterdir()) == [path]
+    return Page(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def test_detector_alone(tmp_path) -> None:
+    page = written(tmp_path, pixel_detector())
+    assert page.headings == ["What it is", "Work", "Where it looks"]
+    assert len(page.pictures) == 1
+    assert page.row("Detector of Square") == ["1", "1", "1", "1"]
+    assert page.row("Object") == ["8 x 8 pixels"]
+    assert page.row("Rejection") == ["after each tree, of scores up to 0"]
+    assert any(
+        text.startswith("Finds Square in 2 views with 1 cascade of 1 tree") for text in page.texts
+    )
+
+
+@pytest.mark.parametrize("n_cascades", [1, 3])
+def test_images(tmp_path, n_cascades) -> None:
+    images = [picture((8, 8)), picture(), picture((40, 16), (8, 24))]
+    page = written(
+        tmp_path, pixel_detector(n_cascades), images=iter(images), title="Squares", n_jobs=2
+    )
+    assert page.headings[2:] == ["Where it looks", "Score traces", "Examples"]
+    assert len(page.pictures) == 2 + len(images)
+    assert len(page.row("Squares")) == 8
+    assert page.pictures[-1].size == (64, 48)
+
+
+def test_many_images_are_thinned_out(tmp_path) -> None:
+    page = written(tmp_path, pixel_detector(), images=[picture()] * 30)
+    assert len(page.pictures) == 2 + 6
+    assert any("means over 12 images" in text for text in page.texts)
+
+
+def annotated_by(detector: Detector, pixels: np.ndarray, **changes) -> AnnotatedImage:
+    """A picture whose annotations are what the detector finds in it."""
+    found = detector.detect(pixels)
+    assert len(found)
+    options = {"labels": found.labels, "categories": ["square"] * len(found), **changes}
+    return AnnotatedImage(pixels, found.boxes, **options)
+
+
+def test_annotations_that_agree_with_the_detector(tmp_path) -> None:
+    detector = pixel_detector()
+    annotated = [annotated_by(detector, picture(corner)) for corner in ((8, 8), (24, 16))]
+    page = written(tmp_path, detector, annotated=annotated)
+    assert page.headings[3:] == ["Score traces", "How good it is", "Mean images", "Examples"]
+    (row,) = (after for before, after in zip(page.rows, page.rows[1:], strict=False)
+              if before[0] == "average precision")  # fmt: skip
+    n_objects = sum(map(len, annotated))
+    assert row == ["1.000", "1.000", str(n_objects), str(n_objects), "0", "100.0%"]
+    assert len(page.pictures) == 2 + 3 + 1 + 2
+
+
+def test_views_follow_from_angles_and_other_categories_are_ignored(tmp_path) -> None:
+    detector = replace(pixel_detector(), angles=(0.0, 180.0))
+    image = annotated_by(detector, picture((8, 8)))
+    turned = replace(image, labels=np.full(len(image), -1), angles=np.full(len(image), 170.0))
+    vans = replace(image, categories=["Van"] * len(image))
+    page = written(tmp_path, detector, annotated=[turned, vans])
+    (row,) = (after for before, after in zip(page.rows, page.rows[1:], strict=False)
+              if before[0] == "average precision")  # fmt: skip
+    assert row[2:] == [str(len(image)), str(len(image)), "0", "0.0%"]
+    page = written(tmp_path, detector, annotated=[vans])
+    assert str(len(image)) in page.rows[-1], "the only category there is"
+
+
+def test_annotations_without_objects(tmp_path) -> None:
+    page = written(tmp_path, pixel_detector(), annotated=[AnnotatedImage(picture())])
+    assert "Mean images" not in page.headings
+    assert "The annotations hold no object that is to be found." in page.texts
+
+
+def test_images_without_windows(tmp_path) -> None:
+    page = written(tmp_path, pixel_detector(2), images=[picture()[:4, :4]])
+    assert "0 detections" in page.texts
+
+
+def test_hostile_names(tmp_path) -> None:
+    detector = replace(pixel_detector(), names=(HOSTILE, "$"), category=HOSTILE)
+    annotated = [annotated_by(detector, picture((8, 8)))]
+    page = written(tmp_path, detector, annotated=annotated, title=HOSTILE)
+    assert "script" not in page.tags
+    assert HOSTILE in page.texts
+    assert [len(row) for row in page.rows if row[0] == HOSTILE] == [1, 9]
+
+
+@settings(max_examples=60)
+@given(st.text(), st.lists(st.text(), max_size=3))
+def test_any_text_on_a_page(title, cells) -> None:
+    section = html_page.table([cells], cells) + html_page.paragraph(title)
+    text = html_page.page(title, title, {title: section, "empty": ""})
+    page = Page(text.encode("utf-8", errors="replace").decode("utf-8"))
+    assert page.tags.count("section") == 1
+    assert set(page.tags) <= {
+        "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "nav", "a", "main",
+        "section", "h2", "div", "table", "thead", "tbody", "tr", "th", "td", "footer",
+    }  # fmt: skip
+
+
+def test_a_failure_leaves_the_old_page(tmp_path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    with pytest.raises(ImageError, match="nowhere"):
+        write_report(pixel_detector(), path, images=["nowhere.png"])
+    with pytest.raises(TypeError, match="must be a Detector"):
+        write_report("detector", path)
+    with pytest.raises(TypeError, match="must be a AnnotatedImage"):
+        write_report(pixel_detector(), path, annotated=["a.png"])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "frame"),
+    [("faces_badacost", "face_oxford_00001.png"), ("kitti_subcat", None)],
+)
+def test_published(tmp_path, shared, name, frame) -> None:
+    detector = load_detector(shared / "data" / "models" / f"{name}.mat")
+    images = frame and [shared / "golden" / "detection" / "frames" / frame]
+    page = written(tmp_path, detector, images=images, n_jobs=-1)
+    assert len(page.pictures) == (4 if frame else 2)
+    assert len(page.rows) > len(detector.names)
