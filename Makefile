@@ -19,7 +19,9 @@ types: .venv/dev
 	$(BIN)/mypy
 
 bench: .venv/dev
+	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/classifier.py
+	$(BIN)/python benchmarks/detect.py
 
 format: .venv/dev
 	$(BIN)/ruff check --fix .

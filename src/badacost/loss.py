@@ -7,6 +7,8 @@ loss of a sample of class l by ``exp(b D[l, g])``.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -355,6 +357,11 @@ def _balancing_step(
         step, move = target, target - step
         if abs(move) <= 2 * np.finfo(np.float64).eps * abs(step):
             break
+    if abs(step) < 1.0:  # logarithms near each other lose digits that a short step needs
+        rising = up_mass * up_slopes * np.exp(step * up_slopes)
+        falling = down_mass * down_slopes * np.exp(-step * down_slopes)
+        imbalance = math.fsum([*rising, *-falling])
+        step -= imbalance / float(rising @ up_slopes + falling @ down_slopes)
     return step
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io.matlab import mat_struct
 
+from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import Suppression
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import (
@@ -359,10 +360,8 @@ def _category(opts: _Struct) -> str:
 def _views(category: str, n_views: int) -> tuple[list[str], list[float] | None]:
     """Names and headings of the views."""
     if category == "Car" and n_views > 1:
-        # View 1 is seen from its side and faces right; views turn against alpha.
-        angles = [-360.0 * view / n_views for view in range(n_views)]
-        angles = [angle + 360.0 if angle < -180.0 else angle for angle in angles]
-        return [f"{angle:.0f}°" for angle in angles], angles
+        views = Views.around(n_views)
+        return list(views.names), list(views.angles)
     if category == "Face" and n_views == len(_FACES):
         return list(_FACES), list(_FACES.values())
     return [f"view {view + 1}" for view in range(n_views)], None
