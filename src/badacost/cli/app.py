@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from badacost.cli import detect, experiment, report
+from badacost.cli import demo, detect, evaluate, experiment, report, train_detector
 
 app = typer.Typer(
     help="Decisions whose mistakes have different prices.",
@@ -15,7 +15,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(detect.detect)
+app.command()(evaluate.evaluate)
 app.command()(report.report)
+app.command()(train_detector.train_detector)
+app.add_typer(demo.app, name="demo")
 app.add_typer(experiment.app, name="experiment")
 
 

@@ -14,6 +14,24 @@ if TYPE_CHECKING:
     from badacost.experiments.uci import Settings
     from badacost.experiments.uci_table import UCITable
 
+_STOPPED = "Stopped. The same command goes on where it was."
+_Output = Annotated[
+    Path, typer.Option(help="Folder for the results; a run that was stopped goes on there.")
+]
+_Published = Annotated[
+    list[Path] | None,
+    typer.Option(help="File of a published detector to try beside; may be repeated."),
+]
+_Quick = Annotated[bool, typer.Option("--quick", help="Few trees and images: two minutes.")]
+_Paper = Annotated[
+    bool, typer.Option("--paper", help="The sizes of the paper, for full data sets: many hours.")
+]
+_Jobs = Annotated[int, typer.Option(help="Threads; -1 is one for each core.")]
+_Seed = Annotated[int, typer.Option(min=0, help="Seed of everything.")]
+_Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Forget the results of an earlier run in OUTPUT.")
+]
+
 app = typer.Typer(help="The paper's tables as programs.", no_args_is_help=True)
 
 
@@ -24,9 +42,7 @@ def _experiments() -> None:
 
 @app.command()
 def uci(
-    output: Annotated[
-        Path, typer.Option(help="Folder for the results; a run that was stopped goes on there.")
-    ] = Path("results"),
+    output: _Output = Path("results"),
     quick: Annotated[
         bool, typer.Option("--quick", help="Two small data sets, short fits: under a minute.")
     ] = False,
@@ -46,10 +62,8 @@ def uci(
         int | None, typer.Option(min=3, help="Trees in the pool of Wang's MultiBoost; 6000.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one for each core.")] = -1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything.")] = 0,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget the results of an earlier run in OUTPUT.")
-    ] = False,
+    seed: _Seed = 0,
+    fresh: _Fresh = False,
 ) -> None:
     """Table 1: average costs of boosting algorithms on twelve UCI data sets.
 
@@ -58,7 +72,7 @@ def uci(
     --reading, --depth or --rate, the paper's four algorithms are run and uci-VARIANT.json is
     written; the page of a later main run tells of it.
     """
-    with plain_errors("Stopped. The same command goes on where it was."):
+    with plain_errors(_STOPPED):
         from badacost.experiments.uci import header, run
         from badacost.experiments.uci_report import write_report
 
@@ -81,6 +95,153 @@ def uci(
         table = write_report(header(settings), records, output)
         _show(table)
         typer.echo(f"The page and the numbers are in {output}.")
+
+
+@app.command()
+def cars(
+    output: _Output = Path("results"),
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder laid out as KITTI's, with lists train.txt and val.txt; by default "
+            "data/detection/kitti_cars in the folder that BADACOST_SHARED names."
+        ),
+    ] = None,
+    views: Annotated[
+        int | None, typer.Option(help="Views around a car, an even number; 8.")
+    ] = None,
+    published: _Published = None,
+    quick: _Quick = False,
+    paper: _Paper = False,
+    jobs: _Jobs = -1,
+    seed: _Seed = 0,
+    fresh: _Fresh = False,
+) -> None:
+    """Cars from all sides: BAdaCost 1-3-3, SAMME and SubCat, trained and tried on KITTI images.
+
+    Writes cars.md, and numbers and curves as cars-N-views.json and .png, to OUTPUT; the page tells
+    of all numbers of views that were run. Every finished part is recorded at once: after an
+    interruption, the same command goes on where it was, inside a training too.
+    """
+    with plain_errors(_STOPPED):
+        from badacost.experiments.cars import CarSettings, run_cars
+        from badacost.experiments.cars_report import write_report
+
+        given = {"seed": seed} if views is None else {"seed": seed, "n_views": views}
+        settings = replace(_sized(CarSettings, quick, paper), **given)
+        _prepare(output, settings.name, fresh)
+        result = run_cars(settings, output, data=data, published=published or [], n_jobs=jobs)
+        page = write_report(result, output)
+        rows = {
+            name: [found["kitti"]["0.7"][level]["ap_40"] for level in ("easy", "moderate", "hard")]
+            + [found["voc"]["0.5"]["ap"]]
+            for name, found in result["detectors"].items()
+        }
+        heads = ["easy", "moderate", "hard", "overlap 0.5"]
+        _show_precision("Average precision, overlap 0.7, and area at 0.5", heads, rows)
+        typer.echo(f"The page is {page}.")
+
+
+@app.command()
+def faces(
+    output: _Output = Path("results"),
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with faces-train.csv, faces-val.csv and images; by default "
+            "data/detection/fddb_faces in the folder that BADACOST_SHARED names."
+        ),
+    ] = None,
+    negatives: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder of pictures without faces, may be repeated; by default negatives_bsds and "
+            "negatives_voc2012 beside the faces."
+        ),
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(help="Yaw between views to one side, in degrees; 15,45 (paper: 20,60)."),
+    ] = None,
+    published: _Published = None,
+    quick: _Quick = False,
+    paper: _Paper = False,
+    jobs: _Jobs = -1,
+    seed: _Seed = 0,
+    fresh: _Fresh = False,
+) -> None:
+    """Faces in five views: BAdaCost with beta 1.5, SAMME and SubCat, trained and tried on FDDB.
+
+    Writes faces.md, and numbers and curves as faces-LIMITS.json and .png, to OUTPUT; the page tells
+    of all limits that were run. Every finished part is recorded at once: after an interruption, the
+    same command goes on where it was, inside a training too.
+    """
+    with plain_errors(_STOPPED):
+        from badacost.experiments.faces import FaceSettings, run_faces
+        from badacost.experiments.faces_report import write_report
+
+        given: dict[str, Any] = {"seed": seed}
+        if limits is not None:
+            given["limits"] = _numbers("--limits", limits)
+        settings = replace(_sized(FaceSettings, quick, paper), **given)
+        _prepare(output, settings.name, fresh)
+        result = run_faces(
+            settings,
+            output,
+            data=data,
+            negatives=negatives,
+            published=published or [],
+            n_jobs=jobs,
+        )
+        page = write_report(result, output)
+        rows = {
+            name: [found["voc"]["1"]["ap"], found["voc"]["5"]["ap"]]
+            for name, found in result["detectors"].items()
+        }
+        _show_precision("Average precision, overlap 0.5", ["as found", "refined boxes"], rows)
+        typer.echo(f"The page is {page}.")
+
+
+def _sized(kind: type[Any], quick: bool, paper: bool) -> Any:
+    """Settings of the size that the options ask for."""
+    if quick and paper:
+        raise ValueError("--quick and --paper exclude each other: choose one of them.")
+    return kind.quick() if quick else kind.paper() if paper else kind()
+
+
+def _prepare(output: Path, name: str, fresh: bool) -> None:
+    """Check the folder of the results, and remove those of an earlier run if that is wanted."""
+    from badacost.experiments.contest import forget
+
+    if output.exists() and not output.is_dir():
+        raise NotADirectoryError(f"--output {output} is a file: name a folder.")
+    if fresh:
+        forget(output / name)
+
+
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers that are separated by commas."""
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise ValueError(
+            f"{option} must be numbers separated by commas; got {text!r:.80}."
+        ) from None
+
+
+def _show_precision(title: str, heads: list[str], rows: dict[str, list[float | None]]) -> None:
+    """Average precision in percent on the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from badacost.experiments.detection_report import percent
+
+    shown = Table("detector", title=title)
+    for head in heads:
+        shown.add_column(head, justify="right")
+    for name, shares in rows.items():
+        shown.add_row(name, *map(percent, shares))
+    Console().print(shown)
 
 
 def _settings(quick: bool, sets: str | None, **options: Any) -> Settings:

@@ -19,7 +19,7 @@ from badacost.costs import scale_costs
 from badacost.loss import cost_margins
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.grower import TreeGrower, TreeShape
+from badacost.tree.grower import GrownTree, TreeGrower, TreeShape
 from badacost.tree.threads import Threads
 
 FloatArray = NDArray[np.float64]
@@ -84,9 +84,7 @@ class CostBooster:
     ):
         self._margins = cost_margins(scale_costs(costs, "reference"))
         self._n_features = len(data.bins)
-        # Windows are only needed by trees that did not see all of them.
-        unseen = np.empty((0, self._n_features), np.float32)
-        learner = TreeLearner(unseen, data, y, len(costs), shape, threads)
+        learner = _BinnedTreeLearner(data, y, len(costs), shape, threads)
         self._descent = Reweighting(
             learner,
             y,
@@ -100,7 +98,8 @@ class CostBooster:
         self._trees: list[Tree] = []
         self._steps: list[float] = []
         if resumed is not None:
-            forest, self._descent.log_weights = resumed
+            forest, log_weights = resumed
+            self._descent.log_weights = log_weights.copy()
             self._trees, self._steps = forest.trees(), forest.tree_weights.tolist()
 
     @property
@@ -193,8 +192,7 @@ class RealBooster:
         rows = np.arange(n_before, n_before + len(values), dtype=np.int32)
         self._trees.append(replace(grown.tree, value=rows))
         self._leaf_values.append(values)
-        answers = np.zeros(len(weights))
-        answers[grown.samples] = values[grown.leaves]
+        answers = values[_leaves(grown, self._grower.data)]
         self.log_weights = self.log_weights - self._signs * answers
         return True
 
@@ -202,3 +200,39 @@ class RealBooster:
         """The trees so far, with a table of one column."""
         table = np.concatenate(self._leaf_values)[:, None]
         return Forest.from_trees(self._trees, np.ones(self.n_trees), table, self._n_features)
+
+
+class _BinnedTreeLearner(TreeLearner):
+    """The built-in tree for samples that are kept in bins only."""
+
+    def __init__(
+        self, data: BinnedData, y: Labels, n_classes: int, shape: TreeShape, threads: Threads
+    ):
+        no_samples = np.empty((0, len(data.bins)), np.float32)
+        super().__init__(no_samples, data, y, n_classes, shape, threads)
+
+    def fit(
+        self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
+    ) -> tuple[Tree, Labels]:
+        """Grow a tree; return it and its labels on all samples."""
+        grown = self._grower.grow(weights, costs, rows=rows, seed=seed)
+        labels = grown.tree.value.astype(self._grower.y.dtype)
+        return grown.tree, labels[_leaves(grown, self._grower.data)]
+
+
+def _leaves(grown: GrownTree, data: BinnedData) -> NDArray[np.intp]:
+    """Leaf of each sample; those whose weight vanished, which the tree did not see, go by bins."""
+    leaves = np.full(data.bins.shape[1], -1, np.intp)
+    leaves[grown.samples] = grown.leaves
+    unseen = np.flatnonzero(leaves < 0)
+    if not len(unseen):
+        return leaves
+    tree, node_of = grown.tree, np.zeros(len(unseen), np.intp)
+    for node in np.flatnonzero(~np.isnan(tree.threshold)):  # children have higher numbers
+        here = np.flatnonzero(node_of == node)
+        feature = tree.feature[node]
+        position = np.searchsorted(data.mapper.edges[feature], tree.threshold[node])
+        goes_right = data.bins[feature, unseen[here]] > position
+        node_of[here] = tree.left[node] + goes_right
+    leaves[unseen] = node_of
+    return leaves

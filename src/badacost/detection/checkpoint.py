@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.detection.samples import WindowList
-from badacost.model_file import ModelFileError, describe, read_model, refuse, write_model
+from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
 from badacost.persistence import forest_from_arrays, forest_to_arrays
 from badacost.tree.forest import Forest
-from badacost.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 Phase = Literal["boosting", "mining", "done"]
@@ -87,28 +87,47 @@ class Checkpoint:
         """
         if self.path is None or not self.path.exists():
             return None
-        model = read_model(self.path)
-        if model.kind != _KIND or set(model.header) != _HEADER:
-            raise ModelFileError(f"{describe(self.path)} is no checkpoint of a training.")
-        if model.header["digest"] != self.digest:
+        try:
+            model = read_model(self.path)
+            if model.kind != _KIND or set(model.header) != _HEADER:
+                refuse("it is no checkpoint of a training")
+            if model.header["digest"] != self.digest:
+                refuse("it belongs to a training with other images or another configuration")
+            return _progress(model)
+        except ModelFileError as error:
             raise ModelFileError(
-                f"{describe(self.path)} belongs to a training with other images or another "
-                "configuration: choose another folder, or remove it to begin anew."
-            )
-        arrays, phase = dict(model.arrays), model.header["phase"]
-        check_choice("the phase of the checkpoint", phase, ("boosting", "mining", "done"))
-        weights = arrays.pop("weights", None)
-        first, now = (
-            _windows(arrays.pop(f"{name}images", None), arrays.pop(f"{name}boxes", None))
-            for name in ("first_", "")
-        )
-        if type(model.header["round"]) is not int or model.header["round"] < 0:
-            refuse("its round is not a number")
-        forest = forest_from_arrays(arrays) if arrays else None
-        return Progress(model.header["round"], phase, first, now, forest, weights)
+                f"cannot go on from {os.fspath(self.path)!r}: {str(error).rstrip('.')}; choose "
+                "another folder, or remove this one to begin anew."
+            ) from error
+
+
+def _progress(model: ModelFile) -> Progress:
+    """Return the state in a file, all of which is checked."""
+    arrays, number, phase = dict(model.arrays), model.header["round"], model.header["phase"]
+    if type(number) is not int or number < 0 or phase not in ("boosting", "mining", "done"):
+        refuse("it does not say how far the training was")
+    first, now = (
+        _windows(arrays.pop(f"{name}images", None), arrays.pop(f"{name}boxes", None))
+        for name in ("first_", "")
+    )
+    if not arrays and phase == "boosting":
+        return Progress(number, phase, first, now)
+    weights = arrays.pop("weights", None)
+    if weights is None or weights.dtype != np.float64 or weights.ndim != 1:
+        refuse("its weights are missing")
+    return Progress(number, phase, first, now, forest_from_arrays(arrays), weights)
 
 
 def _windows(images: NDArray[Any] | None, boxes: NDArray[Any] | None) -> WindowList:
-    if images is None or boxes is None or boxes.shape != (len(images), 4):
+    """Return windows if they are some."""
+    if (
+        images is None
+        or boxes is None
+        or images.dtype != np.int64
+        or boxes.dtype != np.float64
+        or boxes.shape != (images.size, 4)
+        or images.ndim != 1
+        or not np.isfinite(boxes).all()
+    ):
         refuse("its windows are not complete")
     return WindowList(images, boxes)

@@ -2,7 +2,8 @@
 
 A window is cut out with a border that is wide enough for everything that channels, smoothing and
 filters look at around it, so that its features are those it has in the pyramid at a scale of one.
-Many windows are stacked into one tall image, whose channels are computed at once.
+Each is computed alone: sums run along whole columns of an image, so that windows on top of each
+other would change one another in the last digits, and with them a training that is resumed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from badacost.tree.threads import Threads
 
 FloatArray = NDArray[np.float64]
 Planes = NDArray[np.float32]
-_STACKED = 32  # windows in one tall image
+_REACH = 16  # pixels; what gradients, their norm, smoothing and filters of small cells look at
+_LARGEST_OBJECT = 2.0  # heights of its picture
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class WindowShape:
     @property
     def border(self) -> int:
         """Pixels around the padded window that its features may depend on: whole cells."""
-        return 4 * self.cell
+        return max(4, -(-_REACH // self.cell)) * self.cell
 
     @property
     def crop(self) -> tuple[int, int]:
@@ -100,12 +102,23 @@ class WindowShape:
         -------
         ndarray of uint8 of shape (n, crop height, crop width, 3)
             Cut-outs.
+
+        Raises
+        ------
+        ValueError
+            Where an object has no height, or is far larger than the image.
         """
         image_module = import_pil()
         crop_height, crop_width = self.crop
         (height, width), (padded_height, padded_width) = self.window, self.padded_window
         top = (padded_height - height) / 2.0 + self.border
         left = (padded_width - width) / 2.0 + self.border
+        heights = boxes[:, 3] - boxes[:, 1]
+        if not ((heights > 0.0) & (heights <= _LARGEST_OBJECT * len(pixels))).all():
+            raise ValueError(
+                f"an object in a picture of {pixels.shape[1]} x {len(pixels)} pixels is none or "
+                f"more than {_LARGEST_OBJECT:g} times as high: correct its box, or ignore it."
+            )
         cut = np.empty((len(boxes), crop_height, crop_width, 3), np.uint8)
         for index, (x1, y1, _, y2) in enumerate(boxes.tolist()):
             scale = (y2 - y1) / height
@@ -195,44 +208,33 @@ class WindowFeatures:
         return n_filters * self.channels.n_channels * self.shape.cells[0] * self.shape.cells[1]
 
     def unfiltered(self, crops: Pixels, threads: Threads | None = None) -> Iterator[Planes]:
-        """Yield the smoothed channels of stacks of cut-outs, each (n_channels, rows, columns)."""
-        for first in range(0, len(crops), _STACKED):
-            stack = crops[first : first + _STACKED]
-            tall = stack.reshape(-1, *stack.shape[2:])
-            yield smooth(
-                compute_channels(rgb_to_luv(tall, threads), self.channels, threads),
-                self.smoothing,
-                threads,
-            )
+        """Yield the smoothed channels of each cut-out, (n_channels, rows, columns)."""
+        for crop in crops:
+            luv = rgb_to_luv(crop, threads)
+            yield smooth(compute_channels(luv, self.channels, threads), self.smoothing, threads)
 
     def of(self, crops: Pixels, threads: Threads | None = None) -> Planes:
         """Return the features of cut-outs, shape (n_windows, n_features)."""
         rows, columns = self.shape.cells
         begin = self.shape.border // self.shape.cell
-        height = self.shape.crop[0] // self.shape.cell
         features = np.empty((len(crops), self.n_features), np.float32)
-        done = 0
-        for planes in self.unfiltered(crops, threads):
+        for index, planes in enumerate(self.unfiltered(crops, threads)):
             maps = planes
             if self.filters is not None:
                 maps = decorrelate(planes, self.filters, threads=threads)
-            for _ in range(maps.shape[1] // height):
-                y = done * height % maps.shape[1] + begin
-                window = maps[:, y : y + rows, begin : begin + columns]
-                features[done] = window.reshape(-1)
-                done += 1
+            window = maps[:, begin : begin + rows, begin : begin + columns]
+            features[index] = window.reshape(-1)
         return features
 
     def windows(self, crops: Pixels, threads: Threads | None = None) -> Planes:
         """Return the unfiltered channels of windows, (n_windows, n_channels, rows, columns)."""
         shrink = self.channels.shrink
         rows, columns = (length // shrink for length in self.shape.padded_window)
-        begin, height = self.shape.border // shrink, self.shape.crop[0] // shrink
-        parts = []
-        for planes in self.unfiltered(crops, threads):
-            tall = planes.reshape(len(planes), -1, height, planes.shape[2]).swapaxes(0, 1)
-            parts.append(tall[:, :, begin : begin + rows, begin : begin + columns])
-        return np.concatenate(parts)
+        begin = self.shape.border // shrink
+        windows = np.empty((len(crops), self.channels.n_channels, rows, columns), np.float32)
+        for index, planes in enumerate(self.unfiltered(crops, threads)):
+            windows[index] = planes[:, begin : begin + rows, begin : begin + columns]
+        return windows
 
 
 def random_boxes(

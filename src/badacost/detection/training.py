@@ -14,9 +14,9 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boosters import Booster, CostBooster, RealBooster
-from badacost.detection.boxes import overlaps
+from badacost.detection.boxes import check_name, overlaps
 from badacost.detection.cascade import Cascade
 from badacost.detection.checkpoint import Checkpoint, Progress
-from badacost.detection.decorrelation import learn_filters
+from badacost.detection.decorrelation import as_filters, learn_filters
 from badacost.detection.detector import Detector
 from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.samples import WindowFeatures, WindowList, WindowShape, random_boxes
@@ -45,7 +45,8 @@ _MOST_LAMBDA_WINDOWS = 200
 _MOST_BINNED_WINDOWS = 3000  # whose values choose the bins
 _CALIBRATION_COPIES = 4  # of each object
 _SLACK_VOTES = 4
-_MOST_OVERLAP = 0.1  # of a negative example with an annotated object
+_MOST_IGNORED = 0.1  # of a negative example that may lie in an ignored region
+_MOST_ASPECT_RATIO = 32.0
 _MOST_MEMORY = 2**32  # bytes of windows; more are kept in a file
 _REAL_REJECTION = -1.0  # of real-valued cascades, as in the toolbox of the authors
 _TREES_BETWEEN_CHECKPOINTS = 64
@@ -115,16 +116,18 @@ class _Training:
         threads: Threads,
         verbose: bool,
     ):
+        check_name("category", category)
         self.config, self.views, self.category = config, views, category
         self.threads, self.verbose = threads, verbose
-        self.images = list(images)
+        self.images = _checked_images(images)
         self.n_sources = len(self.images)  # mirror images are no source of negatives
         if config.mirror:
             self.images += [image.mirrored(views) for image in self.images if len(image)]
+        self.objects, self.labels = self._objects()
+        self.aspect_ratios = [self._aspect_ratio(view) for view in range(len(views.names))]
         self.folder = None if folder is None else Path(folder)
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
-        self.objects, self.labels = self._objects()
         self.digest = self._digest()
         self.filters, self.pyramid = self._learn()
 
@@ -144,17 +147,24 @@ class _Training:
             filters=self.filters,
             stride=self.config.cell,
             suppression=self.config.suppression,
-            aspect_ratios=[self.aspect_ratio(view) for view in present],
-            angles=[self.views.angles[view] for view in present],
+            aspect_ratios=[self.aspect_ratios[view] for view in present],
+            # A single view says nothing of where objects are heading.
+            angles=None if n_views == 1 else [self.views.angles[view] for view in present],
             category=self.category,
         )
 
-    def aspect_ratio(self, view: int) -> float:
+    def _aspect_ratio(self, view: int) -> float:
         """Mean width by height of the objects of a view; that of the window if there are none."""
         boxes = self.objects.boxes[self.labels == view]
         if not len(boxes):
             return self.config.window[1] / self.config.window[0]
-        return float(((boxes[:, 2] - boxes[:, 0]) / (boxes[:, 3] - boxes[:, 1])).mean())
+        ratio = float(((boxes[:, 2] - boxes[:, 0]) / (boxes[:, 3] - boxes[:, 1])).mean())
+        if not 1.0 / _MOST_ASPECT_RATIO <= ratio <= _MOST_ASPECT_RATIO:
+            raise ValueError(
+                f"the objects of view {self.views.names[view]!r} are {ratio:.3g} times as wide as "
+                "high: correct their boxes."
+            )
+        return ratio
 
     def bar(self, total: int, title: str) -> ProgressBar | None:
         """A progress bar, if they are wanted."""
@@ -164,7 +174,7 @@ class _Training:
         """Objects to learn, with their own boxes, and their views."""
         parts, labels = [], []
         for index, image in enumerate(self.images):
-            known = ~image.ignore & (image.labels >= 0)
+            known = ~image.ignore & (image.labels >= 0) & (image.sizes > 0.0).all(axis=1)
             if (image.labels[known] >= len(self.views.names)).any():
                 raise ValueError(
                     f"{image.name!r:.80} has labels beyond the {len(self.views.names)} views: "
@@ -187,6 +197,12 @@ class _Training:
         for image in self.images:
             for part in (image.boxes, image.labels, image.ignore):
                 digest.update(np.ascontiguousarray(part).tobytes())
+        for image in self.images[: self.n_sources]:
+            if isinstance(image.image, Path):
+                # Whoever replaces a picture seldom hits the very number of its bytes.
+                digest.update(b"%d" % image.image.stat().st_size)
+            else:
+                digest.update(image.load().tobytes())
         return digest.hexdigest()
 
     def _learn(self) -> tuple[NDArray[np.float32] | None, PyramidParameters]:
@@ -200,17 +216,20 @@ class _Training:
         pyramid = config.pyramid((0.0, 0.0, 0.0))
         features = WindowFeatures(config.shape, pyramid.channels, pyramid.smoothing, None)
         channels: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * n_chosen
-        pictures: list[NDArray[np.uint8]] = [np.empty(0, np.uint8)] * n_chosen
+        pictures = [np.empty(0, np.uint8)] * min(n_chosen, _MOST_LAMBDA_WINDOWS)
 
         def compute(places: NDArray[np.intp], crops: NDArray[np.uint8]) -> None:
             for place, planes, crop in zip(places, features.windows(crops), crops, strict=True):
-                channels[place], pictures[place] = planes, crop
+                channels[place] = planes
+                if place < len(pictures):
+                    pictures[place] = crop
 
         self.for_images(windows, config.shape, "filters", compute)
-        lambdas = estimate_lambdas(pictures[:_MOST_LAMBDA_WINDOWS], pyramid.channels, self.threads)
+        lambdas = estimate_lambdas(pictures, pyramid.channels, self.threads)
         filters = None
         if config.n_filters:
-            filters = learn_filters(channels, config.n_filters, config.filter_size)
+            learned = learn_filters(channels, config.n_filters, config.filter_size)
+            filters = as_filters(learned, pyramid.channels.n_channels)
         return filters, config.pyramid(lambdas)
 
     def for_images(
@@ -247,7 +266,7 @@ class _CascadeTraining:
         self.n_classes = len(training.views.names) + 1
         if view is not None:
             # Each view has a window of its own shape.
-            ratio = training.aspect_ratio(view)
+            ratio = training.aspect_ratios[view]
             window = (window[0], max(8, round(window[0] * ratio / config.cell) * config.cell))
             own = np.flatnonzero(training.labels == view)
             self.n_classes = 2
@@ -276,16 +295,15 @@ class _CascadeTraining:
             self.checkpoint.save(progress)
         if progress.phase == "done":
             return self._cascade(progress)
-        with ExitStack() as stack:
-            matrix = _Matrix(self, stack, progress.first_negatives)
-            while True:
-                if progress.phase == "boosting":
-                    progress = self._boosted(matrix, progress)
-                    self.checkpoint.save(progress)
-                if progress.phase == "done":
-                    return self._cascade(progress)
-                progress = self._mined(progress)
+        matrix = _Matrix(self, progress.first_negatives)
+        while True:
+            if progress.phase == "boosting":
+                progress = self._boosted(matrix, progress)
                 self.checkpoint.save(progress)
+            if progress.phase == "done":
+                return self._cascade(progress)
+            progress = self._mined(progress)
+            self.checkpoint.save(progress)
 
     def _boosted(self, matrix: _Matrix, progress: Progress) -> Progress:
         """Grow the trees of a round and calibrate its thresholds."""
@@ -301,7 +319,7 @@ class _CascadeTraining:
             goes_on = booster.grow()
             if bar is not None:
                 bar.update(booster.n_trees)
-            if goes_on and booster.n_trees % _TREES_BETWEEN_CHECKPOINTS == 0 < n_trees:
+            if goes_on and booster.n_trees % _TREES_BETWEEN_CHECKPOINTS == 0:
                 self.checkpoint.save(
                     replace(progress, forest=booster.forest(), weights=booster.log_weights)
                 )
@@ -355,14 +373,20 @@ class _CascadeTraining:
             return np.full(forest.n_trees, _REAL_REJECTION)
         cascade = self._with(forest, np.full(forest.n_trees, -math.inf))
         windows = self._jittered(_CALIBRATION_COPIES, 7)
-        traces = np.empty((len(windows), forest.n_trees))
+        # All scores of all windows would take more memory than their features.
+        final, lowest = np.empty(len(windows)), np.empty(len(windows))
+        lowest_found = np.full(forest.n_trees, math.inf)
+        lock = Lock()
 
         def follow(places: NDArray[np.intp], crops: NDArray[np.uint8]) -> None:
-            traces[places] = cascade.trace(self.features.of(crops))
+            traces = cascade.trace(self.features.of(crops))
+            final[places], lowest[places] = traces[:, -1], traces.min(axis=1)
+            least = traces[traces[:, -1] > 0.0].min(axis=0, initial=math.inf)
+            with lock:
+                np.minimum(lowest_found, least, out=lowest_found)
 
         title = f"{self.title}calibration"
         self.training.for_images(windows, self.shape, title, follow)
-        final = traces[:, -1]
         found = np.flatnonzero(final > 0.0)
         if not len(found):
             return np.full(forest.n_trees, -math.inf)
@@ -370,11 +394,11 @@ class _CascadeTraining:
         votes = forest.tree_weights.max() * np.abs(forest.table).max()
         slack = _SLACK_VOTES * votes if self.view is None else -_REAL_REJECTION
         if kind == "trees":
-            return cascade.calibrated(traces[found], slack).rejections
+            return cascade.calibrated(lowest_found[None], slack).rejections
         # The paper's: how low the least certain of the objects that are found goes on its way.
-        lowest = min(traces[found[np.argmin(final[found])]].min(), -slack)
-        log.info("%scalibration: %d of %d found, %g", self.title, len(found), len(traces), lowest)
-        return np.full(forest.n_trees, lowest)
+        least = min(lowest[found[np.argmin(final[found])]], -slack)
+        log.info("%scalibration: %d of %d found, %g", self.title, len(found), len(windows), least)
+        return np.full(forest.n_trees, least)
 
     def _mined(self, progress: Progress) -> Progress:
         """Look for false alarms with the cascade of a round."""
@@ -396,7 +420,7 @@ class _CascadeTraining:
         n_threads = training.threads.n_threads
         for done, detections in enumerate(detector.detect_many(sources, n_jobs=n_threads)):
             index = int(order[done])
-            away = _away_from(training.images[index], detections.boxes)
+            away = _away_from(training.images[index], detections.boxes, config.negative_overlap)
             boxes = detections.boxes[away][: config.n_per_image]
             found.append((index, boxes))
             n_found += len(boxes)
@@ -426,7 +450,7 @@ class _CascadeTraining:
             image = training.images[index].measured()
             assert image.size is not None
             boxes = random_boxes(image.size, self.shape, config.n_per_image, rng)
-            boxes = boxes[_away_from(image, boxes)]
+            boxes = boxes[_away_from(image, boxes, config.negative_overlap)]
             found.append((int(index), boxes))
             n_found += len(boxes)
             if n_found >= config.n_negatives:
@@ -469,22 +493,25 @@ class _CascadeTraining:
 class _Matrix:
     """Binned features of windows; those that were in the last matrix are not computed again."""
 
-    def __init__(self, task: _CascadeTraining, stack: ExitStack, first: WindowList):
-        self._task, self._stack = task, stack
+    def __init__(self, task: _CascadeTraining, first: WindowList):
+        self._task = task
         self._mapper = self._chosen_bins(first)
         self._known: dict[tuple[int, bytes], int] = {}
-        self._bins = np.empty((task.features.n_features, 0), np.uint8)
+        self._memory = self._allocated()
+        self._bins = self._memory[:0].reshape(task.features.n_features, 0)
 
     def data(self, windows: WindowList) -> BinnedData:
-        """Return the windows in bins, in their order."""
+        """Return the windows in bins, in their order; those that were returned before are lost."""
         keys = [
             (int(image), box.tobytes())
             for image, box in zip(windows.images, windows.boxes, strict=True)
         ]
         column = np.array([self._known.get(key, -1) for key in keys])
-        bins = self._allocated(len(windows))
+        n_features = len(self._bins)
+        bins = self._memory[: n_features * len(windows)].reshape(n_features, len(windows))
         old = np.flatnonzero(column >= 0)
-        for row in range(len(bins)):
+        # Both lie in the same memory: a row only runs over those that were moved before it.
+        for row in reversed(range(n_features)):
             bins[row, old] = self._bins[row, column[old]]
         new = np.flatnonzero(column < 0)
         task = self._task
@@ -515,19 +542,37 @@ class _Matrix:
             features, max_bins=task.training.config.max_bins, threads=task.training.threads
         )
 
-    def _allocated(self, n_windows: int) -> NDArray[np.uint8]:
-        """Memory for so many windows, in a file if they are many."""
-        shape = (self._task.features.n_features, n_windows)
-        if math.prod(shape) <= _MOST_MEMORY:
-            return np.empty(shape, np.uint8)
-        temporary = tempfile.TemporaryFile(dir=self._task.training.folder)  # noqa: SIM115
-        file = self._stack.enter_context(temporary)
-        return np.asarray(np.memmap(file, np.uint8, "w+", shape=shape))
+    def _allocated(self) -> NDArray[np.uint8]:
+        """Memory for the windows of every round, in a file if they are many."""
+        training, config = self._task.training, self._task.training.config
+        n_negatives = min(
+            max(config.n_negatives, config.n_accumulated),
+            training.n_sources * config.n_per_image * len(config.trees),
+        )
+        n_bytes = self._task.features.n_features * (len(self._task.positives) + n_negatives)
+        if n_bytes <= _MOST_MEMORY:
+            return np.empty(n_bytes, np.uint8)  # what is not used takes no memory
+        with tempfile.TemporaryFile(dir=training.folder) as file:
+            return np.asarray(np.memmap(file, np.uint8, "w+", shape=(n_bytes,)))
 
 
-def _away_from(image: AnnotatedImage, boxes: FloatArray) -> NDArray[np.intp]:
+def _checked_images(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
+    """Return pictures, all of them with pixels."""
+    checked = list(images)
+    for image in checked:
+        if not isinstance(image, AnnotatedImage):
+            raise TypeError(f"images must be AnnotatedImage; got {type(image).__name__}.")
+        if image.image is None:
+            raise ValueError(
+                f"{image.name!r:.80} has annotations only: give the folder of its picture to the "
+                "reader as images."
+            )
+    return checked
+
+
+def _away_from(image: AnnotatedImage, boxes: FloatArray, most_overlap: float) -> NDArray[np.intp]:
     """Which boxes hardly overlap annotated objects; of ignored ones, by their own area."""
     objects = overlaps(boxes, image.boxes[~image.ignore])
     ignored = overlaps(boxes, image.boxes[image.ignore], "first")
-    clear = (objects < _MOST_OVERLAP).all(axis=1) & (ignored < _MOST_OVERLAP).all(axis=1)
+    clear = (objects < most_overlap).all(axis=1) & (ignored < _MOST_IGNORED).all(axis=1)
     return np.flatnonzero(clear)

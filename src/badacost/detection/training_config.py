@@ -61,6 +61,9 @@ class TrainingConfig:
         Most negative examples of all rounds together.
     n_per_image : int, default=25
         Most negative examples from one image in a round.
+    negative_overlap : float, default=0.1
+        Windows that overlap an object by less than this (intersection by union) may be negative
+        examples; with more, parts of objects become such.
     shrink : int, default=2
         Side of a cell of channels, in pixels.
     n_orientations : int, default=6
@@ -111,6 +114,7 @@ class TrainingConfig:
     n_negatives: int = 5000
     n_accumulated: int = 10000
     n_per_image: int = 25
+    negative_overlap: float = 0.1
     shrink: int = 2
     n_orientations: int = 6
     soft: bool = True
@@ -131,19 +135,20 @@ class TrainingConfig:
             if name == "padded_window" and value is None:
                 continue
             if not isinstance(value, tuple | list) or len(value) != 2:
-                raise ValueError(f"{name} must be a height and a width; got {value!r}.")
+                raise ValueError(f"{name} must be a height and a width; got {value!r:.80}.")
             for length in value:
                 check_number(name, length, Integral, low=8, high=1024)
-            object.__setattr__(self, name, tuple(value))
+            object.__setattr__(self, name, tuple(map(int, value)))
         if not isinstance(self.trees, tuple | list) or not 1 <= len(self.trees) <= 32:
-            raise ValueError(f"trees must be 1 to 32 numbers of trees; got {self.trees!r}.")
-        object.__setattr__(self, "trees", tuple(self.trees))
+            raise ValueError(f"trees must be 1 to 32 numbers of trees; got {self.trees!r:.80}.")
+        for number in self.trees:
+            check_number("trees", number, Integral, low=1, high=2**16)
+        object.__setattr__(self, "trees", tuple(map(int, self.trees)))
         check_choice("algorithm", self.algorithm, ("badacost", "samme", "subcat"))
         check_choice("cascade", self.cascade, ("constant", "trees", "none"))
         for name in ("views_in_circle", "soft", "mirror"):
             check_flag(name, getattr(self, name))
-        for number in self.trees:
-            check_number("trees", number, Integral, low=1, high=2**16)
+            object.__setattr__(self, name, bool(getattr(self, name)))
         for name, low, high in (
             ("max_depth", 1, 12),
             ("min_samples_split", 2, 2**30),
@@ -154,14 +159,73 @@ class TrainingConfig:
             ("n_filters", 0, 16),
             ("n_jittered", 0, 64),
             ("filter_size", 1, 5),
+            ("shrink", 1, 32),
+            ("n_orientations", 1, 36),
+            ("n_per_octave", 1, 64),
+            ("n_octaves_up", 0, 4),
+            ("n_approximated", 0, 256),
             ("seed", 0, 2**31 - 1),
         ):
-            check_number(name, getattr(self, name), Integral, low=low, high=high)
-        for name in ("alpha", "beta", "gamma", "learning_rate"):
-            check_number(name, getattr(self, name), low=0.0, high=1e6, open_low=True)
-        check_number("max_features", self.max_features, low=0.0, high=1.0, open_low=True)
-        check_number("overlap", self.overlap, low=0.0, high=1.0)
+            value = getattr(self, name)
+            if name == "n_approximated" and value is None:
+                continue
+            check_number(name, value, Integral, low=low, high=high)
+            object.__setattr__(self, name, int(value))
+        for name, most in (
+            ("alpha", 1e6),
+            ("beta", 1e6),
+            ("gamma", 1e6),
+            ("learning_rate", 1.0),
+            ("max_features", 1.0),
+            ("negative_overlap", 1.0),
+            ("overlap", 1.0),
+        ):
+            check_number(name, getattr(self, name), low=0.0, high=most, open_low=name != "overlap")
+            object.__setattr__(self, name, float(getattr(self, name)))
+        self._check_windows()
+
+    def _check_windows(self) -> None:
+        """Raise unless filters fit each other and the window, before hours have gone by."""
+        n_cells = min(self.shape.padded_window) // self.shrink
+        if self.n_filters:
+            if self.filter_size % 2 == 0 or self.n_filters > self.filter_size**2:
+                raise ValueError(
+                    f"filter_size must be odd, and n_filters at most its square; got "
+                    f"{self.filter_size} and {self.n_filters}."
+                )
+            if n_cells < self.filter_size:
+                raise ValueError(
+                    f"window must have at least {self.filter_size} cells of {self.shrink} pixels "
+                    f"on each side; enlarge it, or reduce filter_size or shrink."
+                )
+        if min(self.window) < self.cell:
+            raise ValueError(f"window must be at least a cell of {self.cell} pixels; enlarge it.")
         self.pyramid((0.0, 0.0, 0.0))  # which checks the rest
+
+    @classmethod
+    def small(cls, **changes: Any) -> TrainingConfig:
+        """Return a configuration for a few hundred images, which trains in minutes.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that are to differ from it.
+
+        Examples
+        --------
+        >>> from badacost.detection import TrainingConfig
+        >>> TrainingConfig.small(window=(32, 48)).trees
+        (32, 64, 128, 256)
+        """
+        given: dict[str, Any] = {
+            "trees": (32, 64, 128, 256),
+            "max_depth": 5,
+            "n_negatives": 2000,
+            "n_accumulated": 4000,
+            "n_jittered": 3,
+            "negative_overlap": 0.2,
+        }
+        return cls(**(given | changes))
 
     @property
     def cell(self) -> int:
@@ -245,8 +309,8 @@ class TrainingConfig:
             raise ValueError(f"{source} is too large for a configuration.")
         try:
             given = tomllib.loads(data.decode())
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ValueError(f"{source} is not a TOML file: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{source} is not a TOML file: {error}.") from error
         unknown = sorted(set(given) - {item.name for item in fields(cls)})
         if unknown:
             raise ValueError(

@@ -68,6 +68,10 @@ class Threads:
         futures = [self._pool.submit(take_parts) for _ in range(n_helpers)] if self._pool else []
         try:
             take_parts()
+        except BaseException:
+            for _ in waiting:  # the others shall not begin further parts
+                pass
+            raise
         finally:
             wait(futures)
         for future in futures:

@@ -1,0 +1,353 @@
+"""``badacost train-detector``: from annotated pictures to a detector in a file."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from badacost.cli.errors import plain_errors
+
+if TYPE_CHECKING:
+    from badacost.detection.annotations import AnnotatedImage, Selection, Views
+    from badacost.detection.training_config import TrainingConfig
+
+_MADE_UP = "made-up:"
+_MOST_MADE_UP = 100_000
+_DEFAULT_VIEWS = 8
+_TITLES = {"badacost": "BAdaCost", "samme": "SAMME", "subcat": "SubCat"}
+
+
+class Algorithm(StrEnum):
+    """What to train."""
+
+    badacost = "badacost"
+    samme = "samme"
+    subcat = "subcat"
+
+
+def train_detector(
+    annotations: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files or folders of KITTI, VOC, COCO, YOLO, FDDB or CSV annotations, or "
+            "made-up:200 for so many scenes of the generator (made-up:200:7 with the seed 7)."
+        ),
+    ],
+    output: Annotated[Path, typer.Option(help="File for the detector.")],
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with parameters; see TrainingConfig.")
+    ] = None,
+    small: Annotated[
+        bool,
+        typer.Option("--small", help="Begin with what suits a few hundred pictures: minutes."),
+    ] = False,
+    window: Annotated[
+        str | None,
+        typer.Option(help="Height and width of the smallest object in pixels, as 48x84."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="Format of the annotations; guessed by default.")
+    ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the pictures, if not beside the annotations.")
+    ] = None,
+    negatives: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder or list of pictures without objects; repeat it for more."),
+    ] = None,
+    views: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=360,
+            help=f"Views around the object; by default {_DEFAULT_VIEWS} where angles are known, "
+            "or else a single one.",
+        ),
+    ] = None,
+    yaw_limits: Annotated[
+        str | None,
+        typer.Option(
+            help="Views of faces instead: the yaws between them, as -60,-20,20,60. Mistakes "
+            "between any two of them cost the same."
+        ),
+    ] = None,
+    single_view: Annotated[
+        bool, typer.Option("--single-view", help="Take no notice of views.")
+    ] = False,
+    category: Annotated[
+        str | None,
+        typer.Option(help="Learn objects of this category only, as Car; others are background."),
+    ] = None,
+    kitti_cars: Annotated[
+        bool,
+        typer.Option(
+            "--kitti-cars", help="Learn what the paper's car detectors do, and ignore the rest."
+        ),
+    ] = False,
+    algorithm: Annotated[
+        Algorithm | None, typer.Option(help="Instead of that of the configuration.")
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder for checkpoints; OUTPUT with .training added by default."),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Do not remove the checkpoints after success.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+) -> None:
+    """Train a detector of several views on annotated pictures.
+
+    What is reached is kept in checkpoints: after Ctrl-C, a crash or a power cut the same command
+    goes on where it was, and the detector is the same as if nothing had happened. Checkpoints are
+    removed once the detector is written, unless --keep.
+
+    Exit status: 0 if the detector was written, 1 if not, 130 after Ctrl-C.
+    """
+    with plain_errors("Stopped. The same command goes on where it was."):
+        begin = time.monotonic()
+        if jobs == 0:
+            raise ValueError("--jobs must not be 0: -1 is one thread for each core.")
+        if output.is_dir():
+            raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
+        settings = _settings(config, small, window, algorithm)
+        if yaw_limits is not None:
+            settings = replace(settings, views_in_circle=False)
+        selection = _selection(category, kitti_cars)
+        chosen = [selection.apply(image) for image in annotated_images(annotations, format, images)]
+        found_views, labelled = with_views(chosen, views, yaw_limits, single_view)
+        name = category or ("Car" if kitti_cars else _category_of(labelled))
+        checkpoints = folder or output.with_name(f"{output.name}.training")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if not quiet:
+            _announce(labelled, len(found_views), name, settings, checkpoints)
+        from badacost.detection.training import train_detector as train
+
+        with _log_lines(quiet):
+            detector = train(
+                [*labelled, *_negatives(negatives or [])],
+                found_views,
+                settings,
+                category=name,
+                folder=checkpoints,
+                n_jobs=jobs,
+                verbose=not quiet,
+            )
+        detector.save(output)
+        if not keep:
+            _remove(checkpoints)
+        if not quiet:
+            typer.echo(f"{detector!r} is in {output}, after {_duration(time.monotonic() - begin)}.")
+
+
+def annotated_images(
+    sources: Sequence[str], format: str | None, images: Path | None
+) -> list[AnnotatedImage]:
+    """Read annotations, or make scenes up.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        Files, folders, or ``made-up:NUMBER`` or ``made-up:NUMBER:SEED``.
+    format : str or None
+        Format of the files; guessed if None.
+    images : Path or None
+        Folder of the pictures; beside the files if None.
+    """
+    from badacost.detection.annotations import read_annotations
+
+    options: dict[str, Any] = {} if images is None else {"images": images}
+    read: list[AnnotatedImage] = []
+    for source in sources:
+        if source.startswith(_MADE_UP):
+            read += _made_up(source)
+        else:
+            read += read_annotations(source, format, **options)
+    return read
+
+
+def _made_up(source: str) -> list[AnnotatedImage]:
+    """Scenes of the generator."""
+    from badacost.datasets.scenes import make_scenes
+
+    numbers = source.removeprefix(_MADE_UP).split(":")
+    if len(numbers) > 2 or not all(text.isdecimal() and len(text) < 10 for text in numbers):
+        raise ValueError(
+            f"{source!r:.80} must have a number of scenes, perhaps a seed, as made-up:200:7."
+        )
+    n_scenes, seed = map(int, [*numbers, "0"][:2])
+    if not 1 <= n_scenes <= _MOST_MADE_UP:
+        raise ValueError(f"{source!r} must be of 1 to {_MOST_MADE_UP} scenes.")
+    return [
+        replace(scene, name=f"{source} {scene.name}")
+        for scene in make_scenes(n_scenes, random_state=seed)
+    ]
+
+
+def with_views(
+    images: Sequence[AnnotatedImage],
+    n_views: int | None,
+    yaw_limits: str | None,
+    single_view: bool,
+) -> tuple[Views, list[AnnotatedImage]]:
+    """Divide objects into views; at most one of the three ways may be given.
+
+    Parameters
+    ----------
+    images : sequence of AnnotatedImage
+        Pictures.
+    n_views : int or None
+        Number of views around.
+    yaw_limits : str or None
+        Yaws between views, separated by commas.
+    single_view : bool
+        Whether all objects have the same view.
+    """
+    from badacost.detection.annotations import Views
+
+    if sum((n_views is not None, yaw_limits is not None, single_view)) > 1:
+        raise ValueError("--views, --yaw-limits and --single-view exclude each other: give one.")
+    has_angles = any(np.isfinite(image.angles).any() for image in images)
+    if yaw_limits is not None:
+        views = Views.of_yaw(_numbers(yaw_limits))
+    elif n_views is not None:
+        views = Views.around(n_views)
+    else:
+        single_view = single_view or not has_angles
+        views = Views.around(1, ["object"]) if single_view else Views.around(_DEFAULT_VIEWS)
+    if single_view:
+        return views, [replace(image, labels=np.zeros(len(image), np.int64)) for image in images]
+    if images and not has_angles:
+        raise ValueError("the objects have no angles to tell views by: add --single-view.")
+    return views, [image.with_views(views) for image in images]
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--yaw-limits must be numbers with commas between them; got {text!r:.80}."
+        ) from None
+
+
+def _settings(
+    config: Path | None, small: bool, window: str | None, algorithm: Algorithm | None
+) -> TrainingConfig:
+    """The configuration, with what the options say."""
+    from badacost.detection.training_config import TrainingConfig
+
+    if small and config is not None:
+        raise ValueError("--small is a configuration of its own: leave out --config.")
+    changes: dict[str, Any] = {} if algorithm is None else {"algorithm": algorithm.value}
+    if window is not None:
+        sides = window.lower().split("x")
+        if len(sides) != 2 or not all(side.isdecimal() and len(side) < 6 for side in sides):
+            raise ValueError(
+                f"--window must be a height and a width, as 48x84; got {window!r:.80}."
+            )
+        changes |= {"window": tuple(map(int, sides)), "padded_window": None}
+    if small:
+        return TrainingConfig.small(**changes)
+    settings = TrainingConfig() if config is None else TrainingConfig.from_toml(config)
+    return replace(settings, **changes)
+
+
+def _selection(category: str | None, kitti_cars: bool) -> Selection:
+    from badacost.detection.annotations import KITTI_CARS, Selection
+
+    if kitti_cars and category is not None:
+        raise ValueError("--kitti-cars has a category of its own: leave out --category.")
+    if kitti_cars:
+        return KITTI_CARS
+    return Selection() if category is None else Selection(categories=(category,))
+
+
+def _category_of(images: Sequence[AnnotatedImage]) -> str:
+    """The category of all objects, if there is only one."""
+    names = {
+        name
+        for image in images
+        for name, ignored in zip(image.categories, image.ignore, strict=True)
+        if not ignored
+    }
+    return names.pop() if len(names) == 1 else "object"
+
+
+def _negatives(paths: Sequence[Path]) -> list[AnnotatedImage]:
+    from badacost.detection.annotations import read_folder
+
+    return [image for path in paths for image in read_folder(path)]
+
+
+def _announce(
+    images: Sequence[AnnotatedImage],
+    n_views: int,
+    category: str,
+    settings: TrainingConfig,
+    checkpoints: Path,
+) -> None:
+    """Tell what is going to be done."""
+    n_objects = sum(int((~image.ignore & (image.labels >= 0)).sum()) for image in images)
+    height, width = settings.window
+    title = _TITLES[settings.algorithm]
+    typer.echo(
+        f"{title} for {category!r} in {n_views} view{'s' * (n_views > 1)}: {len(images)} pictures, "
+        f"{n_objects} objects, windows of {height} x {width} pixels.",
+        err=True,
+    )
+    if any(checkpoints.glob("*.checkpoint")):
+        typer.echo(f"Going on from the checkpoints in {checkpoints}.", err=True)
+
+
+class _LineHandler(logging.Handler):
+    """Writes log lines between progress bars."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line; a bar is redrawn below it."""
+        typer.echo(("\r\033[K" if sys.stderr.isatty() else "") + record.getMessage(), err=True)
+
+
+@contextmanager
+def _log_lines(quiet: bool) -> Iterator[None]:
+    """Show the log of the training."""
+    if quiet:
+        yield
+        return
+    log, handler = logging.getLogger("badacost.detection.training"), _LineHandler()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def _remove(folder: Path) -> None:
+    """Remove checkpoints, what a killed training left, and the folder if nothing else is there."""
+    for pattern in ("cascade*.checkpoint", f".{'[0-9a-f]' * 32}.tmp"):
+        for path in folder.glob(pattern):
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

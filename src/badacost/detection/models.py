@@ -1,0 +1,29 @@
+"""Detectors that come with the package."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+from badacost.detection.detector import Detector
+
+_FOLDER = "trained"
+
+
+def made_up_cars() -> Detector:
+    """Return a detector of the cars of `badacost.datasets.scenes.make_scenes`, in 8 views.
+
+    It was trained on 200 made-up scenes with the configuration `TrainingConfig.small`. It is here
+    to try things out; on photographs it finds nothing of use.
+
+    Examples
+    --------
+    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.models import made_up_cars
+    >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
+    >>> found = made_up_cars().detect(scene.load())
+    >>> len(found), found.category
+    (2, 'Car')
+    """
+    resource = files("badacost.detection").joinpath(_FOLDER, "made_up_cars.badacost")
+    with as_file(resource) as path:
+        return Detector.load(path)

@@ -1,0 +1,371 @@
+"""A contest of detectors: trained on the same images, tried on the same others.
+
+Everything that is finished is recorded at once in a journal: a training, the detections in an
+image, the work that a detector does. A contest that was stopped goes on where it was, inside a
+training too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from badacost.detection.annotations import AnnotatedImage, Views
+from badacost.detection.boxes import Detections
+from badacost.detection.detector import Detector
+from badacost.detection.inspection import Efficiency, efficiency
+from badacost.detection.interchange import from_json_lines, to_json_line
+from badacost.detection.reference import load_detector
+from badacost.detection.training import train_detector
+from badacost.detection.training_config import TrainingConfig
+from badacost.experiments.journal import Journal, JournalError
+from badacost.progress import ProgressBar
+
+REFERENCE = "BAdaCost"
+SHARED = "BADACOST_SHARED"
+_JOURNAL = "journal.jsonl"
+_CHECKPOINTS = "checkpoints"
+_MODEL = ".detector"
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """What detectors compete in.
+
+    Parameters
+    ----------
+    experiment : str
+        Name of the experiment.
+    settings : dict
+        What it depends on besides the images, as JSON can hold it.
+    category : str
+        What the objects are.
+    views : Views
+        What their labels stand for.
+    training, test : sequence of AnnotatedImage
+        What to learn from, and what to look at; names of the latter must differ.
+    configs : mapping of str to TrainingConfig
+        How to train each contender.
+    n_octaves_up : int
+        Doublings of the test images, for contenders and published detectors alike.
+    n_timed : int
+        Test images that work and time are measured on.
+    """
+
+    experiment: str
+    settings: Mapping[str, Any]
+    category: str
+    views: Views
+    training: Sequence[AnnotatedImage]
+    test: Sequence[AnnotatedImage]
+    configs: Mapping[str, TrainingConfig]
+    n_octaves_up: int
+    n_timed: int
+
+    def header(self) -> dict[str, Any]:
+        """Return what results depend on: settings, images and versions."""
+        return {
+            "experiment": self.experiment,
+            "settings": json.loads(json.dumps(self.settings)),
+            "images": _digest([*self.training, *self.test]),
+            "versions": _versions(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A detector in a contest, and what it did.
+
+    Attributes
+    ----------
+    is_published : bool
+        Whether it came from a file; the others were trained here.
+    training : dict or None
+        ``seconds`` and ``cpu_seconds``, and in how many runs it was made (``n_starts``): times are
+        those of the last one.
+    work : Efficiency
+        What it costs to use.
+    detections : dict of str to Detections
+        What it found in each test image.
+    """
+
+    is_published: bool
+    training: dict[str, Any] | None
+    work: Efficiency
+    detections: dict[str, Detections]
+
+
+def run(
+    contest: Contest,
+    folder: str | os.PathLike[str],
+    *,
+    published: Iterable[str | os.PathLike[str]] = (),
+    n_jobs: int | None = -1,
+    verbose: bool = True,
+) -> dict[str, Entry]:
+    """Do what is missing in the journal of a contest, and return what came out.
+
+    Parameters
+    ----------
+    contest : Contest
+        What to do.
+    folder : path-like
+        Where journal, checkpoints and detectors lie.
+    published : iterable of path-like
+        Files of detectors, see `load_detector`, which compete as they are.
+    n_jobs : int, optional
+        Threads, -1 for one on each core.
+    verbose : bool, default=True
+        Whether to show progress.
+
+    Returns
+    -------
+    dict of str to Entry
+        The contenders, then the published detectors, named by their files.
+    """
+    folder = Path(folder)
+    files = {f"published {Path(path).stem}": Path(path) for path in published}
+    loaded = {name: load_detector(path) for name, path in files.items()}  # errors come first
+    for image in contest.test[:1]:
+        image.load()
+    journal = Journal(folder / _JOURNAL, contest.header())
+    runner = _Runner(contest, folder, journal, n_jobs, verbose)
+    entries = {}
+    for name, config in contest.configs.items():
+        detector = runner.trained(name, config)
+        entries[name] = runner.entry(name, detector, runner.record("training", name))
+    for name, detector in loaded.items():
+        runner.check_file(name, files[name])
+        entries[name] = runner.entry(name, detector, None)
+    return entries
+
+
+def forget(folder: str | os.PathLike[str]) -> None:
+    """Remove the journal, the checkpoints and the detectors of a contest.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder given to `run`; other files in it stay.
+    """
+    folder = Path(folder)
+    (folder / _JOURNAL).unlink(missing_ok=True)
+    for model in folder.glob(f"*{_MODEL}"):
+        model.unlink()
+    if (folder / _CHECKPOINTS).is_dir():
+        shutil.rmtree(folder / _CHECKPOINTS)
+
+
+def data_folder(given: str | os.PathLike[str] | None, name: str) -> Path:
+    """Return the folder of a set of images.
+
+    Parameters
+    ----------
+    given : path-like or None
+        The folder; None looks into ``data/detection`` of the one that the environment variable
+        BADACOST_SHARED names.
+    name : str
+        Name of the folder there.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such folder.
+    """
+    if given is not None:
+        folder = Path(given)
+    elif os.environ.get(SHARED):
+        folder = Path(os.environ[SHARED]) / "data" / "detection" / name
+    else:
+        raise FileNotFoundError(f"there are no images: name their folder with --data, or {SHARED}.")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder: name that of the images with --data.")
+    return folder
+
+
+def contenders(badacost: TrainingConfig, **subcat: Any) -> dict[str, TrainingConfig]:
+    """Return the three algorithms of the paper's comparison.
+
+    Parameters
+    ----------
+    badacost : TrainingConfig
+        How to train BAdaCost. SAMME differs by its 0|1 costs only.
+    **subcat : object
+        What differs for SubCat, besides trees of 2 levels.
+
+    Returns
+    -------
+    dict of str to TrainingConfig
+        By name.
+    """
+    return {
+        REFERENCE: badacost,
+        "SAMME": replace(badacost, algorithm="samme"),
+        "SubCat": replace(badacost, algorithm="subcat", max_depth=2, **subcat),
+    }
+
+
+def in_views(found: Mapping[str, Detections], views: Views) -> dict[str, Detections] | None:
+    """Return detections with the views that their headings belong to.
+
+    Detectors may divide the circle in other ways than the annotations, or lack a view that they
+    had no examples of.
+
+    Parameters
+    ----------
+    found : mapping of str to Detections
+        By image, in any views.
+    views : Views
+        Those to label by.
+
+    Returns
+    -------
+    dict of str to Detections, or None
+        None if the detector does not tell headings.
+    """
+    labelled = {}
+    for name, boxes in found.items():
+        if boxes.angles is None:
+            return None
+        labels = views.label_of(boxes.angles)[boxes.labels]
+        labelled[name] = replace(boxes, labels=labels, names=views.names, angles=views.angles)
+    return labelled
+
+
+def without_views(image: AnnotatedImage) -> AnnotatedImage:
+    """Return an image whose objects may be found in any view."""
+    return replace(image, labels=np.full(len(image), -1))
+
+
+def described(images: Sequence[AnnotatedImage], n_views: int) -> dict[str, Any]:
+    """Return how many objects images have, and in which views, for JSON."""
+    labels = np.concatenate([np.empty(0, np.int64), *(image.positives.labels for image in images)])
+    return {
+        "n_images": len(images),
+        "n_objects": len(labels),
+        "per_view": np.bincount(labels[labels >= 0], minlength=n_views).tolist(),
+    }
+
+
+class _Runner:
+    """Does the parts of a contest that are not in its journal."""
+
+    def __init__(
+        self, contest: Contest, folder: Path, journal: Journal, n_jobs: int | None, verbose: bool
+    ):
+        self.contest, self.folder, self.journal = contest, folder, journal
+        self.n_jobs, self.verbose = n_jobs, verbose
+
+    def record(self, part: str, name: str) -> dict[str, Any] | None:
+        """Return what is recorded of a part, None if it was not done."""
+        return next(iter(self._records(part, name)), None)
+
+    def _records(self, part: str, name: str) -> list[dict[str, Any]]:
+        return [
+            record
+            for record in self.journal.records
+            if record.get("part") == part and record.get("detector") == name
+        ]
+
+    def _append(self, part: str, name: str, **more: Any) -> None:
+        self.journal.append({"part": part, "detector": name, **more})
+
+    def trained(self, name: str, config: TrainingConfig) -> Detector:
+        """Return a contender, trained unless it was before."""
+        path = self.folder / f"{name}{_MODEL}"
+        if self.record("training", name) is not None and path.exists():
+            return Detector.load(path)
+        self._append("start", name)
+        wall, cpu = time.perf_counter(), time.process_time()
+        detector = train_detector(
+            self.contest.training,
+            self.contest.views,
+            config,
+            category=self.contest.category,
+            folder=self.folder / _CHECKPOINTS / name,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        detector.save(path)
+        self._append(
+            "training",
+            name,
+            seconds=round(time.perf_counter() - wall, 1),
+            cpu_seconds=round(time.process_time() - cpu, 1),
+            n_starts=len(self._records("start", name)),
+        )
+        return detector
+
+    def check_file(self, name: str, path: Path) -> None:
+        """Raise if other results under this name came from another file."""
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        known = self.record("published", name)
+        if known is None:
+            self._append("published", name, sha256=digest)
+        elif known.get("sha256") != digest:
+            raise JournalError(
+                f"{self.journal.path} has results of another {path.name}: rename the new one, or "
+                "start anew with --fresh."
+            )
+
+    def entry(self, name: str, detector: Detector, training: dict[str, Any] | None) -> Entry:
+        """Let a detector look at the test images, and measure its work."""
+        detector = detector.with_pyramid(n_octaves_up=self.contest.n_octaves_up)
+        detections = self._detected(name, detector)
+        if self.record("work", name) is None:
+            timed = [image.load() for image in self.contest.test[: self.contest.n_timed]]
+            self._append("work", name, **asdict(efficiency(detector, timed, n_jobs=self.n_jobs)))
+        numbers = dict(self.record("work", name) or {})
+        work = Efficiency(**{k: v for k, v in numbers.items() if k not in ("part", "detector")})
+        if training is not None:
+            training = {key: training[key] for key in ("seconds", "cpu_seconds", "n_starts")}
+        return Entry(name not in self.contest.configs, training, work, detections)
+
+    def _detected(self, name: str, detector: Detector) -> dict[str, Detections]:
+        known = {record.get("image") for record in self._records("image", name)}
+        missing = [image for image in self.contest.test if image.name not in known]
+        bar = None
+        if self.verbose and missing:
+            bar = ProgressBar(len(missing), f"{name}: detection")
+        for done, image in enumerate(missing, start=1):
+            found = detector.detect(image.load(), n_jobs=self.n_jobs)
+            self._append("image", name, **json.loads(to_json_line(image.name, found)))
+            if bar is not None:
+                bar.update(done)
+        if bar is not None:
+            bar.close()
+        found_in = from_json_lines(json.dumps(record) for record in self._records("image", name))
+        return {image.name: found_in[image.name] for image in self.contest.test}
+
+
+def _digest(images: Sequence[AnnotatedImage]) -> str:
+    """Return a number that tells sets of annotated images apart."""
+    digest = hashlib.sha256()
+    for image in images:
+        digest.update(image.name.encode())
+        for part in (image.boxes, image.labels, image.ignore):
+            digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    try:
+        return versions | {
+            name: version(name) for name in ("badacost", "numpy", "scipy", "numba", "pillow")
+        }
+    except PackageNotFoundError as error:
+        raise ImportError(
+            f'{error.name} is missing: install it with pip install "badacost[detection]".'
+        ) from error

@@ -1,0 +1,110 @@
+"""Parts that the pages of the detection experiments share: tables, curves, work and time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from badacost.detection.inspection import Efficiency, EfficiencyTable
+from badacost.plotting.canvas import import_pyplot
+
+if TYPE_CHECKING:
+    from badacost.detection.evaluation import PrecisionRecallDisplay, RocDisplay
+
+Result = dict[str, Any]
+SMALL = 500  # images; fewer prove little
+
+
+def store(result: Result, folder: Path, page: str) -> list[Result]:
+    """Write the numbers of a run, and return those of all runs that one page tells of.
+
+    Parameters
+    ----------
+    result : dict
+        With the name of the run as ``experiment``.
+    folder : Path
+        Where ``EXPERIMENT.json`` goes.
+    page : str
+        What the names of the runs begin with.
+
+    Returns
+    -------
+    list of dict
+        What was run with the same kind of settings, by name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{result['experiment']}.json"
+    path.write_text(json.dumps(result, allow_nan=False) + "\n")
+    # A name goes on with a number, or with the kind of its settings.
+    return [json.loads(other.read_text()) for other in sorted(folder.glob(f"{page}-[0-9]*.json"))]
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table whose first column is text and whose others are numbers.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Names of the columns.
+    rows : iterable of sequence of str
+        Cells.
+
+    Examples
+    --------
+    >>> from badacost.experiments.detection_report import markdown_table
+    >>> print(markdown_table(["detector", "AP"], [["mine", "50.0"]]))
+    | detector | AP |
+    | --- | ---: |
+    | mine | 50.0 |
+    """
+    lines = [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent with one digit, or nothing where there is none."""
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def work_table(detectors: Mapping[str, Result]) -> str:
+    """Return what the detectors of a run cost to use."""
+    return EfficiencyTable(
+        {name: Efficiency(**found["work"]) for name, found in detectors.items()}
+    ).to_markdown()
+
+
+def training_table(detectors: Mapping[str, Result]) -> str:
+    """Return how long the contenders of a run were trained."""
+    rows = []
+    for name, found in detectors.items():
+        training = found["training"]
+        if training is not None:
+            resumed = "" if training["n_starts"] == 1 else " (last part of a resumed training)"
+            rows.append(
+                [name, f"{training['seconds']:.0f}{resumed}", f"{training['cpu_seconds']:.0f}"]
+            )
+    return markdown_table(["detector", "seconds", "CPU seconds"], rows)
+
+
+def resampling_cells(resampled: Mapping[str, Any], reference: str) -> list[str]:
+    """Return the interval of a detector, and how often the reference was better."""
+    low, high = resampled["interval"]
+    above = resampled["reference_above"]
+    shown = "" if above is None else f"{100 * above:.0f} %"
+    return [f"{percent(low)} to {percent(high)}", shown]
+
+
+def save_figure(display: PrecisionRecallDisplay | RocDisplay, path: Path) -> str:
+    """Write the figure of a display that was drawn, and return the name of the file."""
+    display.figure_.savefig(path, dpi=120)
+    import_pyplot().close(display.figure_)
+    return path.name
+
+
+def versions(result: Result) -> str:
+    """Return the line on seed and versions at the end of a page."""
+    listed = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    return f"Seed {result['settings']['seed']}; {listed}."

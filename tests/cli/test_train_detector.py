@@ -1,0 +1,256 @@
+"""``badacost train-detector``: annotations of all kinds to a detector, and mistakes to one line."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from badacost.cli.app import app
+from badacost.datasets.scenes import make_scenes
+from badacost.detection import Detector, TrainingConfig, training
+from badacost.detection.annotations import AnnotatedImage, Views
+
+CONFIG = """
+window = [24, 36]
+trees = [2, 4]
+max_depth = 2
+n_negatives = 20
+n_per_image = 8
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """A working folder with pictures of two categories in a table, and a small configuration."""
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(CONFIG)
+    rows = ["image,x1,y1,x2,y2,category"]
+    Path("pictures").mkdir()
+    for number, scene in enumerate(make_scenes(4, size=(64, 96), object_height=(0.4, 0.5))):
+        Image.fromarray(scene.load()).save(f"pictures/{number}.png")
+        rows += [
+            f"{number}.png,{','.join(map(str, box))},{'Car' if number else 'Van'}"
+            for box in scene.boxes.tolist()
+        ]
+    Path("boxes.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def train(*arguments: str, status: int = 0) -> Result:
+    result = CliRunner().invoke(
+        app, ["train-detector", "--config", "small.toml", "--jobs", "1", *arguments]
+    )
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    if status == 1:
+        assert result.stderr.count("Error: ") == 1
+        assert result.stderr.splitlines()[-1].startswith("Error: ")
+        assert not Path("d").exists()
+    return result
+
+
+@pytest.fixture
+def seen(monkeypatch) -> dict:
+    """What a training is called with, in the place of the training."""
+    calls: dict = {}
+
+    def remember(images, views, config, **options) -> Detector:
+        calls.update(images=images, views=views, config=config, **options)
+        raise ValueError("seen.")
+
+    monkeypatch.setattr(training, "train_detector", remember)
+    return calls
+
+
+class TestTraining:
+    def test_made_up_scenes(self) -> None:
+        result = train("made-up:3", "--output", "out/d", "--views", "4")
+        assert repr(Detector.load("out/d")) == "Detector('Car' in 4 views, 1 cascade of 4 trees)"
+        assert "BAdaCost for 'Car' in 4 views: 3 pictures, " in result.stderr
+        assert "windows of 24 x 36 pixels" in result.stderr
+        for line in ("round 1: 2 trees from", "new negatives", "round 2: 4 trees from"):
+            assert line in result.stderr
+        assert "filters [" in result.stderr
+        assert "is in out/d, after " in result.stdout
+        assert [path.name for path in Path("out").iterdir()] == ["d"]
+
+    def test_quiet(self) -> None:
+        result = train("made-up:2", "--output", "d", "--views", "2", "--quiet")
+        assert result.output == ""
+        assert Path("d").exists()
+
+    def test_the_log_is_left_as_it_was(self) -> None:
+        log = logging.getLogger("badacost.detection.training")
+        before = log.level, list(log.handlers)
+        train("made-up:2", "--output", "d", "--views", "2")
+        assert (log.level, log.handlers) == before
+
+    def test_files(self) -> None:
+        train("boxes.csv", "--images", "pictures", "--output", "d", "--negatives", "pictures")
+        detector = Detector.load("d")
+        assert detector.category == "object"
+        assert detector.angles is None
+        assert detector.names == ("object",)
+
+
+class TestCheckpoints:
+    def test_are_kept_if_asked(self) -> None:
+        arguments = ("made-up:2", "--output", "d", "--views", "2", "--keep")
+        train(*arguments)
+        first = Path("d").read_bytes()
+        assert [path.name for path in Path("d.training").iterdir()] == ["cascade.checkpoint"]
+        Path("d").unlink()
+        result = train(*arguments)
+        assert "Going on from the checkpoints in d.training." in result.stderr
+        assert "round" not in result.stderr
+        assert Path("d").read_bytes() == first
+
+    def test_nothing_else_is_removed(self) -> None:
+        Path("mine").mkdir()
+        leftover = f".{'0a' * 16}.tmp"
+        for name in ("notes.txt", ".other.tmp", leftover):
+            Path("mine", name).touch()
+        train("made-up:2", "--output", "d", "--views", "2", "--folder", "mine")
+        assert sorted(path.name for path in Path("mine").iterdir()) == [".other.tmp", "notes.txt"]
+
+    def test_interrupted(self, monkeypatch) -> None:
+        mined = training._CascadeTraining._mined
+
+        def interrupt(self, progress):
+            raise KeyboardInterrupt
+
+        arguments = ("made-up:2", "--output", "d", "--views", "2")
+        monkeypatch.setattr(training._CascadeTraining, "_mined", interrupt)
+        result = train(*arguments, status=130)
+        assert result.stderr.endswith("Stopped. The same command goes on where it was.\n")
+        assert not Path("d").exists()
+        monkeypatch.setattr(training._CascadeTraining, "_mined", mined)
+        assert "round 1, trees" not in train(*arguments).stderr
+        resumed = Path("d").read_bytes()
+        train(*arguments)
+        assert Path("d").read_bytes() == resumed
+
+    def test_of_another_training(self) -> None:
+        train("made-up:2", "--output", "d", "--views", "2", "--keep")
+        Path("d").unlink()
+        result = train("made-up:2", "--output", "d", "--views", "4", status=1)
+        assert "other images or another configuration; choose another folder" in result.stderr
+
+
+class TestOptions:
+    def test_views(self, seen) -> None:
+        train("made-up:2", "--output", "d", status=1)
+        assert seen["views"] == Views.around(8)
+        train("made-up:2", "--output", "d", "--views", "6", status=1)
+        assert seen["views"] == Views.around(6)
+        assert seen["config"].views_in_circle
+        train("made-up:2", "--output", "d", "--yaw-limits=-50,50", status=1)
+        assert seen["views"] == Views.of_yaw((-50.0, 50.0))
+        assert not seen["config"].views_in_circle
+        train("made-up:2", "--output", "d", "--single-view", status=1)
+        assert len(seen["views"]) == 1
+        assert {int(label) for image in seen["images"] for label in image.labels} == {0}
+
+    def test_made_up_scenes_have_a_seed(self, seen) -> None:
+        train("made-up:2:7", "--output", "d", status=1)
+        expected = make_scenes(2, random_state=7)
+        for image, scene in zip(seen["images"], expected, strict=True):
+            np.testing.assert_array_equal(image.load(), scene.load())
+
+    def test_sources_are_joined(self, seen) -> None:
+        train(
+            "made-up:2", "made-up:1:3", "boxes.csv", "--images", "pictures",
+            "--negatives", "pictures", "--output", "d", status=1,
+        )  # fmt: skip
+        assert len(seen["images"]) == 2 + 1 + 4 + 4
+        assert [len(image) for image in seen["images"][-4:]] == [0] * 4
+
+    def test_category(self, seen) -> None:
+        train("boxes.csv", "--images", "pictures", "--output", "d", "--category", "Van", status=1)
+        assert seen["category"] == "Van"
+        assert [len(image) > 0 for image in seen["images"]] == [True, False, False, False]
+
+    def test_kitti_cars(self, seen) -> None:
+        line = "{} 0.00 {} 0.0 10 10 60 {} 1 1 1 1 1 1 0\n"
+        Path("label_2").mkdir()
+        Path("label_2/0.txt").write_text(
+            line.format("Car", 0, 40)
+            + line.format("Car", 2, 40)
+            + line.format("Van", 0, 40)
+            + line.format("Pedestrian", 0, 40)
+        )
+        train("label_2", "--images", "pictures", "--output", "d", "--kitti-cars", status=1)
+        (image,) = seen["images"]
+        assert image.categories == ("Car", "Car", "Van")
+        assert image.ignore.tolist() == [False, True, True]
+        assert seen["category"] == "Car"
+        assert seen["views"] == Views.around(8)
+
+    def test_algorithm_and_configuration(self, seen) -> None:
+        train("made-up:2", "--output", "d", "--algorithm", "subcat", status=1)
+        assert seen["config"].algorithm == "subcat"
+        assert seen["config"].trees == (2, 4)
+        assert seen["folder"] == Path("d.training")
+        assert seen["n_jobs"] == 1
+
+    def test_window(self, seen) -> None:
+        train("made-up:2", "--output", "d", "--window", "32x40", status=1)
+        assert seen["config"].window == (32, 40)
+        assert seen["config"].trees == (2, 4)
+
+    def test_small(self, seen) -> None:
+        command = ["train-detector", "made-up:2", "--output", "d", "--small", "--window", "40x64"]
+        assert CliRunner().invoke(app, command).exit_code == 1
+        assert seen["config"] == TrainingConfig.small(window=(40, 64))
+
+    def test_format(self, seen) -> None:
+        Path("boxes.csv").rename("boxes.data")
+        train("boxes.data", "--format", "table", "--images", "pictures", "--output", "d", status=1)
+        assert all(isinstance(image, AnnotatedImage) for image in seen["images"])
+        assert len(seen["images"]) == 4
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["made-up:"], "as made-up:200:7"),
+            (["made-up:x"], "as made-up:200:7"),
+            (["made-up:-3"], "as made-up:200:7"),
+            (["made-up:1:2:3"], "as made-up:200:7"),
+            (["made-up:0"], "1 to 100000 scenes"),
+            (["made-up:999999"], "1 to 100000 scenes"),
+            (["nothing.csv"], "no such file or folder"),
+            (["boxes.csv", "--format", "jpeg"], "format must be one of"),
+            (["boxes.csv", "--images", "nowhere"], "nowhere"),
+            (["boxes.csv", "--images", "pictures", "--views", "8"], "add --single-view"),
+            (["made-up:2", "--views", "4", "--single-view"], "exclude each other"),
+            (["made-up:2", "--yaw-limits", "20,a"], "--yaw-limits must be numbers"),
+            (["made-up:2", "--yaw-limits", "20,10"], "limits must rise"),
+            (["made-up:2", "--category", "Cow"], "no objects to learn"),
+            (["made-up:2", "--category", "Car", "--kitti-cars"], "leave out --category"),
+            (["made-up:2", "--small"], "leave out --config"),
+            (["made-up:2", "--window", "48"], "--window must be a height and a width"),
+            (["made-up:2", "--window", "4x4"], "window must be an integer at least 8"),
+            (["made-up:2", "--jobs", "0"], "--jobs must not be 0"),
+            (["made-up:2", "--config", "boxes.csv"], "is not a TOML file"),
+            (["made-up:2", "--negatives", "nowhere"], "nowhere"),
+        ],
+    )
+    def test_one_line(self, arguments, message) -> None:
+        result = train(*arguments, "--output", "d", status=1)
+        assert message in result.stderr
+        assert not Path("d.training").exists()
+
+    def test_output_is_a_folder(self) -> None:
+        result = train("made-up:2", "--output", "pictures", status=1)
+        assert "'pictures' is a folder: name a file." in result.stderr
+
+    @pytest.mark.parametrize("arguments", [[], ["--views", "0"], ["--algorithm", "forest"]])
+    def test_usage(self, arguments) -> None:
+        train("made-up:2", *arguments, *(["--output", "d"] if arguments else []), status=2)

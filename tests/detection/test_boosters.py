@@ -1,0 +1,209 @@
+"""Boosters of detection forests: against the classifier, and against a naive real AdaBoost."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from badacost import BAdaCostClassifier
+from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
+from badacost.detection.boosters import CostBooster, RealBooster
+from badacost.loss import cost_margins
+from badacost.tree.binning import BinnedData
+from badacost.tree.forest import Forest, Tree
+from badacost.tree.grower import TreeShape
+from badacost.tree.threads import Threads
+
+N_FEATURES, N_CLASSES = 12, 4
+COSTS = circular_view_costs(N_CLASSES - 1, alpha=1, beta=3, gamma=3)
+SHAPE = TreeShape(max_depth=3, min_samples_split=4, n_drawn=5)
+
+
+@pytest.fixture(scope="module")
+def threads() -> Threads:
+    return Threads()
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((240, N_FEATURES)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def y(X) -> np.ndarray:
+    noisy = X[:, :N_CLASSES] + 0.5 * np.random.default_rng(1).standard_normal((240, N_CLASSES))
+    return noisy.argmax(axis=1).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def data(X, threads) -> BinnedData:
+    return BinnedData.of(
+        X, method="quantile", max_bins=64, sample_weight=None, seed=0, threads=threads
+    )
+
+
+def cost_booster(data, y, threads, costs=COSTS, **options) -> CostBooster:
+    settings = {"shape": SHAPE, "learning_rate": 0.3, "seed": 7} | options
+    return CostBooster(data, y, costs, threads=threads, **settings)
+
+
+def real_booster(data, y, threads, **options) -> RealBooster:
+    settings = {"shape": SHAPE, "seed": 7} | options
+    return RealBooster(data, (y == 1).astype(np.uint8), threads=threads, **settings)
+
+
+def assert_same(first: Forest, second: Forest) -> None:
+    for item in fields(Tree):
+        np.testing.assert_array_equal(getattr(first, item.name), getattr(second, item.name))
+    np.testing.assert_array_equal(first.tree_weights, second.tree_weights)
+    np.testing.assert_array_equal(first.table, second.table)
+
+
+def naive_leaf(tree: Tree, sample: np.ndarray) -> int:
+    node = 0
+    while not np.isnan(tree.threshold[node]):
+        right = sample[tree.feature[node]] >= tree.threshold[node]
+        node = int(tree.left[node]) + int(right)
+    return node
+
+
+class TestCostBooster:
+    @pytest.mark.parametrize("costs", [COSTS, zero_one_costs(N_CLASSES)], ids=["costs", "0|1"])
+    def test_equals_the_classifier(self, data, X, y, threads, costs) -> None:
+        model = BAdaCostClassifier(
+            costs, cost_scale="reference", n_estimators=12, learning_rate=0.3, max_depth=3,
+            min_samples_split=4, max_features=5, max_bins=64, random_state=7,
+        ).fit(X, y)  # fmt: skip
+        booster = cost_booster(data, y, threads, costs, seed=model._seed)
+        while booster.n_trees < 12 and booster.grow():
+            pass
+        forest = booster.forest()
+        assert forest.n_trees == 12
+        np.testing.assert_array_equal(forest.feature, model.forest_.feature)
+        np.testing.assert_array_equal(forest.threshold, model.forest_.threshold)
+        np.testing.assert_array_equal(forest.value, model.forest_.value)
+        np.testing.assert_array_equal(forest.tree_weights, model.estimator_weights_)
+
+    def test_scores_are_how_much_cheaper_a_view_is_than_the_background(
+        self, data, X, y, threads
+    ) -> None:
+        booster = cost_booster(data, y, threads)
+        for _ in range(6):
+            booster.grow()
+        forest = booster.forest()
+        scores = forest.accumulate(X)
+        margins = cost_margins(scale_costs(COSTS, "reference"))
+        votes = np.zeros((len(X), N_CLASSES))
+        for tree, step in zip(forest.trees(), forest.tree_weights, strict=True):
+            labels = [tree.value[naive_leaf(tree, sample)] for sample in X]
+            votes += step * margins[:, labels].T
+        np.testing.assert_allclose(scores, votes[:, :1] - votes[:, 1:], atol=1e-12)
+        np.testing.assert_allclose(
+            scores.max(axis=1), votes[:, 0] - votes[:, 1:].min(axis=1), atol=1e-12
+        )
+        assert ((scores.max(axis=1) > 0.0) == (votes.argmin(axis=1) > 0)).all()
+
+    def test_stops_at_a_perfect_tree(self, data, X, threads) -> None:
+        y = (X[:, 0] > 0.0).astype(np.uint8) * 2
+        shape = TreeShape(max_depth=1, min_samples_split=2, n_drawn=None)
+        mapped = BinnedData.of(
+            X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=threads
+        )
+        booster = cost_booster(mapped, y, threads, shape=shape)
+        assert not booster.grow()
+        assert booster.n_trees == 1
+
+
+class TestRealBooster:
+    def test_equals_a_naive_real_adaboost(self, data, X, y, threads) -> None:
+        booster = real_booster(data, y, threads)
+        sign = np.where(y == 1, 1.0, -1.0)
+        weights = np.where(y == 1, 0.5 / (y == 1).sum(), 0.5 / (y != 1).sum())
+        np.testing.assert_allclose(np.exp(booster.log_weights), weights)
+        scores = np.zeros(len(X))
+        losses = [1.0]
+        for number in range(10):
+            assert booster.grow()
+            tree = booster.forest().trees()[number]
+            leaves = np.array([naive_leaf(tree, sample) for sample in X])
+            table = booster.forest().table[:, 0]
+            for leaf in np.unique(leaves):
+                inside = leaves == leaf
+                odds = [max(weights[inside & (sign == s)].sum(), 1e-300) for s in (1, -1)]
+                expected = np.clip(0.5 * np.log(odds[0] / odds[1]), -4.0, 4.0)
+                assert table[tree.value[leaf]] == pytest.approx(expected, rel=1e-5, abs=1e-6)
+            answers = table[tree.value[leaves]]
+            scores += answers
+            weights = weights * np.exp(-sign * answers)
+            np.testing.assert_allclose(np.exp(booster.log_weights), weights, rtol=1e-9)
+            losses.append(weights.sum())
+        assert (np.diff(losses) < 0.0).all()
+        np.testing.assert_allclose(booster.forest().accumulate(X)[:, 0], scores, atol=1e-12)
+
+    def test_stops_when_windows_are_separated(self, data, X, threads) -> None:
+        y = (X[:, 0] > 0.0).astype(np.uint8)
+        mapped = BinnedData.of(
+            X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=threads
+        )
+        shape = TreeShape(max_depth=1, min_samples_split=2, n_drawn=None)
+        booster = real_booster(mapped, y, threads, shape=shape)
+        while booster.n_trees < 1000 and booster.grow():
+            pass
+        assert booster.n_trees == 24  # exp(-4 * 24) < 1e-40
+        assert (np.abs(booster.forest().table) <= 4.0).all()
+
+
+@pytest.mark.parametrize("make", [cost_booster, real_booster])
+class TestBoth:
+    @pytest.mark.parametrize("n_before", [1, 4])
+    def test_resumed_boosters_grow_the_same_trees(self, make, data, y, threads, n_before) -> None:
+        whole, first = make(data, y, threads), make(data, y, threads)
+        for _ in range(8):
+            whole.grow()
+        for _ in range(n_before):
+            first.grow()
+        state = first.forest(), first.log_weights.copy()
+        for _ in range(2):  # a state may be used more than once
+            resumed = make(data, y, threads, resumed=state)
+            assert resumed.n_trees == n_before
+            while resumed.n_trees < 8:
+                resumed.grow()
+            assert_same(whole.forest(), resumed.forest())
+            np.testing.assert_array_equal(whole.log_weights, resumed.log_weights)
+
+    def test_the_number_of_threads_does_not_matter(self, make, data, y, threads) -> None:
+        with Threads(2) as two:
+            boosters = make(data, y, threads), make(data, y, two)
+            for booster in boosters:
+                for _ in range(4):
+                    booster.grow()
+            assert_same(*(booster.forest() for booster in boosters))
+
+    def test_seeds_matter(self, make, data, y, threads) -> None:
+        first, second = make(data, y, threads, seed=1), make(data, y, threads, seed=2)
+        first.grow()
+        second.grow()
+        assert first.forest().feature.tolist() != second.forest().feature.tolist()
+
+    def test_windows_whose_weight_vanished_are_still_judged(
+        self, make, data, X, y, threads
+    ) -> None:
+        booster = make(data, y, threads)
+        booster.grow()
+        log_weights = booster.log_weights.copy()
+        log_weights[::3] -= 300.0  # below what single precision can tell from zero
+        resumed = make(data, y, threads, resumed=(booster.forest(), log_weights))
+        assert resumed.grow()
+        forest = resumed.forest()
+        scores = forest.accumulate(X, first_tree=1)
+        changes = resumed.log_weights - log_weights
+        tree = forest.trees()[1]
+        leaves = [naive_leaf(tree, sample) for sample in X]
+        if make is real_booster:
+            np.testing.assert_allclose(changes, np.where(y == 1, -1, 1) * scores[:, 0], atol=1e-9)
+        else:
+            margins = cost_margins(scale_costs(COSTS, "reference"))
+            steps = forest.tree_weights[1] * margins[y, tree.value[leaves]]
+            np.testing.assert_allclose(changes, steps, atol=1e-9)

@@ -1,0 +1,178 @@
+"""A contest goes on where it was stopped, and never mixes results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from badacost.datasets.scenes import make_scenes
+from badacost.detection.annotations import Views
+from badacost.detection.boxes import Detections
+from badacost.detection.training_config import TrainingConfig
+from badacost.experiments import contest as module
+from badacost.experiments.contest import (
+    Contest,
+    Entry,
+    contenders,
+    data_folder,
+    described,
+    forget,
+    in_views,
+    run,
+    without_views,
+)
+from badacost.experiments.journal import JournalError
+
+VIEWS = Views.around(2)
+SCENES = make_scenes(7, n_views=2, size=(96, 128), random_state=4)
+CONFIG = TrainingConfig(window=(24, 32), trees=(2, 4), max_depth=3, n_negatives=30, n_filters=0)
+
+
+def small_contest(**changes) -> Contest:
+    given = Contest(
+        experiment="small",
+        settings={"seed": 0, "trees": (2, 4)},
+        category="Car",
+        views=VIEWS,
+        training=SCENES[:4],
+        test=SCENES[4:],
+        configs=contenders(CONFIG, trees=(2, 8), n_negatives=20),
+        n_octaves_up=0,
+        n_timed=1,
+    )
+    return replace(given, **changes)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Entry]]:
+    folder = tmp_path_factory.mktemp("contest")
+    return folder, run(small_contest(), folder, n_jobs=1, verbose=False)
+
+
+def lines_of(folder: Path) -> list[str]:
+    return (folder / "journal.jsonl").read_text().splitlines()
+
+
+def assert_same(first: dict[str, Entry], second: dict[str, Entry]) -> None:
+    assert list(first) == list(second)
+    for name, entry in first.items():
+        other = second[name]
+        assert list(entry.detections) == list(other.detections)
+        for image, found in entry.detections.items():
+            np.testing.assert_array_equal(found.boxes, other.detections[image].boxes)
+            np.testing.assert_array_equal(found.scores, other.detections[image].scores)
+
+
+def test_everything_is_recorded(finished: tuple[Path, dict[str, Entry]]) -> None:
+    folder, entries = finished
+    assert list(entries) == ["BAdaCost", "SAMME", "SubCat"]
+    records = [json.loads(line) for line in lines_of(folder)[1:]]
+    parts = ["start", "training", *["image"] * 3, "work"]
+    assert [(r["detector"], r["part"]) for r in records] == [
+        (name, part) for name in entries for part in parts
+    ]
+    for name, entry in entries.items():
+        assert not entry.is_published
+        assert entry.training is not None
+        assert entry.training["n_starts"] == 1
+        assert entry.work.n_cascades == (2 if name == "SubCat" else 1)
+        assert list(entry.detections) == [image.name for image in SCENES[4:]]
+    assert sum(map(len, entries["SubCat"].detections.values())) > 0
+
+
+def test_a_second_run_does_nothing(finished, monkeypatch) -> None:
+    folder, entries = finished
+    before = lines_of(folder)
+    monkeypatch.setattr(module, "train_detector", None)
+    assert_same(entries, run(small_contest(), folder, n_jobs=1, verbose=False))
+    assert lines_of(folder) == before
+
+
+@pytest.mark.parametrize("kept", [1, 2, 4, 10])
+def test_a_stopped_run_goes_on(finished, tmp_path: Path, kept: int) -> None:
+    folder, entries = finished
+    lines = lines_of(folder)
+    (tmp_path / "journal.jsonl").write_text("\n".join(lines[:kept]) + "\n" + lines[kept][:20])
+    for model in folder.glob("*.detector"):
+        (tmp_path / model.name).write_bytes(model.read_bytes())
+    again = run(small_contest(), tmp_path, n_jobs=1, verbose=False)
+    assert_same(entries, again)
+    starts = 2 if kept == 2 else 1  # the first training had begun, no more
+    assert again["BAdaCost"].training["n_starts"] == starts
+
+
+def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> None:
+    folder, entries = finished
+    published = tmp_path / "rival.detector"
+    published.write_bytes((folder / "SAMME.detector").read_bytes())
+    only = small_contest(configs={})
+    found = run(only, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
+    rival = found["published rival"]
+    assert rival.is_published
+    assert rival.training is None
+    assert_same({"x": entries["SAMME"]}, {"x": rival})
+    published.write_bytes((folder / "SubCat.detector").read_bytes())
+    with pytest.raises(JournalError, match="results of another rival"):
+        run(only, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [({"settings": {"seed": 1}}, "settings"), ({"test": SCENES[5:]}, "images")],
+)
+def test_other_settings_and_images_are_refused(finished, changes, what) -> None:
+    with pytest.raises(JournalError, match=f"other {what}"):
+        run(small_contest(**changes), finished[0], n_jobs=1, verbose=False)
+
+
+def test_forget_removes_its_own_files_only(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "SAMME").mkdir(parents=True)
+    for name in ("journal.jsonl", "SAMME.detector", "checkpoints/SAMME/cascade", "mine.txt"):
+        (tmp_path / name).write_text("x")
+    forget(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    forget(tmp_path / "nowhere")
+
+
+def test_contenders_differ_in_costs_and_trees() -> None:
+    configs = contenders(CONFIG, trees=(2, 8), n_negatives=7)
+    assert configs["SAMME"] == replace(CONFIG, algorithm="samme")
+    assert configs["SubCat"] == replace(
+        CONFIG, algorithm="subcat", trees=(2, 8), max_depth=2, n_negatives=7
+    )
+
+
+def test_headings_become_views() -> None:
+    four = Views.around(4)
+    found = Detections(
+        np.zeros((3, 4)), [3.0, 2, 1], [0, 1, 2], names=["a", "b", "c"], angles=[80.0, 5, -100]
+    )
+    labelled = in_views({"x": found}, four)
+    assert labelled is not None
+    assert labelled["x"].angles == four.angles
+    np.testing.assert_array_equal(np.array(four.angles)[labelled["x"].labels], [90, 0, -90])
+    assert in_views({"x": replace(found, angles=None)}, four) is None
+
+
+def test_what_images_hold() -> None:
+    labels = np.concatenate([image.labels for image in SCENES])
+    told = described([*SCENES, without_views(SCENES[0])], 2)
+    assert told["n_images"] == 8
+    assert told["n_objects"] == len(labels) + len(SCENES[0])
+    assert told["per_view"] == [int((labels == 0).sum()), int((labels == 1).sum())]
+
+
+def test_data_folder(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("BADACOST_SHARED", raising=False)
+    assert data_folder(tmp_path, "cars") == tmp_path
+    with pytest.raises(FileNotFoundError, match="--data"):
+        data_folder(None, "cars")
+    monkeypatch.setenv("BADACOST_SHARED", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="is not a folder"):
+        data_folder(None, "cars")
+    (tmp_path / "data" / "detection" / "cars").mkdir(parents=True)
+    assert data_folder(None, "cars") == tmp_path / "data" / "detection" / "cars"
