@@ -23,11 +23,22 @@ def test_detections_are_drawn(tmp_path: Path) -> None:
         assert image.width > image.height > 100
 
 
-def test_folder_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_missing_folder_is_made(tmp_path: Path) -> None:
     picture = tmp_path / "missing" / "found.png"
-    result = CliRunner().invoke(app, ["demo", "detect", "--output", str(picture)])
+    result = CliRunner().invoke(app, ["demo", "detect", "--scenes", "1", "--output", str(picture)])
+    assert result.exit_code == 0, result.output
+    assert picture.is_file()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [(["--jobs", "0"], "--jobs must not be 0"), (["--output", "."], "is a folder: name a file")],
+)
+def test_mistakes_are_one_line(option, message) -> None:
+    result = CliRunner().invoke(app, ["demo", "detect", *option])
     assert result.exit_code == 1
-    assert "does not exist: create it first" in result.output
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_the_detector_of_the_package_finds_fresh_cars() -> None:

@@ -130,6 +130,53 @@ class TestResults:
         result = evaluate("one.jsonl", "two.csv", "--images", ".", status=1)
         assert "fits several pictures" in result.stderr
 
+    @pytest.mark.parametrize("label", ["a.0001", "clip.mp4#000010"])
+    def test_only_suffixes_of_pictures_are_left_out(self, label) -> None:
+        names = [label, label[:-2] + "20"]
+        rows = ["image,x1,y1,x2,y2", *(f"{n}.png,0,0,{30 + i},30" for i, n in enumerate(names))]
+        Path("dots.csv").write_text("\n".join(rows))
+        Path("dots").mkdir()
+        lines = []
+        for number, name in enumerate(names):
+            Image.new("RGB", (50, 50)).save(f"{name}.png")
+            found = Detections([[0, 0, 30 + number, 30]], [1.0], [0], ["a"])
+            lines.append(to_json_line(name, found))
+            Path(f"dots/{name}.txt").write_text(to_kitti(found))
+        Path("dots.jsonl").write_text("\n".join(lines))
+        for results in ("dots.jsonl", "dots"):
+            got = figures(results, "dots.csv", "--overlap", "0.999")
+            assert (got["n_true"], got["n_false"]) == (2, 0)
+
+    def test_types_in_results_of_kitti(self) -> None:
+        for path in [*Path("results").iterdir(), *Path("label_2").iterdir()]:
+            path.write_text(path.read_text().replace("Car", "Pedestrian"))
+        got = figures("results", "label_2", "--protocol", "kitti")
+        assert got["category"] == "Pedestrian"
+        assert got["easy"]["ap_40"] > 0.0
+        path = Path("results/000000.txt")
+        path.write_text(path.read_text() + path.read_text().replace("Pedestrian", "Cyclist"))
+        result = evaluate("results", "label_2", status=1)
+        assert "the results are of Cyclist, Pedestrian: add --category." in result.stderr
+        assert figures("results", "label_2", "--category", "pedestrian")["n_true"] == N_OBJECTS
+        figures("results", "label_2", "--protocol", "faces", "--category", "Pedestrian")
+        result = evaluate("results", "label_2", "--category", "Cow", status=1)
+        assert "no detection is of 'Cow'; they are of Cyclist, Pedestrian." in result.stderr
+
+    def test_case_of_categories(self) -> None:
+        rows = Path("boxes.csv").read_text().replace(",Car", ",Van", 3).replace(",Car", ",CAR", 3)
+        Path("mixed.csv").write_text(rows)
+        call = ("r.jsonl", "mixed.csv", "--images", "image_2")
+        for more in ([], ["--category", "car"]):
+            assert figures(*call, *more)["n_objects"] == N_OBJECTS - 3
+
+    def test_notes_when_nothing_matches(self) -> None:
+        rows = Path("boxes.csv").read_text().replace(",Car", ",Van")
+        Path("vans.csv").write_text(rows)
+        result = evaluate("r.jsonl", "vans.csv", "--images", "image_2")
+        assert "no annotated object is of Car, as detections are." in result.stderr
+        result = evaluate("r.jsonl", "vans.csv", "--images", "image_2", "--category", "van")
+        assert "the detections are of Car, not of 'van'." in result.stderr
+
     def test_headings_of_other_programs(self) -> None:
         for number, path in enumerate(sorted(Path("results").iterdir())):
             lines = path.read_text().splitlines()
@@ -220,6 +267,9 @@ class TestMistakes:
             (["r.jsonl", "label_2", "--protocol", "kitti", "--category", "Cow"], "of 'Car'"),
             (["r.jsonl", "label_2", "--protocol", "faces", "--overlap", "0.6"], "--overlap is 0.5"),
             (["r.jsonl", "label_2", "--protocol", "kitti", "--rounds", "2"], "--rounds are those"),
+            (["r.jsonl", "label_2", "--protocol", "faces", "--category", "Car"], "is of no use"),
+            (["r.jsonl", "label_2", "--protocol", "fddb", "--category", "Car"], "is of no use"),
+            (["r.jsonl", "image_2", "--images", "image_2"], "pictures without annotations"),
             (["r.jsonl", "label_2", "--jobs", "0"], "--jobs must not be 0"),
             (["broken.jsonl", "label_2"], "line 1"),
             (["broken.json", "label_2"], "not JSON"),

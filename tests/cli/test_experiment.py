@@ -38,6 +38,7 @@ def test_quick_run(shared: Path, tmp_path: Path) -> None:
     [
         (["--sets", "nowhere"], "nowhere"),
         (["--sets", ","], "no data sets"),
+        (["--jobs", "0"], "--jobs must not be 0"),
         (["--rate", "0"], "--rate must be a number greater than 0"),
         (["--reading", "guess"], "--reading must be one of 'full', 'tree', 'training'"),
         (["--data", "/nonexistent"], "car.csv.gz"),
@@ -57,3 +58,10 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch, options, message) ->
 def test_version_and_help() -> None:
     assert RUNNER.invoke(app, ["--version"]).output.strip().startswith("0.")
     assert "--quick" in RUNNER.invoke(app, ["experiment", "uci", "--help"]).output
+
+
+@pytest.mark.parametrize("command", ["cars", "faces"])
+def test_help_names_the_option_for_data(command) -> None:
+    output = RUNNER.invoke(app, ["experiment", command, "--help"]).output
+    assert "--data" in output
+    assert "BADACOST_SHARED" not in output

@@ -156,6 +156,30 @@ class TestOptions:
         assert len(seen["views"]) == 1
         assert {int(label) for image in seen["images"] for label in image.labels} == {0}
 
+    def test_labels_are_kept(self, seen) -> None:
+        header, *rows = Path("boxes.csv").read_text().splitlines()
+        labels = [number % 3 for number in range(len(rows))]
+        lines = [f"{row},{label}" for row, label in zip(rows, labels, strict=True)]
+        Path("labels.csv").write_text("\n".join([f"{header},label", *lines]) + "\n")
+        call = ("labels.csv", "--images", "pictures", "--output", "d")
+        train(*call, status=1)
+        assert [int(label) for image in seen["images"] for label in image.labels] == labels
+        assert seen["views"].names == ("view 1", "view 2", "view 3")
+        assert not seen["config"].mirror
+        assert not seen["config"].views_in_circle
+        train(*call, "--views", "4", status=1)
+        assert seen["views"] == Views.around(4)
+        assert seen["config"].mirror
+        assert [int(label) for image in seen["images"] for label in image.labels] == labels
+        assert "labels up to 2" in train(*call, "--views", "2", status=1).stderr
+
+    def test_categories_as_views(self) -> None:
+        call = ("boxes.csv", "--images", "pictures", "--output", "d")
+        train(*call, "--category-views", "Van, Car")
+        detector = Detector.load("d")
+        assert detector.names == ("Van", "Car")
+        assert detector.angles is None
+
     def test_made_up_scenes_have_a_seed(self, seen) -> None:
         train("made-up:2:7", "--output", "d", status=1)
         expected = make_scenes(2, random_state=7)
@@ -230,6 +254,11 @@ class TestMistakes:
             (["boxes.csv", "--images", "nowhere"], "nowhere"),
             (["boxes.csv", "--images", "pictures", "--views", "8"], "add --single-view"),
             (["made-up:2", "--views", "4", "--single-view"], "exclude each other"),
+            (["made-up:2", "--views", "4", "--category-views", "Car"], "exclude each other"),
+            (["made-up:2", "--category-views", "Car,"], "must be distinct categories"),
+            (["made-up:2", "--category-views", "Cow"], "the categories are ['Car']"),
+            (["made-up:2", "--category-views", "Car", "--category", "Car"], "leave out --category"),
+            (["pictures", "--images", "pictures"], "pictures without annotations"),
             (["made-up:2", "--yaw-limits", "20,a"], "--yaw-limits must be numbers"),
             (["made-up:2", "--yaw-limits", "20,10"], "limits must rise"),
             (["made-up:2", "--category", "Cow"], "no objects to learn"),

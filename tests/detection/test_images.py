@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import av
@@ -22,6 +23,7 @@ from badacost.detection.images import (
     is_video,
     read_image,
     read_video,
+    size_of_file,
 )
 
 RNG = np.random.default_rng(0)
@@ -260,6 +262,22 @@ class TestFiles:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert (read_image(tmp_path / "a.png") == RGB).all()
+
+    def test_threads_leave_the_filters_of_warnings_alone(self, tmp_path: Path) -> None:
+        Image.fromarray(RGB).resize((300, 300)).save(tmp_path / "a.png")
+        before = list(warnings.filters)
+        with ThreadPoolExecutor(4) as pool:
+            for function in (read_image, size_of_file):
+                list(pool.map(function, [tmp_path / "a.png"] * 100))
+        assert warnings.filters == before
+
+    def test_size_is_read_of_the_same_formats(self, tmp_path: Path) -> None:
+        Image.fromarray(RGB).save(tmp_path / "a.png")
+        assert size_of_file(tmp_path / "a.png") == (5, 7)
+        Image.fromarray(RGB).save(tmp_path / "a.tga")
+        for function in (read_image, size_of_file):
+            with pytest.raises(ImageError, match="not a picture of a known format"):
+                function(tmp_path / "a.tga")
 
     def test_missing_package(self, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "PIL", None)

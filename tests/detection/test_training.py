@@ -24,6 +24,7 @@ from badacost.detection.boxes import overlaps
 from badacost.detection.checkpoint import Checkpoint
 from badacost.detection.evaluation import evaluate_voc
 from badacost.model_file import ModelFileError, read_model
+from badacost.tree.threads import Threads
 
 VIEWS = Views.around(4)
 WORLD = {"n_views": 4, "size": (120, 160), "object_height": (0.3, 0.5)}
@@ -163,6 +164,12 @@ class TestCascades:
     def test_none(self, scenes) -> None:
         found = train_detector(scenes, VIEWS, replace(TINY, trees=(3,), cascade="none"))
         assert (found.cascades[0].rejections == -np.inf).all()
+
+    def test_none_of_subcat_keeps_what_is_rather_an_object(self, scenes) -> None:
+        config = replace(TINY, trees=(3,), cascade="none", algorithm="subcat")
+        found = train_detector(scenes, VIEWS, config)
+        assert {cascade.min_score for cascade in found.cascades} == {0.0}
+        assert (found.candidates(scenes[0].load()).scores >= 0.0).all()
 
     @pytest.mark.parametrize("algorithm", ["badacost", "subcat"])
     def test_one_for_each_tree(self, scenes, algorithm) -> None:
@@ -380,7 +387,7 @@ class TestMistakes:
     def test_absurd_boxes(self, scenes) -> None:
         for box, message in (
             ([0, 0, 1000, 10], "100 times as wide as high: correct their boxes"),
-            ([0, 0, 3e6, 2e6], "correct its box"),
+            ([0, 0, 3e6, 2e6], "^'odd': .*correct its box"),
         ):
             absurd = AnnotatedImage(scenes[0].image, [box], labels=[0], angles=[0.0], name="odd")
             with pytest.raises(ValueError, match=message):
@@ -398,6 +405,28 @@ class TestMistakes:
         with pytest.raises((OSError, ValueError), match=r"gone\.png"):
             train_detector([*scenes, gone], VIEWS, TINY)
 
+    def test_mistakes_while_mining_name_the_image(self, scenes, monkeypatch) -> None:
+        detect = Detector.detect
+
+        def refuse(self: Detector, image, **options):
+            if np.array_equal(image, scenes[2].load()):
+                raise ValueError("the image is too large.")
+            return detect(self, image, **options)
+
+        monkeypatch.setattr(Detector, "detect", refuse)
+        for n_jobs in (1, 2):
+            with pytest.raises(ValueError, match=f"^'{scenes[2].name}': the image is too large"):
+                train_detector(scenes, VIEWS, replace(TINY, n_negatives=500), n_jobs=n_jobs)
+
+    def test_more_views_than_a_cascade_holds(self, scenes) -> None:
+        with pytest.raises(ValueError, match="at most 255 views; got 300: use fewer, or"):
+            train_detector(scenes, Views.around(300), TINY)
+
+    def test_costs_of_other_views(self, scenes) -> None:
+        config = replace(TINY, cost_matrix=[[0, 1], [1, 0]])
+        with pytest.raises(ValueError, match="cost_matrix must have 5 rows"):
+            train_detector(scenes, VIEWS, config)
+
     def test_folder_that_is_a_file(self, scenes, tmp_path) -> None:
         (tmp_path / "file").touch()
         with pytest.raises(FileExistsError):
@@ -406,6 +435,18 @@ class TestMistakes:
     def test_no_threads(self, scenes) -> None:
         with pytest.raises(ValueError, match="n_jobs"):
             train_detector(scenes, VIEWS, TINY, n_jobs=0)
+
+
+def test_binned_windows_survive_any_number_of_others(scenes) -> None:
+    with Threads() as threads:
+        shared = training._Training(scenes, VIEWS, TINY, "object", None, threads, False)
+        task = training._CascadeTraining(shared, None)
+        windows = task.positives
+        matrix = training._Matrix(task, windows)
+        whole = matrix.data(windows).bins.copy()
+        for chosen in ([4, 2, 0], [0, 2, 4, 1], [*range(len(windows))], [1, 3]):
+            bins = matrix.data(windows.chosen(np.array(chosen))).bins
+            assert np.array_equal(bins, whole[:, chosen])
 
 
 def test_a_log_tells_of_every_round(scenes, caplog) -> None:

@@ -33,6 +33,7 @@ SENSIBLE = st.fixed_dictionaries(
         "algorithm": st.sampled_from(["badacost", "samme", "subcat"]),
         "alpha": st.floats(1e-6, 1e6),
         "beta": st.integers(1, 100),
+        "cost_matrix": st.integers(2, 5).map(lambda n: (1e-7 + 3.5 * (1 - np.eye(n))).tolist()),
         "views_in_circle": st.booleans(),
         "trees": st.lists(st.integers(1, 5000), min_size=1, max_size=6).map(tuple),
         "learning_rate": st.floats(1e-6, 1.0),
@@ -89,6 +90,12 @@ class TestFile:
             ("alpha = nan", "alpha must be"),
             ("algorithm = 'boosting'", "algorithm must be one of 'badacost', 'samme', 'subcat'"),
             ("mirror = 1", "mirror must be True or False"),
+            ("cost_matrix = 3", "cost_matrix must be 2 to 256 rows"),
+            ("cost_matrix = [[0, 1]]", "cost_matrix must be 2 to 256 rows"),
+            ("cost_matrix = [[0, 1], [1]]", "cost_matrix must be 2 to 256 rows"),
+            ("cost_matrix = [[0, 'a'], [1, 0]]", "cost_matrix must be a number"),
+            ("cost_matrix = [[0, -1], [1, 0]]", "cost_matrix must be a number"),
+            ("cost_matrix = [[0, 0], [1, 0]]", "cost_matrix: "),
             ("seed = ", "not a TOML file"),
             ("seed = 1\nseed = 2", "not a TOML file"),
             ("seed = " + "[" * 100_000, "not a TOML file"),
@@ -169,7 +176,7 @@ class TestValues:
         bare = replace(config, n_filters=0, padded_window=(60, 100))
         assert bare.cell == 2
         assert bare.shape.padded_window == (60, 100)
-        assert bare.shape_of((48, 48)).padded_window == (54, 54)
+        assert bare.shape_of((48, 49)).padded_window == (60, 66)  # the margins of the window
 
     def test_pyramid(self) -> None:
         assert TrainingConfig(n_per_octave=10).pyramid((0.0, 0.0, 0.0)).n_approximated == 9
@@ -195,6 +202,13 @@ class TestCosts:
     def test_no_circle(self) -> None:
         costs = TrainingConfig(alpha=1, beta=3, gamma=4, views_in_circle=False).costs(3)
         np.testing.assert_allclose(costs[2], [3, 4, 0, 4])
+
+    def test_any_matrix(self) -> None:
+        matrix = [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
+        config = TrainingConfig(cost_matrix=matrix, alpha=9)
+        np.testing.assert_array_equal(config.costs(2), matrix)
+        with pytest.raises(ValueError, match="must have 5 rows, for the background and 4 views"):
+            config.costs(4)
 
     def test_samme(self) -> None:
         config = TrainingConfig(algorithm="samme", alpha=5, beta=6, gamma=7)

@@ -57,6 +57,8 @@ def test_a_run_is_kept_until_it_is_forgotten(
         (["cars", "--data", "nowhere"], "nowhere is not a folder"),
         (["cars", "--views", "7"], "n_views must be even"),
         (["cars", "--views", "0"], "n_views must be"),
+        (["cars", "--jobs", "0"], "--jobs must not be 0"),
+        (["faces", "--jobs", "0"], "--jobs must not be 0"),
         (["cars", "--quick", "--paper"], "exclude each other"),
         (["faces", "--limits", "a,b"], "--limits must be numbers"),
         (["faces", "--limits", "60,20", "--data", "."], "limits must rise"),
@@ -73,6 +75,7 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch, call, message) -> No
     assert result.exit_code == 1, result.output
     assert message in result.stderr
     assert result.stderr.startswith("Error: ")
+    assert "BADACOST_SHARED" not in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 

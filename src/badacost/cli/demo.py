@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from badacost.cli.errors import plain_errors
+from badacost.cli.jobs import check_jobs
 
 app = typer.Typer(help="Something to look at, without any data.", no_args_is_help=True)
 
@@ -35,8 +36,10 @@ def detect(
         from badacost.detection.evaluation import evaluate_voc
         from badacost.detection.models import made_up_cars
 
-        if not output.parent.is_dir():
-            raise FileNotFoundError(f"the folder {output.parent} does not exist: create it first.")
+        check_jobs(jobs)
+        if output.is_dir():
+            raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
+        output.parent.mkdir(parents=True, exist_ok=True)
         detector = made_up_cars()
         images = make_scenes(scenes, n_views=len(detector.names), random_state=seed)
         found = list(detector.detect_many((image.load() for image in images), n_jobs=jobs))

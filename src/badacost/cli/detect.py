@@ -17,6 +17,7 @@ from uuid import uuid4
 import typer
 
 from badacost.cli.errors import plain_errors
+from badacost.cli.jobs import check_jobs
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -96,8 +97,7 @@ def detect(
     Ctrl-C; what was written until then is complete.
     """
     with plain_errors("Stopped before the first picture.", status=2):
-        if jobs == 0:
-            raise ValueError("--jobs must not be 0: -1 is one thread for each core.")
+        check_jobs(jobs)
         if threshold is not None and threshold != threshold:
             raise ValueError("--threshold must be a number; got nan.")
         detector = _detector(model, fast, octaves_up)

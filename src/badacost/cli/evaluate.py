@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from badacost.cli.annotated import annotated_images, with_views
 from badacost.cli.errors import plain_errors
-from badacost.cli.train_detector import annotated_images, with_views
+from badacost.cli.jobs import check_jobs
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _MOST_BYTES = 2**30
 _MOST_VIEWS = 360
 _KITTI_ALPHA = 3  # place of the heading in a line of KITTI
 _SAME_ANGLE = 0.01  # degrees, as files round
+_UNNAMED = "object"  # the category of detections that do not name one
+_LABEL_SUFFIXES = (".txt", ".xml")
 _FALSE_POSITIVES = (100, 500, 1000, 2000)
 
 
@@ -65,7 +68,10 @@ def evaluate(
     ] = None,
     category: Annotated[
         str | None,
-        typer.Option(help="What is to be found; by default what the detections are of."),
+        typer.Option(
+            help="What is to be found; by default what the detections are of. For voc and kitti, "
+            "and for folders of KITTI with several types of objects."
+        ),
     ] = None,
     overlap: Annotated[
         float | None,
@@ -92,13 +98,19 @@ def evaluate(
     """Tell how good detections are, by the rules of VOC, KITTI or FDDB.
 
     Pictures are told by their names: as much of the path as both sides have must agree, without
-    the suffix. Annotated pictures without detections are pictures in which nothing was found;
-    detections in pictures without annotations are left out.
+    the suffix of a picture or of its labels. Annotated pictures without detections are pictures in
+    which nothing was found; detections in pictures without annotations are left out. Categories are
+    the same if only capitals differ.
     """
     with plain_errors("Stopped."):
-        if jobs == 0:
-            raise ValueError("--jobs must not be 0: -1 is one thread for each core.")
+        check_jobs(jobs)
         _check_options(protocol, overlap, rounds)
+        all_count = protocol in (Protocol.faces, Protocol.fddb)
+        if category is not None and all_count and not detections.is_dir():
+            raise ValueError(
+                f"--category is of no use for {protocol.value}, where all objects count: leave it "
+                "out."
+            )
         truth = _by_name(annotated_images(annotations, format, images))
         found = _found(detections, truth, category, jobs)
         truth = _with_same_views(truth, found, yaw_limits)
@@ -142,7 +154,7 @@ def _found(
         raise FileNotFoundError(f"there is no {str(source)!r}: name results or a detector.")
     suffix = source.suffix.lower()
     if source.is_dir():
-        results = _kitti_results(source, category or "Car")
+        results = _kitti_results(source, category)
     elif suffix in (".jsonl", ".ndjson"):
         from badacost.detection.interchange import from_json_lines
 
@@ -152,7 +164,7 @@ def _found(
 
         results = from_csv(_text(source))
     elif suffix == ".json":
-        results = _coco_results(_text(source), category or "object")
+        results = _coco_results(_text(source), category or _UNNAMED)
     else:
         return _detected(source, truth, jobs)
     return _matched(results, truth)
@@ -168,33 +180,51 @@ def _text(path: Path) -> str:
         raise ValueError(f"{str(path)!r} is not a file of text: name results.") from error
 
 
-def _kitti_results(folder: Path, category: str) -> dict[str, Detections]:
+def _kitti_results(folder: Path, category: str | None) -> dict[str, Detections]:
     """Results of KITTI; each heading that occurs is a view."""
     from badacost.detection.interchange import from_kitti
 
-    texts = {
-        str(path.relative_to(folder).with_suffix("")): _text(path)
-        for path in sorted(folder.rglob("*.txt"))
-    }
+    texts = {str(path.relative_to(folder)): _text(path) for path in sorted(folder.rglob("*.txt"))}
     if not texts:
         raise ValueError(f"the folder {str(folder)!r} has no .txt files of results: name another.")
-    headings = _headings(texts)
+    category = _kitti_type(texts, category)
+    headings = _headings(texts, category)
     views = [f"{heading:g}°" for heading in headings] if headings else [category]
     found = {}
     for name, text in texts.items():
         try:
             found[name] = from_kitti(text, views, headings or None, category)
         except ValueError as error:
-            raise ValueError(f"{name}.txt: {error}") from error
+            raise ValueError(f"{name}: {error}") from error
     return found
 
 
-def _headings(texts: Mapping[str, str]) -> list[float]:
+def _kitti_type(texts: Mapping[str, str], category: str | None) -> str:
+    """The type of the results to read: the only one, or the category as the files spell it."""
+    types = sorted(
+        {line.split()[0] for text in texts.values() for line in text.splitlines() if line.strip()}
+    )
+    if category is not None:
+        wanted = [name for name in types if name.lower() == category.lower()]
+        if types and not wanted:
+            _note(f"no detection is of {category!r:.80}; they are of {', '.join(types):.200}.")
+    else:
+        wanted = types
+    if len(wanted) > 1 and len({name.lower() for name in wanted}) == 1:
+        raise ValueError(f"the type of the results is spelled {', '.join(wanted)}: choose one.")
+    if len(wanted) > 1:
+        raise ValueError(f"the results are of {', '.join(wanted):.200}: add --category.")
+    return wanted[0] if wanted else category or _UNNAMED
+
+
+def _headings(texts: Mapping[str, str], category: str) -> list[float]:
     """Distinct headings in degrees, in whole ones if they are many; none if one is not known."""
     headings = set()
     for text in texts.values():
         for line in text.splitlines():
             fields = line.split()
+            if not fields or fields[0] != category:
+                continue
             try:
                 alpha = float(fields[_KITTI_ALPHA])
             except (IndexError, ValueError):
@@ -254,14 +284,18 @@ def _matched(
     if n_unknown and not matched:
         raise ValueError("no picture of the detections is annotated: compare their names.")
     if n_unknown:
-        typer.echo(f"Note: {n_unknown} pictures without annotations are left out.", err=True)
+        _note(f"{n_unknown} pictures without annotations are left out.")
     return matched
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """A path without its suffix, part by part."""
+    """A path without the suffix of a picture or its labels, part by part."""
+    from badacost.detection.images import is_image
+
     path = Path(name)
-    return path.with_suffix("").parts if path.name else (name,)
+    if is_image(path) or path.suffix.lower() in _LABEL_SUFFIXES:
+        path = path.with_suffix("")
+    return path.parts or (name,)
 
 
 def _common_tail(first: Sequence[str], second: Sequence[str]) -> int:
@@ -297,7 +331,7 @@ def _with_same_views(
     from badacost.detection.annotations import Views
 
     if yaw_limits is not None:
-        _, labelled = with_views(list(truth.values()), None, yaw_limits, False)
+        labelled = with_views(list(truth.values()), yaw_limits=yaw_limits).images
         return dict(zip(truth, labelled, strict=True))
     kinds = {kind.angles for kind in found.values()}
     angles = np.array((kinds.pop() or ()) if len(kinds) == 1 else ())
@@ -331,11 +365,9 @@ def _evaluated(
         return evaluation.evaluate_fddb(found, truth, **options)
     if protocol is Protocol.faces:
         return evaluation.evaluate_faces(found, truth, **options)
-    if category is None:
-        annotated = {name for image in truth.values() for name in image.categories}
-        category = next(
-            (kind.category for kind in found.values() if kind.category in annotated), None
-        )
+    category = _category(found, truth, category)
+    if category is not None:
+        truth = _spelled(truth, category)
     if protocol is Protocol.voc:
         return evaluation.evaluate_voc(found, truth, category=category, **options)
     if category is None:
@@ -343,10 +375,41 @@ def _evaluated(
             "no annotated object is of the category of the detections: add --category."
         )
     named = {
-        name: replace(kind, category=category) if kind.category == "object" else kind
+        name: replace(kind, category=category) if kind.category == _UNNAMED else kind
         for name, kind in found.items()
     }
     return evaluation.evaluate_kitti(named, truth, category=category, **options)
+
+
+def _category(
+    found: Mapping[str, Detections], truth: Mapping[str, AnnotatedImage], category: str | None
+) -> str | None:
+    """What is to be found, as the annotations spell it; None for all objects."""
+    annotated = {name.lower(): name for image in truth.values() for name in image.categories}
+    kinds = sorted({kind.category for kind in found.values() if kind.category != _UNNAMED})
+    if category is None:
+        category = next((kind for kind in kinds if kind.lower() in annotated), None)
+        if category is None and kinds:
+            _note(f"no annotated object is of {', '.join(kinds):.200}, as detections are.")
+    elif kinds and category.lower() not in map(str.lower, kinds):
+        _note(f"the detections are of {', '.join(kinds):.200}, not of {category!r:.80}.")
+    return category and annotated.get(category.lower(), category)
+
+
+def _spelled(truth: Mapping[str, AnnotatedImage], category: str) -> dict[str, AnnotatedImage]:
+    """Annotations that spell a category in this way only."""
+
+    def spelled(name: str) -> str:
+        return category if name.lower() == category.lower() else name
+
+    return {
+        name: replace(image, categories=tuple(map(spelled, image.categories)))
+        for name, image in truth.items()
+    }
+
+
+def _note(text: str) -> None:
+    typer.echo(f"Note: {text}", err=True)
 
 
 def _draw(result: VocResult | KittiResult | FddbResult, path: Path) -> None:

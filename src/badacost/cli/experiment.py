@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from badacost.cli.errors import plain_errors
+from badacost.cli.jobs import check_jobs
 
 if TYPE_CHECKING:
     from badacost.experiments.uci import Settings
@@ -76,6 +77,7 @@ def uci(
         from badacost.experiments.uci import header, run
         from badacost.experiments.uci_report import write_report
 
+        check_jobs(jobs)
         settings = _settings(
             quick,
             sets,
@@ -103,8 +105,7 @@ def cars(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder laid out as KITTI's, with lists train.txt and val.txt; by default "
-            "data/detection/kitti_cars in the folder that BADACOST_SHARED names."
+            help="Folder of the images, laid out as KITTI's, with lists train.txt and val.txt."
         ),
     ] = None,
     views: Annotated[
@@ -127,6 +128,7 @@ def cars(
         from badacost.experiments.cars import CarSettings, run_cars
         from badacost.experiments.cars_report import write_report
 
+        check_jobs(jobs)
         given = {"seed": seed} if views is None else {"seed": seed, "n_views": views}
         settings = replace(_sized(CarSettings, quick, paper), **given)
         _prepare(output, settings.name, fresh)
@@ -147,10 +149,7 @@ def faces(
     output: _Output = Path("results"),
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder with faces-train.csv, faces-val.csv and images; by default "
-            "data/detection/fddb_faces in the folder that BADACOST_SHARED names."
-        ),
+        typer.Option(help="Folder with faces-train.csv, faces-val.csv and images."),
     ] = None,
     negatives: Annotated[
         list[Path] | None,
@@ -180,6 +179,7 @@ def faces(
         from badacost.experiments.faces import FaceSettings, run_faces
         from badacost.experiments.faces_report import write_report
 
+        check_jobs(jobs)
         given: dict[str, Any] = {"seed": seed}
         if limits is not None:
             given["limits"] = _numbers("--limits", limits)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from badacost.cli.annotated import check_annotated
 from badacost.cli.errors import plain_errors
+from badacost.cli.jobs import check_jobs
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage
@@ -41,8 +43,7 @@ def report(
     traces and examples; --annotations add curves, the confusion of views, and mean images.
     """
     with plain_errors("Stopped: nothing was written."):
-        if jobs == 0:
-            raise ValueError("--jobs must not be 0: -1 is one thread for each core.")
+        check_jobs(jobs)
         if format is not None and annotations is None:
             raise ValueError("--format is that of annotations: add --annotations.")
         if output.is_dir():
@@ -81,17 +82,11 @@ def _detector(path: Path) -> Detector:
 
 def _annotated(path: Path, format: str | None, images: list[Path]) -> list[AnnotatedImage]:
     """Read annotations; pictures are beside them or in the one folder that is named."""
-    from badacost.detection.annotations import guessed_format, read_annotations
+    from badacost.detection.annotations import read_annotations
 
     if len(images) > 1:
         raise ValueError("--images must be one folder with --annotations: that of their pictures.")
-    if format is None:
-        format = guessed_format(path)
-    if format == "folder":
-        raise ValueError(
-            f"{str(path)!r} has pictures without annotations: name the file that has them, or give "
-            "the pictures as --images."
-        )
+    check_annotated(path, format, "give the pictures as --images")
     return read_annotations(path, format, **({"images": images[0]} if images else {}))
 
 

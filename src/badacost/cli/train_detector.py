@@ -12,18 +12,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
+from badacost.cli.annotated import DEFAULT_VIEWS, annotated_images, with_views
 from badacost.cli.errors import plain_errors
+from badacost.cli.jobs import check_jobs
 
 if TYPE_CHECKING:
-    from badacost.detection.annotations import AnnotatedImage, Selection, Views
+    from badacost.detection.annotations import AnnotatedImage, Selection
     from badacost.detection.training_config import TrainingConfig
 
-_MADE_UP = "made-up:"
-_MOST_MADE_UP = 100_000
-_DEFAULT_VIEWS = 8
 _TITLES = {"badacost": "BAdaCost", "samme": "SAMME", "subcat": "SubCat"}
 
 
@@ -70,8 +68,8 @@ def train_detector(
         typer.Option(
             min=1,
             max=360,
-            help=f"Views around the object; by default {_DEFAULT_VIEWS} where angles are known, "
-            "or else a single one.",
+            help=f"Views around the object; by default {DEFAULT_VIEWS} where angles are known, "
+            "or else those of the labels if objects have some, or else a single one.",
         ),
     ] = None,
     yaw_limits: Annotated[
@@ -84,6 +82,13 @@ def train_detector(
     single_view: Annotated[
         bool, typer.Option("--single-view", help="Take no notice of views.")
     ] = False,
+    category_views: Annotated[
+        str | None,
+        typer.Option(
+            help="Categories that are views, as front,side,rear: for data whose classes say from "
+            "where an object is seen. Others are not learned."
+        ),
+    ] = None,
     category: Annotated[
         str | None,
         typer.Option(help="Learn objects of this category only, as Car; others are background."),
@@ -117,16 +122,23 @@ def train_detector(
     """
     with plain_errors("Stopped. The same command goes on where it was."):
         begin = time.monotonic()
-        if jobs == 0:
-            raise ValueError("--jobs must not be 0: -1 is one thread for each core.")
+        check_jobs(jobs)
         if output.is_dir():
             raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
         settings = _settings(config, small, window, algorithm)
         if yaw_limits is not None:
             settings = replace(settings, views_in_circle=False)
+        if category_views is not None and (kitti_cars or category is not None):
+            raise ValueError(
+                "--category-views choose the categories: leave out --category and --kitti-cars."
+            )
         selection = _selection(category, kitti_cars)
         chosen = [selection.apply(image) for image in annotated_images(annotations, format, images)]
-        found_views, labelled = with_views(chosen, views, yaw_limits, single_view)
+        found_views, labelled, have_headings = with_views(
+            chosen, views, yaw_limits, single_view, category_views
+        )
+        if not have_headings and len(found_views) > 1:
+            settings = replace(settings, views_in_circle=False, mirror=False)
         name = category or ("Car" if kitti_cars else _category_of(labelled))
         checkpoints = folder or output.with_name(f"{output.name}.training")
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -144,102 +156,13 @@ def train_detector(
                 n_jobs=jobs,
                 verbose=not quiet,
             )
+        if not have_headings:
+            detector = replace(detector, angles=None)
         detector.save(output)
         if not keep:
             _remove(checkpoints)
         if not quiet:
             typer.echo(f"{detector!r} is in {output}, after {_duration(time.monotonic() - begin)}.")
-
-
-def annotated_images(
-    sources: Sequence[str], format: str | None, images: Path | None
-) -> list[AnnotatedImage]:
-    """Read annotations, or make scenes up.
-
-    Parameters
-    ----------
-    sources : sequence of str
-        Files, folders, or ``made-up:NUMBER`` or ``made-up:NUMBER:SEED``.
-    format : str or None
-        Format of the files; guessed if None.
-    images : Path or None
-        Folder of the pictures; beside the files if None.
-    """
-    from badacost.detection.annotations import read_annotations
-
-    options: dict[str, Any] = {} if images is None else {"images": images}
-    read: list[AnnotatedImage] = []
-    for source in sources:
-        if source.startswith(_MADE_UP):
-            read += _made_up(source)
-        else:
-            read += read_annotations(source, format, **options)
-    return read
-
-
-def _made_up(source: str) -> list[AnnotatedImage]:
-    """Scenes of the generator."""
-    from badacost.datasets.scenes import make_scenes
-
-    numbers = source.removeprefix(_MADE_UP).split(":")
-    if len(numbers) > 2 or not all(text.isdecimal() and len(text) < 10 for text in numbers):
-        raise ValueError(
-            f"{source!r:.80} must have a number of scenes, perhaps a seed, as made-up:200:7."
-        )
-    n_scenes, seed = map(int, [*numbers, "0"][:2])
-    if not 1 <= n_scenes <= _MOST_MADE_UP:
-        raise ValueError(f"{source!r} must be of 1 to {_MOST_MADE_UP} scenes.")
-    return [
-        replace(scene, name=f"{source} {scene.name}")
-        for scene in make_scenes(n_scenes, random_state=seed)
-    ]
-
-
-def with_views(
-    images: Sequence[AnnotatedImage],
-    n_views: int | None,
-    yaw_limits: str | None,
-    single_view: bool,
-) -> tuple[Views, list[AnnotatedImage]]:
-    """Divide objects into views; at most one of the three ways may be given.
-
-    Parameters
-    ----------
-    images : sequence of AnnotatedImage
-        Pictures.
-    n_views : int or None
-        Number of views around.
-    yaw_limits : str or None
-        Yaws between views, separated by commas.
-    single_view : bool
-        Whether all objects have the same view.
-    """
-    from badacost.detection.annotations import Views
-
-    if sum((n_views is not None, yaw_limits is not None, single_view)) > 1:
-        raise ValueError("--views, --yaw-limits and --single-view exclude each other: give one.")
-    has_angles = any(np.isfinite(image.angles).any() for image in images)
-    if yaw_limits is not None:
-        views = Views.of_yaw(_numbers(yaw_limits))
-    elif n_views is not None:
-        views = Views.around(n_views)
-    else:
-        single_view = single_view or not has_angles
-        views = Views.around(1, ["object"]) if single_view else Views.around(_DEFAULT_VIEWS)
-    if single_view:
-        return views, [replace(image, labels=np.zeros(len(image), np.int64)) for image in images]
-    if images and not has_angles:
-        raise ValueError("the objects have no angles to tell views by: add --single-view.")
-    return views, [image.with_views(views) for image in images]
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"--yaw-limits must be numbers with commas between them; got {text!r:.80}."
-        ) from None
 
 
 def _settings(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ _IMAGE_SUFFIXES = (
     ".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".mpo", ".pbm", ".pgm", ".png", ".pnm",
     ".ppm", ".tif", ".tiff", ".webp",
 )  # fmt: skip
+_ORIENTATION = 0x0112  # the tag of EXIF; values above 4 exchange width and height
+_FILTERS = Lock()  # those of warnings belong to all threads
 _VIDEO_SUFFIXES = (
     ".asf", ".avi", ".flv", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts",
     ".webm", ".wmv",
@@ -87,16 +90,39 @@ def read_image(
         return _bytes_of_array(source)
     pil = import_pil()
     if isinstance(source, pil.Image):
-        with _decoding("the PIL image"), _without_warnings():
+        with _decoding("the PIL image"):
             return _bytes_of_image(source, max_pixels)
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
             f"an image must be a path, a PIL image or an array; got a {type(source).__name__}."
         )
-    with _decoding(_described("image", source)), _without_warnings():
-        _check_file(source)
-        with pil.open(source, formats=_FORMATS) as image:
-            return _bytes_of_image(image, max_pixels)
+    with _decoding(_described("image", source)), _opened_image(source) as image:
+        return _bytes_of_image(image, max_pixels)
+
+
+def size_of_file(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Return height and width of a picture without its pixels.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    (int, int)
+        As `read_image` turns it upright.
+
+    Raises
+    ------
+    ImageError
+        Where there is no picture, or one that `read_image` refuses as too large.
+    """
+    with _decoding(_described("image", path)), _opened_image(path) as image:
+        _check_size(image.width, image.height, MAX_PIXELS)
+        with _without_warnings():
+            turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
+        return (image.width, image.height) if turned else (image.height, image.width)
 
 
 def is_image(path: str | os.PathLike[str]) -> bool:
@@ -277,8 +303,11 @@ def _decoding(what: str) -> Iterator[None]:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Keep quiet about what PIL has cured, and about sizes, which are checked here."""
-    with warnings.catch_warnings():
+    """Keep quiet about what PIL has cured, and about sizes, which are checked here.
+
+    One thread at a time: pixels are decoded outside, where there is nothing to be quiet about.
+    """
+    with _FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
@@ -307,12 +336,25 @@ def _check_size(width: int, height: int, max_pixels: int | None) -> None:
         )
 
 
+@contextmanager
+def _opened_image(path: str | os.PathLike[str]) -> Iterator[Image.Image]:
+    """Open a picture of a known format."""
+    pil = import_pil()
+    _check_file(path)
+    with _without_warnings():
+        image = pil.open(path, formats=_FORMATS)
+    with image:
+        yield image
+
+
 def _bytes_of_image(image: Image.Image, max_pixels: int | None) -> Pixels:
     """Return the pixels of a PIL image."""
     from PIL import ImageOps
 
     _check_size(image.width, image.height, max_pixels)
-    upright = ImageOps.exif_transpose(image)
+    image.load()
+    with _without_warnings():
+        upright = ImageOps.exif_transpose(image)
     if upright.mode == "I":
         values = np.asarray(upright)
         if values.size and not 0 <= values.min() <= values.max() < 2**16:

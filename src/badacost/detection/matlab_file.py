@@ -11,7 +11,6 @@ import io
 import math
 import os
 import struct
-import warnings
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,9 +74,7 @@ def read_variable(
         data = file.read(max_bytes + 1)
     try:
         stream: Any = io.BytesIO(_only(data, name.encode("ascii"), max_bytes))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            contents = loadmat(stream, struct_as_record=False, mat_dtype=True)
+        contents = loadmat(stream, struct_as_record=False, mat_dtype=True)
         return np.asarray(contents[name])
     # The reader may raise anything on damaged files.
     except Exception as error:

@@ -13,7 +13,8 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Lock
@@ -24,11 +25,12 @@ from numpy.typing import NDArray
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boosters import Booster, CostBooster, RealBooster
-from badacost.detection.boxes import check_name, overlaps
+from badacost.detection.boxes import Detections, check_name, overlaps
 from badacost.detection.cascade import Cascade
 from badacost.detection.checkpoint import Checkpoint, Progress
 from badacost.detection.decorrelation import as_filters, learn_filters
 from badacost.detection.detector import Detector
+from badacost.detection.images import ImageError
 from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.samples import WindowFeatures, WindowList, WindowShape, random_boxes
 from badacost.detection.training_config import TrainingConfig
@@ -47,6 +49,7 @@ _CALIBRATION_COPIES = 4  # of each object
 _SLACK_VOTES = 4
 _MOST_IGNORED = 0.1  # of a negative example that may lie in an ignored region
 _MOST_ASPECT_RATIO = 32.0
+_MOST_VIEWS = 255  # in one cascade: the classes of its windows are bytes
 _MOST_MEMORY = 2**32  # bytes of windows; more are kept in a file
 _REAL_REJECTION = -1.0  # of real-valued cascades, as in the toolbox of the authors
 _TREES_BETWEEN_CHECKPOINTS = 64
@@ -119,6 +122,13 @@ class _Training:
         check_name("category", category)
         self.config, self.views, self.category = config, views, category
         self.threads, self.verbose = threads, verbose
+        if config.algorithm != "subcat":
+            if len(views) > _MOST_VIEWS:
+                raise ValueError(
+                    f"one cascade learns at most {_MOST_VIEWS} views; got {len(views)}: use fewer, "
+                    'or algorithm="subcat".'
+                )
+            config.costs(len(views))  # which refuses a matrix for other views
         self.images = _checked_images(images)
         self.n_sources = len(self.images)  # mirror images are no source of negatives
         if config.mirror:
@@ -246,7 +256,9 @@ class _Training:
 
         def one(first: int, last: int) -> None:
             for index, places in groups[first:last]:
-                work(places, shape.cut(self.images[index].load(), windows.boxes[places]))
+                image = self.images[index]
+                with _naming(image):
+                    work(places, shape.cut(image.load(), windows.boxes[places]))
             done.append(first)
             if bar is not None:
                 bar.update(len(done))
@@ -416,16 +428,13 @@ class _CascadeTraining:
         found: list[tuple[int, FloatArray]] = []
         bar = training.bar(len(order), f"{self.title}round {progress.round + 1}, false alarms")
         n_found = 0
-        sources = (training.images[index].load() for index in order)
-        n_threads = training.threads.n_threads
-        for done, detections in enumerate(detector.detect_many(sources, n_jobs=n_threads)):
-            index = int(order[done])
+        for index, detections in self._detections(detector, order.tolist()):
             away = _away_from(training.images[index], detections.boxes, config.negative_overlap)
             boxes = detections.boxes[away][: config.n_per_image]
             found.append((index, boxes))
             n_found += len(boxes)
             if bar is not None:
-                bar.update(done + 1, found=n_found)
+                bar.update(len(found), found=n_found)
             if n_found >= config.n_negatives:
                 break
         if bar is not None:
@@ -439,6 +448,18 @@ class _CascadeTraining:
         return Progress(
             progress.round + 1, "boosting", progress.first_negatives, old.followed_by(new)
         )
+
+    def _detections(
+        self, detector: Detector, order: Sequence[int]
+    ) -> Iterator[tuple[int, Detections]]:
+        """Yield each image of an order and what is found in it."""
+        images = self.training.images
+        sources = (images[index].load() for index in order)
+        found = detector.detect_many(sources, n_jobs=self.training.threads.n_threads)
+        for index in order:
+            with _naming(images[index]):
+                detections = next(found)
+            yield index, detections
 
     def _first_negatives(self) -> WindowList:
         """Random windows away from objects."""
@@ -480,13 +501,15 @@ class _CascadeTraining:
         return self._with(progress.forest, progress.weights)
 
     def _with(self, forest: Forest, rejections: FloatArray) -> Cascade:
+        # The last threshold of a real-valued cascade decides, if there is one.
+        decides = self.view is not None and rejections[-1] > -math.inf
         return Cascade(
             forest,
             window=self.shape.window,
             padded_window=self.shape.padded_window,
             cell=self.shape.cell,
             rejections=rejections,
-            min_score=0.0 if self.view is None else -math.inf,
+            min_score=-math.inf if decides else 0.0,
         )
 
 
@@ -511,7 +534,8 @@ class _Matrix:
         bins = self._memory[: n_features * len(windows)].reshape(n_features, len(windows))
         old = np.flatnonzero(column >= 0)
         # Both lie in the same memory: a row only runs over those that were moved before it.
-        for row in reversed(range(n_features)):
+        shrinks = len(windows) < self._bins.shape[1]
+        for row in range(n_features) if shrinks else reversed(range(n_features)):
             bins[row, old] = self._bins[row, column[old]]
         new = np.flatnonzero(column < 0)
         task = self._task
@@ -568,6 +592,17 @@ def _checked_images(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
                 "reader as images."
             )
     return checked
+
+
+@contextmanager
+def _naming(image: AnnotatedImage) -> Iterator[None]:
+    """Say in which image something is wrong; what cannot be read says so itself."""
+    try:
+        yield
+    except ImageError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{image.name!r:.80}: {error}") from error
 
 
 def _away_from(image: AnnotatedImage, boxes: FloatArray, most_overlap: float) -> NDArray[np.intp]:

@@ -21,6 +21,7 @@ from badacost.validation import check_choice, check_flag, check_number
 
 Algorithm = Literal["badacost", "samme", "subcat"]
 _MAX_BYTES = 2**20
+_MOST_CLASSES = 256
 _WINDOW_MARGIN = 8  # a padded window is larger by one part in this
 
 
@@ -40,6 +41,9 @@ class TrainingConfig:
         each view.
     alpha, beta, gamma : float, default=1.0, 3.0, 3.0
         Price of a false alarm, of a missed object, and of taking a view for the opposite one.
+    cost_matrix : sequence of K sequences of K numbers, optional
+        Costs of the background, which is first, and of the K - 1 views, a row for each truth,
+        instead of those of alpha, beta and gamma.
     views_in_circle : bool, default=True
         Whether views turn around the object, so that their mistakes cost more the farther apart
         they are; otherwise each costs gamma.
@@ -104,6 +108,7 @@ class TrainingConfig:
     alpha: float = 1.0
     beta: float = 3.0
     gamma: float = 3.0
+    cost_matrix: tuple[tuple[float, ...], ...] | None = None
     views_in_circle: bool = True
     trees: tuple[int, ...] = (32, 128, 256, 1024)
     max_depth: int = 8
@@ -182,6 +187,8 @@ class TrainingConfig:
         ):
             check_number(name, getattr(self, name), low=0.0, high=most, open_low=name != "overlap")
             object.__setattr__(self, name, float(getattr(self, name)))
+        if self.cost_matrix is not None:
+            object.__setattr__(self, "cost_matrix", _checked_costs(self.cost_matrix))
         self._check_windows()
 
     def _check_windows(self) -> None:
@@ -242,9 +249,13 @@ class TrainingConfig:
         if self.padded_window is not None and window == self.window:
             padded = self.padded_window
         else:
+            margins = [length // _WINDOW_MARGIN for length in window]
+            if self.padded_window is not None:
+                sides = zip(self.padded_window, self.window, strict=True)
+                margins = [padded - length for padded, length in sides]
             height, width = (
-                -(-(length + length // _WINDOW_MARGIN) // self.cell) * self.cell
-                for length in window
+                -(-(length + margin) // self.cell) * self.cell
+                for length, margin in zip(window, margins, strict=True)
             )
             padded = (height, width)
         if any(a > b for a, b in zip(window, padded, strict=True)):
@@ -260,6 +271,13 @@ class TrainingConfig:
         """Costs of the background, class 0, and the views: ``C[truth, prediction]``."""
         if self.algorithm == "samme":
             return zero_one_costs(n_views + 1)
+        if self.cost_matrix is not None:
+            if len(self.cost_matrix) != n_views + 1:
+                raise ValueError(
+                    f"cost_matrix must have {n_views + 1} rows, for the background and "
+                    f"{n_views} views; got {len(self.cost_matrix)}."
+                )
+            return as_cost_matrix(self.cost_matrix, range(n_views + 1))
         if self.views_in_circle:
             costs = circular_view_costs(n_views, alpha=self.alpha, beta=self.beta, gamma=self.gamma)
         else:
@@ -330,6 +348,25 @@ class TrainingConfig:
             if value is not None
         ]
         return "\n".join(lines) + "\n"
+
+
+def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...]:
+    """Return the rows of a cost matrix as numbers."""
+    rows = costs if isinstance(costs, tuple | list) else ()
+    if not 2 <= len(rows) <= _MOST_CLASSES or not all(
+        isinstance(row, tuple | list) and len(row) == len(rows) for row in rows
+    ):
+        raise ValueError(
+            f"cost_matrix must be 2 to {_MOST_CLASSES} rows of as many numbers; got {costs!r:.80}."
+        )
+    for number in (number for row in rows for number in row):
+        check_number("cost_matrix", number, low=0.0, high=1e6)
+    checked = tuple(tuple(map(float, row)) for row in rows)
+    try:
+        as_cost_matrix(checked, range(len(checked)))
+    except ValueError as error:
+        raise ValueError(f"cost_matrix: {error}") from error
+    return checked
 
 
 def _toml_value(value: Any) -> str:

@@ -188,7 +188,7 @@ def data_folder(given: str | os.PathLike[str] | None, name: str) -> Path:
     elif os.environ.get(SHARED):
         folder = Path(os.environ[SHARED]) / "data" / "detection" / name
     else:
-        raise FileNotFoundError(f"there are no images: name their folder with --data, or {SHARED}.")
+        raise FileNotFoundError("there are no images: name their folder with --data.")
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder: name that of the images with --data.")
     return folder

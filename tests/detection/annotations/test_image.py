@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from badacost.detection.annotations import AnnotatedImage, Views
-from badacost.detection.annotations.image import size_of_file, wrapped
-from badacost.detection.images import ImageError
+from badacost.detection.annotations.image import wrapped
+from badacost.detection.images import ImageError, size_of_file
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (20, 30, 3)).astype(np.uint8)
 BOXES = [[1, 2, 11, 12], [5, 5, 25, 15], [0, 0, 3, 4]]

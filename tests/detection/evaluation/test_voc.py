@@ -237,6 +237,16 @@ def test_category_selects_annotated_boxes():
         evaluate_voc({}, {"a": there}, category="Tram")
 
 
+def test_category_keeps_ignored_boxes_of_others():
+    there = truth(
+        [[0, 0, 10, 10], [20, 0, 30, 10]], [False, True], categories=("Car", "DontCare"),
+        labels=[0, 7],
+    )  # fmt: skip
+    seen = found([[0, 0, 10, 10], [20, 0, 30, 10]], [1.0, 2.0])
+    result = evaluate_voc({"a": seen}, {"a": there}, category="Car")
+    assert (result.n_objects, result.n_true, result.n_false) == (1, 1, 0)
+
+
 def test_views():
     boxes = [[0, 0, 10, 10], [20, 0, 30, 10], [40, 0, 50, 10], [60, 0, 70, 10]]
     here = found(boxes, [4, 3, 2, 1], labels=[0, 1, 1, 0])

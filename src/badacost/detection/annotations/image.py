@@ -8,7 +8,6 @@ Angles are headings in degrees, as KITTI's alpha: 0 faces the right of the image
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.detection.boxes import MAX_COORDINATE, check_name
-from badacost.detection.images import ImageError, Pixels, import_pil, read_image
+from badacost.detection.images import ImageError, Pixels, read_image, size_of_file
 from badacost.validation import check_flag, check_number
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 UNKNOWN_VIEW = -1
-_ORIENTATION = 0x0112  # the tag of EXIF; values above 4 exchange width and height
 _PER_OBJECT = ("boxes", "labels", "angles", "ignore", "truncation", "occlusion", "ellipses")
 _UNKNOWN: Any = None
 
@@ -290,38 +288,6 @@ def wrapped(degrees: FloatArray) -> FloatArray:
     turned = (degrees + 180.0) % 360.0 - 180.0
     # The remainder of a tiny negative number is rounded to 360 itself.
     return np.where(turned >= 180.0, -180.0, turned)
-
-
-def size_of_file(path: Path) -> tuple[int, int]:
-    """Return height and width of a picture without decoding it.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    (int, int)
-        As `read_image` turns it upright.
-
-    Raises
-    ------
-    ImageError
-        Where there is no picture.
-    """
-    pil = import_pil()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with pil.open(path) as picture:
-                width, height = picture.size
-                turned = picture.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
-    # Damaged bytes lead decoders to any exception there is, from KeyError to struct.error.
-    except Exception as error:
-        reason = getattr(error, "strerror", None) or "it is not a picture of a known format"
-        raise ImageError(f"cannot read the image {os.fspath(path)!r}: {reason}.") from error
-    return (width, height) if turned else (height, width)
 
 
 def _numeric(name: str, values: Any, kinds: str) -> NDArray[Any]:

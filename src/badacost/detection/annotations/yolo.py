@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from badacost.detection.annotations.image import AnnotatedImage, size_of_file
+from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import (
     Place,
@@ -20,7 +20,7 @@ from badacost.detection.annotations.source import (
     read_lines,
 )
 from badacost.detection.boxes import check_name
-from badacost.detection.images import find_images
+from badacost.detection.images import find_images, size_of_file
 
 _N_FIELDS = 5
 _NAMES_FILES = ("classes.txt", "obj.names", "classes.names")

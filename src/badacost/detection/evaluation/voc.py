@@ -131,7 +131,7 @@ def evaluate_voc(
     overlap : float, default=0.5
         A detection must overlap its annotated box by more than this.
     category : str, optional
-        Take only annotated boxes of this category; all of them by default.
+        Take only annotated boxes of this category, and ignored ones of any; all of them by default.
     min_size : float, default=0
         Annotated boxes whose width or height is less are ignored.
     min_detection_size : float, default=0
@@ -257,7 +257,8 @@ class _Image:
         """Select what counts of an image."""
         truth, ignore, true_views = pair.boxes, pair.flags("ignore"), pair.labels()
         if category is not None:
-            chosen = pair.categories() == category
+            # What is ignored is so whatever it may be, as regions of KITTI's DontCare.
+            chosen = (pair.categories() == category) | ignore
             truth, ignore, true_views = truth[chosen], ignore[chosen], true_views[chosen]
         ignore = ignore | np.any(_sizes(truth, edge) < min_size, axis=1)
         found = pair.found
@@ -267,9 +268,10 @@ class _Image:
             found = found[np.any(_sizes(found.boxes, edge) > min_found, axis=1)]
         found = found.best_first()
         n_views = len(found.names)
-        if n_views and (true_views >= n_views).any():
+        known = true_views[~ignore]
+        if n_views and (known >= n_views).any():
             raise ValueError(
-                f"image {pair.name!r:.80} is annotated with view {true_views.max()}, but its "
+                f"image {pair.name!r:.80} is annotated with view {known.max()}, but its "
                 f"detections have {n_views} views: label both by the same views."
             )
         nothing = np.zeros(0, dtype=np.bool_)
