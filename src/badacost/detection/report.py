@@ -85,31 +85,13 @@ def write_report(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from badacost.detection import Cascade, Detector, PyramidParameters
+    >>> from badacost.detection.models import made_up_cars
     >>> from badacost.detection.report import write_report
-    >>> from badacost.tree.forest import Forest
-    >>> forest = Forest(
-    ...     feature=np.array([5, 0, 0], np.int32),
-    ...     threshold=np.array([0.1, np.nan, np.nan]),
-    ...     left=np.array([1, 1, 2], np.int32),
-    ...     missing_left=np.ones(3, bool),
-    ...     value=np.array([0, 0, 1], np.int32),
-    ...     gain=np.zeros(3, np.float32),
-    ...     count=np.zeros(3, np.int32),
-    ...     weight=np.zeros(3, np.float32),
-    ...     offsets=np.array([0, 3]),
-    ...     tree_weights=np.ones(1),
-    ...     table=np.array([[1.0], [-1.0]]),
-    ...     n_features=10 * 2 * 2,
-    ... )
-    >>> cascade = Cascade(forest, (8, 8), (8, 8), cell=4, rejections=0.0)
-    >>> detector = Detector(PyramidParameters(), [cascade], names=["dark"])
     >>> with TemporaryDirectory() as folder:
-    ...     write_report(detector, Path(folder, "page.html"), title="Dark things")
-    ...     "<h1>Dark things</h1>" in Path(folder, "page.html").read_text(encoding="utf-8")
+    ...     write_report(made_up_cars(), Path(folder, "page.html"), title="Made-up cars")
+    ...     "<h1>Made-up cars</h1>" in Path(folder, "page.html").read_text(encoding="utf-8")
     True
     """
     check_instance("detector", detector, Detector)

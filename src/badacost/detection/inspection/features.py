@@ -105,33 +105,13 @@ def feature_map(detector: Detector, *, weighted: bool = True) -> FeatureMap:
 
     Examples
     --------
-    A detector of one tree with one test:
-
-    >>> import numpy as np
-    >>> from badacost.detection import Cascade, Detector, PyramidParameters
     >>> from badacost.detection.inspection import feature_map
-    >>> from badacost.tree.forest import Forest
-    >>> forest = Forest(
-    ...     feature=np.array([5, 0, 0], np.int32),
-    ...     threshold=np.array([0.1, np.nan, np.nan]),
-    ...     left=np.array([1, 1, 2], np.int32),
-    ...     missing_left=np.ones(3, bool),
-    ...     value=np.array([0, 0, 1], np.int32),
-    ...     gain=np.zeros(3, np.float32),
-    ...     count=np.zeros(3, np.int32),
-    ...     weight=np.zeros(3, np.float32),
-    ...     offsets=np.array([0, 3]),
-    ...     tree_weights=np.ones(1),
-    ...     table=np.array([[1.0], [-1.0]]),
-    ...     n_features=10 * 2 * 2,
-    ... )
-    >>> cascade = Cascade(forest, (8, 8), (8, 8), cell=4, rejections=0.0)
-    >>> detector = Detector(PyramidParameters(), [cascade], names=["dark"])
-    >>> feature_map(detector).overall
-    array([[0., 1.],
-           [0., 0.]])
-    >>> feature_map(detector).by_channel.sum(axis=(1, 2)).argmax() == 1  # it is U
-    np.True_
+    >>> from badacost.detection.models import made_up_cars
+    >>> made_up_cars().cascades[0].cells
+    (12, 18)
+    >>> uses = feature_map(made_up_cars())
+    >>> uses.overall.shape, uses.by_channel.shape
+    ((12, 18), (10, 12, 18))
     """
     check_instance("detector", detector, Detector)
     check_flag("weighted", weighted)
