@@ -8,6 +8,7 @@ loss of a sample of class l by ``exp(b D[l, g])``.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -272,11 +273,10 @@ def optimal_step(weight_sums: ArrayLike, margins: ArrayLike) -> float:
     rising &= mass > 0
     falling &= mass > 0
     # With the unit taken from the margins, the search does not depend on their scale.
-    unit = np.abs(slopes[rising | falling]).max()
-    step = _balancing_step(
-        mass[rising], slopes[rising] / unit, mass[falling], -slopes[falling] / unit
-    )
-    return float(step / unit)
+    unit = np.frexp(np.abs(slopes[rising | falling]).max())[1]
+    slopes = np.ldexp(slopes, -unit)
+    step = _balancing_step(mass[rising], slopes[rising], mass[falling], -slopes[falling])
+    return float(np.ldexp(step, -unit))
 
 
 def step_loss(weight_sums: ArrayLike, margins: ArrayLike, step: float) -> float:
@@ -313,10 +313,9 @@ def _blocks(n: int) -> list[slice]:
 
 
 def _relative_mass(weight_sums: ArrayLike) -> FloatArray:
-    """Return the weights divided by the largest, so that tiny ones keep their precision."""
+    """Return the weights with the largest about one, so that tiny ones keep their precision."""
     mass = np.array(weight_sums, dtype=np.float64)
-    largest = mass.max()
-    return mass / largest if largest > 0 else mass
+    return np.ldexp(mass, -np.frexp(mass.max())[1])  # a power of two keeps all digits
 
 
 def _with_trace(mass: FloatArray, cells: NDArray[np.bool_]) -> FloatArray:
@@ -336,7 +335,10 @@ def _balancing_step(
     All arguments are positive vectors. Newton's method, kept inside a bracket; a bisection step is
     taken whenever Newton's fails to halve the move before it.
     """
-    if up_mass @ up_slopes == down_mass @ down_slopes:
+    rise, fall = up_mass @ up_slopes, down_mass @ down_slopes
+    if math.isclose(rise, fall, rel_tol=1e-12) and (
+        _exact_product(up_mass, up_slopes) == _exact_product(down_mass, down_slopes)
+    ):
         return 0.0
     up_logs = np.log(up_mass) + np.log(up_slopes)
     down_logs = np.log(down_mass) + np.log(down_slopes)
@@ -358,11 +360,18 @@ def _balancing_step(
         if abs(move) <= 2 * np.finfo(np.float64).eps * abs(step):
             break
     if abs(step) < 1.0:  # logarithms near each other lose digits that a short step needs
-        rising = up_mass * up_slopes * np.exp(step * up_slopes)
-        falling = down_mass * down_slopes * np.exp(-step * down_slopes)
-        imbalance = math.fsum([*rising, *-falling])
-        step -= imbalance / float(rising @ up_slopes + falling @ down_slopes)
+        exact_step = np.longdouble(step)
+        rising = up_mass * up_slopes * np.exp(exact_step * up_slopes)
+        falling = down_mass * down_slopes * np.exp(-exact_step * down_slopes)
+        slope = (rising * up_slopes).sum() + (falling * down_slopes).sum()
+        step = float(exact_step - (rising.sum() - falling.sum()) / slope)
     return step
+
+
+def _exact_product(mass: FloatArray, slopes: FloatArray) -> Fraction:
+    """Return the scalar product without rounding."""
+    pairs = zip(mass.tolist(), slopes.tolist(), strict=True)
+    return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
 
 
 def _log_imbalance(
