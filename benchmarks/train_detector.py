@@ -1,4 +1,4 @@
-"""Speed and memory of training a detector: boosting, cutting out windows, and a whole training.
+"""Speed and memory of training a detector: boosting, windows, mining and a whole training.
 
 Results go to results/train_detector.json.
 
@@ -7,9 +7,11 @@ Results go to results/train_detector.json.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +26,7 @@ from badacost.detection.boosters import CostBooster
 from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.samples import WindowFeatures, random_boxes
 from badacost.tree.binning import BinMapper, BinnedData
-from badacost.tree.grower import TreeShape
+from badacost.tree.grower import DrawPer, TreeShape
 from badacost.tree.threads import Threads
 
 HERE = Path(__file__).resolve().parent
@@ -44,11 +46,18 @@ def binned_windows(n_windows: int, n_features: int) -> tuple[BinnedData, NDArray
     return BinnedData(BinMapper(edges, np.zeros(n_features, np.bool_)), bins), y
 
 
-def boosted(n_windows: int, n_features: int, n_trees: int) -> dict[str, float]:
+def boosted(
+    n_windows: int, n_features: int, n_trees: int, draw_per: DrawPer = "node"
+) -> dict[str, float]:
     """Boost in this process; what it took."""
     bare = memory_status("VmRSS")
     data, y = binned_windows(n_windows, n_features)
-    shape = TreeShape(max_depth=9, min_samples_split=11, n_drawn=max(1, n_features // 32))
+    shape = TreeShape(
+        max_depth=9,
+        min_samples_split=11,
+        n_drawn=max(1, n_features // 32),
+        draw_per=draw_per,
+    )
     costs = circular_view_costs(N_VIEWS, beta=3.0, gamma=3.0)
     with Threads(2) as threads:
         booster = CostBooster(
@@ -68,13 +77,13 @@ def boosted(n_windows: int, n_features: int, n_trees: int) -> dict[str, float]:
     }
 
 
-def boosting(scale: float) -> Figures:
+def boosting(scale: float, draw_per: DrawPer) -> Figures:
     """1024 trees of 9 levels on 20 000 windows of 12 480 features, 21 classes, two threads."""
     sizes = scaled(20_000, scale), scaled(12_480, scale), max(16, round(1024 * scale))
     boosted(500, 64, 2)  # compiles
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:  # a process without other arrays
-        found = pool.submit(boosted, *sizes).result()
+        found = pool.submit(boosted, *sizes, draw_per).result()
     whole = scale == 1.0
     yield Figure("trees", found["trees"], "")
     yield Figure("nodes a tree", found["nodes"], "")
@@ -116,12 +125,29 @@ def windows(scale: float) -> Figures:
     yield Figure("their features", len(boxes) / (end - middle), "1/CPU-s")
 
 
+class _Mined(logging.Handler):
+    """Adds up what the rounds of false alarms found, and how long they took."""
+
+    n_negatives = 0
+    seconds = 0.0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "new negatives" in record.msg:
+            _, _, n_negatives, seconds = record.args
+            self.n_negatives += n_negatives
+            self.seconds += seconds
+
+
 def made_up(scale: float) -> Figures:
     """A detector of 8 views from 200 made-up images, tried on 100 fresh ones, two threads."""
     n_images = scaled(200, scale, 20)
     scenes = make_scenes(n_images, n_views=8, random_state=1)
     fresh = make_scenes(n_images // 2, n_views=8, random_state=2)
     config = TrainingConfig.small(window=(40, 64))
+    mined = _Mined()
+    log = logging.getLogger("badacost.detection.training")
+    log.setLevel(logging.INFO)
+    log.addHandler(mined)
     start = time.perf_counter()
     detector = train_detector(scenes, Views.around(8), config, category="Car", n_jobs=2)
     seconds = time.perf_counter() - start
@@ -134,6 +160,7 @@ def made_up(scale: float) -> Figures:
     )
     whole = scale == 1.0
     yield Figure("training", seconds, "s", at_most=300.0 if whole else None)
+    yield Figure("negatives mined", mined.n_negatives / mined.seconds, "1/s")
     yield Figure("AP at an overlap of 0.5", result.ap, "", at_least=0.95 if whole else None)
     yield Figure("views right", result.view_accuracy, "", at_least=0.85 if whole else None)
     yield Figure("detection, 320 x 240", 1e3 * each, "ms")
@@ -144,7 +171,8 @@ if __name__ == "__main__":
         __doc__.splitlines()[0],
         {
             "calibration": lambda scale: calibration(),
-            "boosting": boosting,
+            "boosting, features drawn for each node": partial(boosting, draw_per="node"),
+            "boosting, features drawn for each level": partial(boosting, draw_per="level"),
             "memory": memory,
             "windows": windows,
             "made-up": made_up,

@@ -611,6 +611,22 @@ def test_drawing_follows_the_seed(max_leaf_nodes) -> None:
         assert_same_trees(one, problem.grow(shape, n_jobs, seed=1).tree)
 
 
+@pytest.mark.parametrize("max_leaf_nodes", [None, 40])
+def test_nodes_of_a_level_may_share_a_draw(max_leaf_nodes) -> None:
+    problem = make_problem(3, 400, 60, n_features=30)
+    shape = TreeShape(max_depth=6, n_drawn=2, draw_per="level", max_leaf_nodes=max_leaf_nodes)
+    tree = problem.grow(shape, seed=1).tree
+    inner = np.flatnonzero(~np.isnan(tree.threshold))
+    depth = np.zeros(len(tree.left), int)
+    for node in inner:
+        depth[tree.left[node] : tree.left[node] + 2] = depth[node] + 1
+    used = [set(tree.feature[inner[depth[inner] == level]]) for level in range(6)]
+    assert max(map(len, used)) == 2
+    assert len(set.union(*used)) > 4  # drawn anew at each level
+    for n_jobs in (2, 3):
+        assert_same_trees(tree, problem.grow(shape, n_jobs, seed=1).tree)
+
+
 @pytest.mark.parametrize("n_drawn", [3, 4, 100])
 def test_drawing_all_features_is_no_drawing(n_drawn) -> None:
     problem = make_problem(4, 100, 20)

@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -359,6 +360,7 @@ class _CascadeTraining:
             max_depth=config.max_depth,
             min_samples_split=config.min_samples_split,
             n_drawn=max(1, int(config.max_features * self.features.n_features)),
+            draw_per=config.draw_per,
         )
         resumed = None
         if progress.forest is not None and progress.weights is not None:
@@ -428,6 +430,7 @@ class _CascadeTraining:
         found: list[tuple[int, FloatArray]] = []
         bar = training.bar(len(order), f"{self.title}round {progress.round + 1}, false alarms")
         n_found = 0
+        start = time.perf_counter()
         for index, detections in self._detections(detector, order.tolist()):
             away = _away_from(training.images[index], detections.boxes, config.negative_overlap)
             boxes = detections.boxes[away][: config.n_per_image]
@@ -444,7 +447,11 @@ class _CascadeTraining:
         old = progress.negatives
         if n_kept < len(old):
             old = old.chosen(np.sort(rng.choice(len(old), n_kept, replace=False)))
-        log.info("%sround %d: %d new negatives", self.title, progress.round + 1, len(new))
+        seconds = time.perf_counter() - start
+        log.info(
+            "%sround %d: %d new negatives in %.1f s",
+            *(self.title, progress.round + 1, len(new), seconds),
+        )
         return Progress(
             progress.round + 1, "boosting", progress.first_negatives, old.followed_by(new)
         )

@@ -17,6 +17,7 @@ from badacost.detection.boxes import Suppression
 from badacost.detection.channels import ChannelParameters, HistogramParameters
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.samples import WindowShape
+from badacost.tree.grower import DrawPer
 from badacost.validation import check_choice, check_flag, check_number
 
 Algorithm = Literal["badacost", "samme", "subcat"]
@@ -55,6 +56,9 @@ class TrainingConfig:
         Factor of every step.
     max_features : float, default=1/16
         Share of the features that are looked at in each node.
+    draw_per : {"node", "level"}, default="node"
+        Whether each node has features of its own, as in the paper, or all nodes of a level have the
+        same ones, which is faster on many windows.
     min_samples_split : int, default=11
         Fewest windows in a node that is split.
     max_bins : int, default=256
@@ -114,6 +118,7 @@ class TrainingConfig:
     max_depth: int = 8
     learning_rate: float = 0.1
     max_features: float = 1 / 16
+    draw_per: DrawPer = "node"
     min_samples_split: int = 11
     max_bins: int = 256
     n_negatives: int = 5000
@@ -150,6 +155,7 @@ class TrainingConfig:
             check_number("trees", number, Integral, low=1, high=2**16)
         object.__setattr__(self, "trees", tuple(map(int, self.trees)))
         check_choice("algorithm", self.algorithm, ("badacost", "samme", "subcat"))
+        check_choice("draw_per", self.draw_per, ("node", "level"))
         check_choice("cascade", self.cascade, ("constant", "trees", "none"))
         for name in ("views_in_circle", "soft", "mirror"):
             check_flag(name, getattr(self, name))

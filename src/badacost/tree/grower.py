@@ -23,6 +23,7 @@ from badacost.validation import number_of_features
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 Criterion = Literal["gini", "entropy"]
+DrawPer = Literal["node", "level"]
 
 _CRITERIA = {"gini": kernels.GINI, "entropy": kernels.ENTROPY}
 _LEAST_GAIN = 1e-10  # relative to the weight of the node, as in the reference
@@ -33,13 +34,18 @@ _BINCOUNT_ROWS = 65_536
 
 @dataclass(frozen=True)
 class TreeShape:
-    """Limits of the growth; None means no limit. `n_drawn` features are drawn at each node."""
+    """Limits of the growth; None means no limit.
+
+    `n_drawn` features are drawn at each node, or at each level for all its nodes: on wide data
+    the nodes of a level then share what they read from memory.
+    """
 
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     n_drawn: int | None = None
+    draw_per: DrawPer = "node"
     criterion: Criterion = "gini"
 
     @classmethod
@@ -280,7 +286,8 @@ class TreeGrower:
             drawn = np.ones((n_features, n_nodes), bool)
         else:
             drawn = np.zeros((n_features, n_nodes), bool)
-            kernels.draw_features(self._seed, batch, self.shape.n_drawn, drawn)
+            draws = batch if self.shape.draw_per == "node" else nodes.depth[batch]
+            kernels.draw_features(self._seed, draws, self.shape.n_drawn, drawn)
         start, end, totals = nodes.start[batch], nodes.end[batch], nodes.totals[batch]
         criterion = _CRITERIA[self.shape.criterion]
 

@@ -296,10 +296,8 @@ def _scan_sorted(
     best = -np.inf
     best_bin = -1
     beaten_above = 0.0 if entropy is None else -np.inf
-    key = keys[0]
-    for i in range(1, last + 1):
-        # The end of the values counts as a change of bin: missing values may stand alone.
-        following = keys[i] if i < n_present else ~key
+    for n_left in range(1, last + 1):
+        key = keys[np.uint64(n_left - 1)]
         sample = key & _LOW
         label = y[sample]
         factor = factors[label]
@@ -328,19 +326,18 @@ def _scan_sorted(
             if weight_right <= negligible:
                 break
             refresh_below = max(weight_right / 8.0, negligible)
-        changes = np.float64(min((key ^ following) >> _HIGH, np.uint64(1)))
         if entropy is None:
-            # The bin changes at random: folded into the comparison, it is no branch to mispredict.
             numerator = purity_left * weight_right + purity_right * weight_left
-            better = changes * numerator > beaten_above * (weight_left * weight_right)
+            better = numerator > beaten_above * (weight_left * weight_right)
         else:
             score = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
-            better = changes > 0.0 and score > beaten_above
-        if better and i >= first:
-            best = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
-            best_bin = np.int64(key >> _HIGH)
-            beaten_above = best + _ROUNDING * total_weight
-        key = following
+            better = score > beaten_above
+        # Rarely better, often the end of a bin: in this order the processor guesses right.
+        if better and n_left >= first:
+            if n_left == n_present or (key ^ keys[np.uint64(n_left)]) >> _HIGH:
+                best = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
+                best_bin = np.int64(key >> _HIGH)
+                beaten_above = best + _ROUNDING * total_weight
     return best, best_bin
 
 
@@ -460,14 +457,15 @@ def partition(
 
 
 @njit(cache=True, nogil=True)
-def draw_features(seed, nodes, n_drawn, drawn):
-    """Mark ``n_drawn`` features per node, without replacement (Floyd's algorithm).
+def draw_features(seed, numbers, n_drawn, drawn):
+    """Mark ``n_drawn`` features per column, without replacement (Floyd's algorithm).
 
-    The draw depends on the seed and the number of the node only, not on the order of the calls.
+    The draw depends on the seed and the number of the column only, not on the order of the calls:
+    nodes or levels have numbers.
     """
     n_features = drawn.shape[0]
-    for column in range(nodes.shape[0]):
-        state = np.uint64(seed) ^ (np.uint64(nodes[column] + 1) * np.uint64(0xD1342543DE82EF95))
+    for column in range(numbers.shape[0]):
+        state = np.uint64(seed) ^ (np.uint64(numbers[column] + 1) * np.uint64(0xD1342543DE82EF95))
         for last in range(n_features - n_drawn, n_features):
             state += np.uint64(0x9E3779B97F4A7C15)
             mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
