@@ -21,6 +21,7 @@ from badacost.costs import (
     costs_from_class_weights,
     costs_from_confusion,
     is_irreducible,
+    labelled_costs,
     minimum_cost_decision,
     ordinal_costs,
     scale_costs,
@@ -77,6 +78,31 @@ def test_labels_may_be_numpy_or_python_numbers():
         assert_array_equal(as_cost_matrix(costs, [3, 7]), expected)
 
 
+@pytest.mark.parametrize(
+    ("classes", "names"),
+    [
+        (np.array([3, 7]), ["3", "7"]),
+        (np.array([3.0, 7.5]), [" 3", "7.50"]),
+        ([3, 7.0], ["3.0", "7"]),
+        ([False, True], ["False", "True"]),
+    ],
+)
+def test_labels_may_be_the_text_of_numbers(classes, names):
+    expected = [[0, 2], [5, 0]]
+    first, second = names
+    mapping = {second: {first: 5}, first: {second: 2}}
+    frame = pd.DataFrame([[0, 5], [2, 0]], index=list(classes)[::-1], columns=names[::-1])
+    for costs in (mapping, frame):
+        assert_array_equal(as_cost_matrix(costs, classes), expected)
+
+
+def test_text_stays_text_where_it_is_a_class():
+    costs = {"1": {1: 3.0}, 1: {"1": 4.0}}
+    assert_array_equal(as_cost_matrix(costs, ["1", 1]), [[0, 3], [4, 0]])
+    with pytest.raises(ValueError, match=re.escape("labels ['1.0'] in the mapping")):
+        as_cost_matrix({"1.0": {"2": 1}, "2": {"1.0": 1}}, ["1", "2"])
+
+
 @pytest.mark.parametrize("costs", [MAPPING, FRAME])
 def test_extra_labels_are_dropped_on_request(costs):
     matrix = as_cost_matrix(costs, ["cat", "fox"], allow_extra_labels=True)
@@ -127,7 +153,19 @@ TEXT_KEYS = {"0": {"1": 1}, "1": {"0": 2}}
             "labels ['fox'] in the mapping of costs are not among",
         ),
         (FRAME, ["cat", "dog"], ValueError, "labels ['fox'] in the rows of costs are"),
-        (TEXT_KEYS, [0, 1], ValueError, "are not among the 2 classes [0, 1]: remove"),
+        (
+            TEXT_KEYS,
+            [0, 2],
+            ValueError,
+            "['1'] in the mapping of costs are not among",
+        ),
+        (
+            {**TEXT_KEYS, 0: {1: 3}},
+            [0, 1],
+            ValueError,
+            "label 0 is repeated in the truths",
+        ),
+        ({0: {"1": 1, 1: 2}, 1: {0: 1}}, [0, 1], ValueError, "label 1 is repeated in the costs of"),
         (FRAME.iloc[:, [0, 1, 1]], CLASSES, ValueError, "'dog' is repeated in the columns"),
         (FRAME.iloc[[0, 1, 1]], CLASSES, ValueError, "'dog' is repeated in the rows"),
         (FRAME.iloc[:2], CLASSES, ValueError, "no row for class 'fox': add that row"),
@@ -369,6 +407,27 @@ def test_ordinal_costs():
     expected = [[0, 3, 12, 27], [2, 0, 3, 12], [8, 2, 0, 3], [18, 8, 2, 0]]
     assert_array_equal(ordinal_costs(4, under=2, over=3, power=2), expected)
     assert_array_equal(ordinal_costs(3), [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+
+
+def test_too_low_and_too_high_may_cost_differently():
+    costs = labelled_costs(ordinal_costs(3, under=5, over=2), ["low", "medium", "high"])
+    assert costs["high"]["medium"] == 5
+    assert costs["medium"]["high"] == 2
+    # Estimators sort their classes: high, low, medium.
+    expected = [[0, 10, 5], [4, 0, 2], [2, 5, 0]]
+    assert_array_equal(as_cost_matrix(costs, sorted(costs)), expected)
+
+
+@given(cost_matrices)
+def test_labelled_costs_are_read_back(costs):
+    np.fill_diagonal(costs, 0.0)
+    labels = [f"class {k}" for k in range(len(costs))]
+    assert_array_equal(as_cost_matrix(labelled_costs(costs, labels), labels), costs)
+
+
+def test_labels_must_fit_the_costs():
+    with pytest.raises(ValueError, match="shape"):
+        labelled_costs(COSTS, ["cat", "dog"])
 
 
 def test_background_costs():

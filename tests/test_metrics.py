@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import confusion_matrix
@@ -363,3 +364,13 @@ def test_copies_of_a_scorer() -> None:
         == "cost_scorer([[0, 5], [1, 0]], metric='average_cost')"
     )
     assert repr(scorer).endswith("metric='savings', labels=['ape', 'bat', 'cat'])")
+
+
+def test_labels_of_costs_may_be_the_text_of_numbers() -> None:
+    """As a file of costs has them."""
+    costs = {"1": {"2": 5.0}, "2": {"1": 3.0, "2": 1.0}}
+    y_true, y_pred = [1, 1, 2, 2], [1, 2, 1, 2]
+    assert average_cost(y_true, y_pred, costs) == (5 + 3 + 1) / 4
+    np.testing.assert_array_equal(charged_costs(costs, [1, 2]), [[0, 5], [3, 1]])
+    model = DummyClassifier(strategy="constant", constant=2).fit(np.zeros((4, 1)), y_true)
+    assert cost_scorer(costs)(model, np.zeros((4, 1)), y_true) == -(5 + 5 + 1 + 1) / 4

@@ -6,7 +6,7 @@ too. (Classifiers may ignore it, since it changes no decision.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from badacost.costs import as_cost_matrix
-from badacost.costs.matrix import listed, plain
+from badacost.costs.matrix import as_classes, costs_as_given, listed, named_classes, plain
 from badacost.validation import check_choice, check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -191,29 +191,8 @@ def charged_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
            [3., 1.]])
     """
     labels = [plain(label) for label in classes]
-    mistakes = as_cost_matrix(costs, labels, allow_extra_labels=True)
-    if costs is None:
-        return mistakes
-    if isinstance(costs, Mapping):
-        right = [costs[label].get(label, 0.0) for label in labels]
-    elif _is_frame(costs):
-        rows, columns, cells = list(costs.index), list(costs.columns), costs.to_numpy()
-        right = [cells[rows.index(label), columns.index(label)] for label in labels]
-    else:
-        right = list(np.diagonal(costs))
-    return mistakes + np.array(right, dtype=np.float64)[:, np.newaxis]
-
-
-def _is_frame(costs: Any) -> bool:
-    """Tell whether costs are a data frame with labels."""
-    return all(hasattr(costs, name) for name in ("index", "columns", "to_numpy"))
-
-
-def _named_labels(costs: Any) -> list[Any] | None:
-    """Return the labels of the rows of a mapping or data frame; None if costs name none."""
-    if isinstance(costs, Mapping):
-        return [plain(label) for label in costs]
-    return [plain(label) for label in costs.index] if _is_frame(costs) else None
+    as_cost_matrix(costs, labels, allow_extra_labels=True)  # which has more to check
+    return costs_as_given(costs, labels, allow_extra_labels=True)
 
 
 def _counts_and_costs(
@@ -243,7 +222,11 @@ def _counts_and_costs(
 
 def _labels(cost_matrix: Any, labels: Iterable[Any] | None, seen: list[Any]) -> list[Any]:
     """Return the classes in the order of the costs; they must include those seen."""
-    known = _named_labels(cost_matrix) if labels is None else [plain(label) for label in labels]
+    if labels is None:
+        named = named_classes(cost_matrix)
+        known = None if named is None else as_classes(named, seen)
+    else:
+        known = [plain(label) for label in labels]
     if known is None:
         rows = np.asarray(cost_matrix, dtype=object)
         if rows.ndim and len(rows) != len(seen):
@@ -308,8 +291,12 @@ class CostScorer:
         """
         labels = self.labels
         if labels is None and self.cost_matrix is not None:
-            labels = _named_labels(self.cost_matrix)
-            labels = getattr(estimator, "classes_", None) if labels is None else labels
+            classes = getattr(estimator, "classes_", None)
+            labels = named_classes(self.cost_matrix)
+            if labels is None:
+                labels = classes
+            elif classes is not None:
+                labels = as_classes(labels, [plain(label) for label in classes])
         score = savings if self.metric == "savings" else average_cost
         value = score(
             y, estimator.predict(X), self.cost_matrix, labels=labels, sample_weight=sample_weight

@@ -1,13 +1,15 @@
-"""Cost matrices ``C[truth, prediction]``: builders, checks and minimum-cost decisions."""
+"""Cost matrices ``C[truth, prediction]``: builders, files, explanations and decisions."""
 
 from badacost.costs.builders import (
     background_costs,
     circular_view_costs,
     costs_from_class_weights,
     costs_from_confusion,
+    labelled_costs,
     ordinal_costs,
     zero_one_costs,
 )
+from badacost.costs.explanation import explain_costs
 from badacost.costs.matrix import (
     as_cost_matrix,
     cost_star,
@@ -16,6 +18,8 @@ from badacost.costs.matrix import (
     scale_costs,
     stationary_distribution,
 )
+from badacost.costs.prices import costs_from_prices, costs_from_ratios
+from badacost.costs.table_file import read_costs, write_costs
 
 __all__ = [
     "as_cost_matrix",
@@ -24,10 +28,16 @@ __all__ = [
     "cost_star",
     "costs_from_class_weights",
     "costs_from_confusion",
+    "costs_from_prices",
+    "costs_from_ratios",
+    "explain_costs",
     "is_irreducible",
+    "labelled_costs",
     "minimum_cost_decision",
     "ordinal_costs",
+    "read_costs",
     "scale_costs",
     "stationary_distribution",
+    "write_costs",
     "zero_one_costs",
 ]

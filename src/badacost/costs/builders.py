@@ -14,6 +14,7 @@ from badacost.costs.matrix import (
     check_no_free_class,
     check_positive,
     class_labels,
+    costs_as_given,
     listed,
     plain,
     square,
@@ -44,6 +45,37 @@ def zero_one_costs(n_classes: int) -> FloatArray:
     if n_classes < 2:
         raise ValueError(f"n_classes is {n_classes}: costs need at least 2 classes.")
     return 1.0 - np.eye(n_classes)
+
+
+def labelled_costs(cost_matrix: ArrayLike, classes: Iterable[Any]) -> dict[Any, dict[Any, float]]:
+    """Return costs as a mapping that names truths and predictions.
+
+    Estimators read an array in the order of their ``classes_``, which is sorted: "high" comes
+    before "low". A mapping cannot be misread, and may have classes that the training data lack.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth, in the order of `classes`.
+    classes : iterable of K labels
+        The classes.
+
+    Returns
+    -------
+    dict
+        ``{truth: {prediction: cost}}``, diagonal included.
+
+    Examples
+    --------
+    >>> labelled_costs([[0, 1], [5, 0]], ["low", "high"])
+    {'low': {'low': 0.0, 'high': 1.0}, 'high': {'low': 5.0, 'high': 0.0}}
+    """
+    labels = class_labels(classes)
+    matrix = costs_as_given(cost_matrix, labels)
+    return {
+        truth: dict(zip(labels, row, strict=True))
+        for truth, row in zip(labels, matrix.tolist(), strict=True)
+    }
 
 
 def costs_from_confusion(
@@ -169,14 +201,16 @@ def ordinal_costs(
     n_classes : int
         Number of classes K, at least 2.
     under, over : float, default=1.0
-        Price of predictions below and above the truth.
+        Price of an answer one class below the truth (too low: left of the diagonal) and of one a
+        class above it (too high: right of it).
     power : float, default=1.0
         Exponent of the distance; 2 punishes far misses harder.
 
     Returns
     -------
     ndarray of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth.
+        Costs ``C[truth, prediction]``: rows are the truth, from the lowest class to the highest.
+        Labels that do not sort in this order need `labelled_costs`.
 
     Examples
     --------
@@ -184,6 +218,8 @@ def ordinal_costs(
     array([[ 0.,  1.,  2.],
            [10.,  0.,  1.],
            [20., 10.,  0.]])
+    >>> labelled_costs(ordinal_costs(2, under=10), ["low", "high"])["high"]
+    {'low': 10.0, 'high': 0.0}
     """
     check_positive(under=under, over=over, power=power)
     classes = np.arange(len(zero_one_costs(n_classes)))

@@ -7,6 +7,7 @@ zero once a matrix has passed through `as_cost_matrix`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
@@ -16,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 _MOST_CLASSES_LISTED = 10
-_LARGEST_COST = 1e300  # sums of costs must not overflow
+LARGEST_COST = 1e300  # sums of costs must not overflow
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def as_cost_matrix(
@@ -31,7 +33,8 @@ def as_cost_matrix(
     costs : None, array-like of shape (K, K), nested mapping or data frame
         None stands for 0|1 costs. An array follows the order of `classes`. A mapping
         ``{truth: {prediction: cost}}`` may leave out the diagonal. A data frame is labelled by
-        truth in its index and by prediction in its columns, both in any order.
+        truth in its index and by prediction in its columns, both in any order. Where classes are
+        numbers, labels of a mapping or data frame may be their text, as a file has it: "0" for 0.
     classes : iterable of K labels
         The classes, in the order of the rows and columns of the result.
     allow_extra_labels : bool, default=False
@@ -57,17 +60,37 @@ def as_cost_matrix(
            [1., 0.]])
     """
     labels = class_labels(classes)
+    matrix = costs_as_given(costs, labels, allow_extra_labels=allow_extra_labels)
+    return _without_price_of_being_right(matrix, labels)
+
+
+def costs_as_given(
+    costs: Any, labels: Sequence[Any], *, allow_extra_labels: bool = False
+) -> FloatArray:
+    """Read costs as `as_cost_matrix` does, but keep the diagonal."""
     if costs is None:
         return 1.0 - np.eye(len(labels))
     if isinstance(costs, Mapping):
         cells = _cells_of_mapping(costs, labels, allow_extra_labels)
-    elif all(hasattr(costs, name) for name in ("index", "columns", "to_numpy")):
+    elif _is_frame(costs):
         cells = _cells_of_frame(costs, labels, allow_extra_labels)
     else:
         cells = _cells_of_array(costs, labels)
     matrix = _as_floats(cells, labels)
     check_entries(matrix, labels)
-    return _without_price_of_being_right(matrix, labels)
+    return matrix
+
+
+def named_classes(costs: Any) -> list[Any] | None:
+    """Return the labels of the rows of a mapping or data frame; None if costs name none."""
+    if isinstance(costs, Mapping):
+        return [plain(label) for label in costs]
+    return [plain(label) for label in costs.index] if _is_frame(costs) else None
+
+
+def _is_frame(costs: Any) -> bool:
+    """Tell whether costs are a data frame with labels."""
+    return all(hasattr(costs, name) for name in ("index", "columns", "to_numpy"))
 
 
 def plain(label: Any) -> Any:
@@ -80,11 +103,36 @@ def class_labels(classes: Iterable[Any]) -> list[Any]:
     labels = [plain(label) for label in classes]
     if len(labels) < 2:
         raise ValueError(f"costs need at least 2 classes, got {labels}: add the missing classes.")
-    _check_unique(labels, "classes")
+    check_unique(labels, "classes")
     return labels
 
 
-def _check_unique(labels: Sequence[Any], place: str) -> None:
+def as_classes(found: Iterable[Any], labels: Sequence[Any]) -> list[Any]:
+    """Return labels as Python objects, those that are the text of a number as the class it names.
+
+    A file knows text only: its "0" stands for the class 0 unless there is a class "0" too.
+    """
+    known = set(labels)
+    numbers: dict[Any, Any] = {label: label for label in labels if isinstance(label, Real)}
+    written = {str(label): label for label in numbers}
+
+    def named(label: Any) -> Any:
+        label = plain(label)
+        if label in known or not isinstance(label, str):
+            return label
+        text = label.strip()
+        number = as_number(text)
+        return written.get(text, label if number is None else numbers.get(number, label))
+
+    return [named(label) for label in found]
+
+
+def as_number(text: str) -> float | None:
+    """Return a number written with a decimal point, None for any other text."""
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def check_unique(labels: Sequence[Any], place: str) -> None:
     """Refuse labels that occur more than once."""
     if len(set(labels)) < len(labels):
         repeated = next(label for label in labels if labels.count(label) > 1)
@@ -119,7 +167,12 @@ def _cells_of_mapping(
                 f"the costs of truth {plain(truth)!r} are of type {type(row).__name__}: "
                 "give a mapping from prediction to cost."
             )
-        rows[plain(truth)] = {plain(prediction): cost for prediction, cost in row.items()}
+        names = as_classes(row, labels)
+        check_unique(names, f"the costs of truth {plain(truth)!r}")
+        rows[truth] = dict(zip(names, row.values(), strict=True))
+    names = as_classes(rows, labels)
+    check_unique(names, "the truths of costs")
+    rows = dict(zip(names, rows.values(), strict=True))
     if not allow_extra:
         for keys in (rows, *rows.values()):
             check_known(keys, labels, "the mapping of costs")
@@ -142,8 +195,8 @@ def _cells_of_frame(frame: Any, labels: Sequence[Any], allow_extra: bool) -> NDA
     """Return the cells of a labelled data frame in the order of `labels`."""
     positions = []
     for axis, name in ((frame.index, "row"), (frame.columns, "column")):
-        found = [plain(label) for label in axis]
-        _check_unique(found, f"the {name}s of costs")
+        found = as_classes(axis, labels)
+        check_unique(found, f"the {name}s of costs")
         if not allow_extra:
             check_known(found, labels, f"the {name}s of costs")
         for label in labels:
@@ -191,12 +244,12 @@ def _cell(truth: Any, prediction: Any) -> str:
 
 def check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
     """Refuse entries that are negative, NaN, infinite or nearly so, naming the first one."""
-    wrong = np.argwhere(~((matrix >= 0) & (matrix <= _LARGEST_COST)))
+    wrong = np.argwhere(~((matrix >= 0) & (matrix <= LARGEST_COST)))
     if wrong.size:
         i, j = wrong[0]
         raise ValueError(
             f"the entry for {_cell(labels[i], labels[j])} is {matrix[i, j]}: "
-            f"replace it by a number from 0 to {_LARGEST_COST:g}."
+            f"replace it by a number from 0 to {LARGEST_COST:g}."
         )
 
 
@@ -388,7 +441,7 @@ def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> N
 def scale_costs(
     cost_matrix: ArrayLike, scale: Literal["auto", "reference"] | float | None
 ) -> FloatArray:
-    """Return the costs times a positive factor, which sets how fast boosting reacts to them.
+    """Return the costs times a positive factor, which sets how strongly trees react to them.
 
     Parameters
     ----------
@@ -404,6 +457,15 @@ def scale_costs(
     -------
     ndarray of shape (K, K)
         A new matrix.
+
+    Notes
+    -----
+    The decision of least expected cost does not depend on the scale: all expected costs change by
+    the same factor. The training of BAdaCost does, since a round fits its tree to the exponential
+    of the costs: on a small scale the trees minimise the costs themselves, on a large one the
+    dearest mistakes outweigh all others. `BAdaCostClassifier` therefore sets the scale itself, and
+    with "auto" or a number its training sees ratios of costs only; with "reference" this holds for
+    costs whose largest entry is at least 1, with None not at all.
 
     Examples
     --------
@@ -435,3 +497,12 @@ def check_positive(**values: Any) -> None:
             raise TypeError(f"{name} is {value!r}: give a positive finite number.")
         if not 0 < float(value) < np.inf:
             raise ValueError(f"{name} is {value!r}: give a positive finite number.")
+
+
+def check_price(**values: Any) -> None:
+    """Refuse prices, given by name, that are no numbers, or infinite or nearly so."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{name} is {value!r:.80}: give a number.")
+        if not abs(plain(value)) <= LARGEST_COST:  # a float32 cannot be compared with 1e300
+            raise ValueError(f"{name} is {value!r:.80}: give a number within ±{LARGEST_COST:g}.")

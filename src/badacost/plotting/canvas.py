@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from badacost.costs.matrix import as_classes, named_classes
 from badacost.metrics import charged_costs
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ def costs_for(estimator: Any, cost_matrix: Any, display: str) -> NDArray[np.floa
 
 def labels_of(cost_matrix: Any, *labels: ArrayLike) -> list[Any]:
     """Return the classes of the rows of costs: those they name, or else all that occur."""
-    if isinstance(cost_matrix, Mapping):
-        return list(cost_matrix)
-    return list(cost_matrix.index if hasattr(cost_matrix, "columns") else unique_labels(*labels))
+    seen = unique_labels(*labels).tolist()
+    named = named_classes(cost_matrix)
+    return seen if named is None else as_classes(named, seen)
 
 
 def positions(labels: ArrayLike, classes: Sequence[Any] | NDArray[Any], name: str) -> NDArray[Any]:

@@ -1,0 +1,297 @@
+r"""The file of a cost matrix: a CSV table, first row predictions, first column truths.
+
+::
+
+    truth \ prediction,healthy,sick
+    healthy,,200
+    sick,5000,
+
+The first cell is free text. Files are taken for hostile: an error names the line and the cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from badacost.costs.builders import labelled_costs
+from badacost.costs.matrix import (
+    LARGEST_COST,
+    as_classes,
+    as_cost_matrix,
+    as_number,
+    check_unique,
+    class_labels,
+    costs_as_given,
+    listed,
+    named_classes,
+)
+
+_LARGEST_FILE = 16 * 2**20
+_CORNER = "truth \\ prediction"
+_DELIMITERS = ",;\t"
+_MOST_SHOWN = 40
+
+
+def read_costs(
+    path: str | PathLike[str], *, classes: Iterable[Any] | None = None
+) -> dict[Any, dict[Any, float]]:
+    r"""Read a cost matrix from a CSV file.
+
+    The first row names the predictions, the first column the truths, in any order; the first cell
+    is free text. Cells are separated by commas, semicolons or tabs; numbers have a decimal point.
+    The diagonal may be empty. Text is UTF-8, or UTF-16 as spreadsheets write it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, of at most 16 MiB.
+    classes : iterable of K labels, optional
+        The classes that the file must name, no more and no fewer; the result has these labels in
+        this order. By default labels are the text of the file, in the order of its rows.
+        Estimators take the text of numbers for classes that are numbers.
+
+    Returns
+    -------
+    dict
+        ``{truth: {prediction: cost}}``, diagonal included: rows are the truth.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    ValueError
+        If it has no table of costs; the message names the line and the cell.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "costs.csv"
+    ...     written = path.write_text("truth,ham,spam\nham,,5\nspam,1,\n")
+    ...     read_costs(path)
+    {'ham': {'ham': 0.0, 'spam': 5.0}, 'spam': {'ham': 1.0, 'spam': 0.0}}
+    """
+    try:
+        records = list(_records(_text_of(Path(path))))
+        truths, matrix = _table(records)
+        if classes is None:
+            labels: list[Any] = truths
+        else:
+            labels = class_labels(classes)
+            names = as_classes(truths, labels)
+            _check_classes(names, labels, records)
+            order = [names.index(label) for label in labels]
+            matrix = [[matrix[i][j] for j in order] for i in order]
+        as_cost_matrix(matrix, labels)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return labelled_costs(matrix, labels)
+
+
+def write_costs(
+    costs: Any, path: str | PathLike[str], *, classes: Iterable[Any] | None = None
+) -> None:
+    r"""Write a cost matrix to a CSV file that `read_costs` and spreadsheets read.
+
+    Parameters
+    ----------
+    costs : array-like of shape (K, K), nested mapping or data frame
+        ``C[truth, prediction]``: rows are the truth; see `as_cost_matrix`. Written as given,
+        diagonal included, every number with all its digits.
+    path : str or path-like
+        The file; one that exists is replaced.
+    classes : iterable of K labels, optional
+        The classes, in the order of the rows of an array, for which it is needed. By default those
+        that a mapping or data frame names.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "costs.csv"
+    ...     write_costs([[0, 5], [1.5, 0]], path, classes=["ham", "spam"])
+    ...     print(path.read_text())
+    truth \ prediction,ham,spam
+    ham,0,5
+    spam,1.5,0
+    <BLANKLINE>
+    """
+    found = named_classes(costs) if classes is None else classes
+    if found is None:
+        raise ValueError("costs do not name their classes: give classes, in the order of the rows.")
+    labels = class_labels(found)
+    as_cost_matrix(costs, labels)
+    names = [_writable(label) for label in labels]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([_CORNER, *names])
+    for name, row in zip(names, costs_as_given(costs, labels).tolist(), strict=True):
+        writer.writerow([name, *(repr(cost).removesuffix(".0") for cost in row)])
+    class_labels(names)  # 0 and "0" are two classes, but one text
+    Path(path).write_bytes(text.getvalue().encode())
+
+
+def _writable(label: Any) -> str:
+    """Return the text of a label, which must be read back as it is."""
+    name = str(label)
+    text = name.encode(errors="replace").decode()
+    if not name or name != text.strip():
+        raise ValueError(
+            f"label {_shown(name)} cannot be kept in a CSV file: rename the class, in letters that "
+            "Unicode has and without space around it."
+        )
+    return name
+
+
+def _shown(text: str) -> str:
+    """Return text for a message: in quotes, escaped, and not too long."""
+    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a file that is not too large."""
+    with path.open("rb") as file:
+        data = file.read(_LARGEST_FILE + 1)
+    if len(data) > _LARGEST_FILE:
+        raise ValueError(
+            f"the file is larger than {_LARGEST_FILE // 2**20} MiB: give a table of costs, "
+            "one row for each class."
+        )
+    utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        return data.decode("utf-16" if utf_16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("the file is not text in UTF-8: save it as CSV UTF-8.") from None
+
+
+def _records(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line numbers and stripped cells of all rows that are not blank."""
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=_delimiter(text),
+        skipinitialspace=True,
+        strict=True,
+    )
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise ValueError(
+            f"line {reader.line_num} is not CSV ({error}): check its quotation marks."
+        ) from None
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter that is most frequent in the first row, outside quotation marks."""
+    counts = dict.fromkeys(_DELIMITERS, 0)
+    quoted = False
+    for character in text.lstrip():
+        quoted ^= character == '"'
+        if not quoted and character in "\r\n":
+            break
+        if not quoted and character in counts:
+            counts[character] += 1
+    return max(counts, key=lambda delimiter: counts[delimiter])
+
+
+def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], list[list[float]]]:
+    """Return the truths and the costs of rows, with columns in the order of the rows."""
+    if len(records) < 3:
+        raise ValueError(
+            f"the file has {len(records)} rows with text: give a row of predictions, and a row "
+            "for each class, at least 2."
+        )
+    (line, (_, *predictions)), *rows = records
+    while predictions and not predictions[-1]:
+        predictions.pop()
+    truths = [cells[0] for _, cells in rows]
+    across = [(line, k + 2) for k in range(len(predictions))]
+    down = [(line, 1) for line, _ in rows]
+    _check_labels(predictions, across, "prediction")
+    _check_labels(truths, down, "truth")
+    _check_partners(predictions, across, "prediction", set(truths))
+    _check_partners(truths, down, "truth", set(predictions))
+    matrix = []
+    for line, (truth, *cells) in rows:
+        if len(cells) < len(predictions) or any(cells[len(predictions) :]):
+            raise ValueError(
+                f"line {line} has {len(cells) + 1} cells where the first row has "
+                f"{len(predictions) + 1}: give every class a column, and write numbers with a "
+                "decimal point and without thousands separators."
+            )
+        priced = {
+            prediction: _cost(cells[k], truth, prediction, f"line {line}, cell {k + 2}")
+            for k, prediction in enumerate(predictions)
+        }
+        matrix.append([priced[prediction] for prediction in truths])
+    return truths, matrix
+
+
+def _check_labels(names: Sequence[str], places: Sequence[tuple[int, int]], kind: str) -> None:
+    """Refuse labels that are empty or repeated, naming line and cell."""
+    seen: dict[str, str] = {}
+    for name, (line, cell) in zip(names, places, strict=True):
+        place = f"line {line}, cell {cell}"
+        if not name:
+            raise ValueError(f"{place} is empty: name the {kind} there.")
+        if name in seen:
+            raise ValueError(
+                f"{place} repeats the {kind} {_shown(name)} of {seen[name]}: keep one of them."
+            )
+        seen[name] = place
+
+
+def _check_partners(
+    names: Sequence[str], places: Sequence[tuple[int, int]], kind: str, others: set[str]
+) -> None:
+    """Refuse a class that has a row and no column, or a column and no row."""
+    lacking = "row" if kind == "prediction" else "column"
+    for name, (line, cell) in zip(names, places, strict=True):
+        if name not in others:
+            raise ValueError(
+                f"line {line}, cell {cell} has the {kind} {_shown(name)}, which no {lacking} has: "
+                "give every class a row and a column."
+            )
+
+
+def _cost(text: str, truth: str, prediction: str, place: str) -> float:
+    """Return the number in a cell; an empty one is zero on the diagonal."""
+    if not text and truth == prediction:
+        return 0.0
+    cell = f"{place} (truth {_shown(truth)}, prediction {_shown(prediction)})"
+    if not text:
+        raise ValueError(f"{cell} is empty: give every mistake a price.")
+    cost = as_number(text)
+    if cost is None:
+        raise ValueError(
+            f"{cell} is {_shown(text)}: write a number with a decimal point and without "
+            "thousands separators."
+        )
+    if not 0 <= cost <= LARGEST_COST:
+        raise ValueError(f"{cell} is {_shown(text)}: give a number from 0 to {LARGEST_COST:g}.")
+    return cost
+
+
+def _check_classes(
+    names: Sequence[Any], labels: Sequence[Any], records: Sequence[tuple[int, list[str]]]
+) -> None:
+    """Refuse a file whose truths are not the classes, one each."""
+    for name, (line, cells) in zip(names, records[1:], strict=True):
+        if name not in labels:
+            raise ValueError(
+                f"line {line}, cell 1 has the truth {_shown(cells[0])}, which is not among the "
+                f"{listed(labels)}: remove its row and column, or correct the label."
+            )
+    check_unique(names, "the truths of the file")
+    for label in labels:
+        if label not in names:
+            raise ValueError(f"no row has the truth {label!r}: add a row and a column for it.")
