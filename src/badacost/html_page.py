@@ -8,10 +8,12 @@ from __future__ import annotations
 import base64
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from importlib import metadata
 from io import BytesIO
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
 
 _DPI = 110
 _QUALITY = 88
+_FULL_SHADE = (0xE8, 0x7A, 0x2C)
+_MOST_ACROSS = 70  # characters of labels side by side
+_MOST_ROOMY = 12  # classes
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c2024; --soft: #5c6670; --paper: #fff; --line: #d7dce1;
+:root { color-scheme: light; --ink: #1c2024; --soft: #5c6670; --paper: #fff; --line: #d7dce1;
   --mark: #0072b2; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e7ea; --soft: #9aa4ae; --paper: #15181b; --line: #363c42; --mark: #56b4e9; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 3rem 1.25rem 5rem; max-width: 58rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.55 system-ui, "Segoe UI", Roboto, sans-serif;
@@ -36,7 +39,7 @@ h1 { margin: 0 0 .4rem; font-size: 2rem; line-height: 1.2; }
 h2 { margin: 3rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line);
   font-size: 1.3rem; }
 p { max-width: 44rem; margin: .6rem 0; }
-nav a { margin-right: 1.1rem; white-space: nowrap; }
+nav a { display: inline-block; margin-right: 1.1rem; }
 a { color: var(--mark); text-decoration-thickness: 1px; text-underline-offset: .2em; }
 .lead, figcaption, footer { color: var(--soft); }
 .scroll { overflow-x: auto; margin: 1rem 0; }
@@ -46,6 +49,26 @@ th, td { padding: .3rem 0 .3rem 1.4rem; border-bottom: 1px solid var(--line); te
 th:first-child, td:first-child { padding-left: 0; }
 th { font-weight: 600; vertical-align: bottom; }
 .number { text-align: right; }
+td.number { white-space: nowrap; }
+[title] { cursor: help; }
+.keys { display: grid; grid-template-columns: repeat(auto-fit, minmax(11.5rem, 1fr)); gap: .9rem;
+  margin: 1.2rem 0; padding: 0; }
+.keys div { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: 6px; }
+.keys dt { color: var(--soft); font-size: .85rem; }
+.keys dd { margin: .1rem 0 0; font-size: 1.6rem; font-weight: 600; line-height: 1.25; }
+.keys small { display: block; color: var(--soft); font-size: .85rem; font-weight: 400; }
+.bar { min-width: 7rem; vertical-align: middle; }
+.bar i { display: block; height: .7rem; background: var(--mark); }
+.heat td { min-width: 1.9rem; padding: .2rem .35rem; border: 1px solid #fff; text-align: center; }
+.heat th { padding: .2rem .5rem .2rem 0; border: 0; font-weight: 400; vertical-align: middle;
+  white-space: nowrap; }
+.heat thead th { padding: .2rem .3rem; text-align: center; vertical-align: bottom; }
+.heat thead .upright { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left;
+  vertical-align: top; }
+.heat .axis { color: var(--soft); }
+.heat tr .axis:first-child { padding-left: 0; text-align: left; }
+.heat.dense { font-size: .72rem; line-height: 1.3; }
+.heat.dense td { min-width: 1.5rem; padding: .1rem .15rem; }
 figure { margin: 1.2rem 0 1.8rem; }
 figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; background: #fff; }
 figcaption { margin-top: .45rem; max-width: 44rem; font-size: .9rem; }
@@ -53,11 +76,19 @@ figcaption { margin-top: .45rem; max-width: 44rem; font-size: .9rem; }
 .tiles figure { margin: 0; }
 .tiles img { width: 100%; }
 footer { margin-top: 4rem; font-size: .85rem; }
+@media (max-width: 36rem) {
+  body { padding: 1.5rem .9rem 3rem; }
+  h1 { font-size: 1.6rem; }
+  .tiles { grid-template-columns:
+    repeat(auto-fit, minmax(min(var(--least), 100%), 1fr)) !important; }
+  th, td { padding-left: .9rem; }
+  table:not(.heat) td:not(.number):not(.bar) { min-width: 6.5rem; } }
 @media print {
   :root { --ink: #000; --soft: #444; --paper: #fff; --line: #bbb; --mark: #000; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
-  figure, tr { break-inside: avoid; }
+  .bar i, .heat td { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  figure, tr, .keys div { break-inside: avoid; }
   h2 { break-after: avoid; }
   .scroll { overflow: visible; } }
 """
@@ -77,6 +108,12 @@ def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
     -------
     str
         HTML.
+
+    Examples
+    --------
+    >>> from badacost.html_page import page, paragraph
+    >>> "<title>R&amp;D</title>" in page("R&D", "What it cost.", {"Sum": paragraph("7")})
+    True
     """
     filled = [(name, body) for name, body in sections.items() if body]
     links = " ".join(
@@ -133,11 +170,80 @@ def write_page(path: str | os.PathLike[str], text: str) -> None:
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph."""
+    """Return a paragraph.
+
+    Examples
+    --------
+    >>> from badacost.html_page import paragraph
+    >>> print(paragraph("1 < 2"), end="")
+    <p>1 &lt; 2</p>
+    """
     return f"<p>{escape(text)}</p>\n"
 
 
-def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), *, n_text: int = 1) -> str:
+def shorten(text: str, most: int) -> str:
+    """Return text on one line; where it is too long, its middle is left out.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    most : int
+        Most characters of the result.
+
+    Returns
+    -------
+    str
+        The text itself if it is short enough.
+
+    Examples
+    --------
+    >>> from badacost.html_page import shorten
+    >>> shorten("a rather long label", 12)
+    'a rather…bel'
+    """
+    line = " ".join(text.split())
+    tail = most // 4
+    return line if len(line) <= most else f"{line[: most - 1 - tail]}…{line[len(line) - tail :]}"
+
+
+def key_figures(facts: Iterable[tuple[str, str, str]]) -> str:
+    """Return figures to be seen first.
+
+    Parameters
+    ----------
+    facts : iterable of (name, figure, remark)
+        What is shown small, large, and small again.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> from badacost.html_page import key_figures
+    >>> print(key_figures([("cost", "7 <", "each")]))
+    <dl class="keys">
+    <div><dt>cost</dt><dd>7 &lt;<small>each</small></dd></div>
+    </dl>
+    <BLANKLINE>
+    """
+    boxes = "\n".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(figure)}<small>{escape(remark)}</small></dd></div>"
+        for name, figure, remark in facts
+    )
+    return f'<dl class="keys">\n{boxes}\n</dl>\n'
+
+
+def table(
+    rows: Iterable[Sequence[str]],
+    head: Sequence[str] = (),
+    *,
+    n_text: int = 1,
+    widest: int | None = None,
+    shares: Sequence[float] | None = None,
+) -> str:
     """Return a table.
 
     Parameters
@@ -148,6 +254,10 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), *, n_text: in
         Names of the columns.
     n_text : int, default=1
         Number of columns of text; those after them are numbers.
+    widest : int, optional
+        Most characters in a cell; of a longer text the rest is in a tooltip.
+    shares : sequence of float, optional
+        For each row a number from 0 to 1, which is drawn as a bar in a column of its own.
 
     Returns
     -------
@@ -165,25 +275,124 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), *, n_text: in
     <BLANKLINE>
     """
 
-    def line(cells: Sequence[str], tag: str) -> str:
-        marks = ("" if column < n_text else ' class="number"' for column in range(len(cells)))
-        texts = (f"<{tag}{m}>{escape(c)}</{tag}>" for c, m in zip(cells, marks, strict=True))
-        return f"<tr>{''.join(texts)}</tr>"
+    def line(cells: Sequence[str], tag: str, end: str = "") -> str:
+        texts = (
+            _cell(tag, cell, "" if column < n_text else "number", widest)
+            for column, cell in enumerate(cells)
+        )
+        return f"<tr>{''.join(texts)}{end}</tr>"
 
-    top = f"<thead>\n{line(head, 'th')}\n</thead>\n" if head else ""
-    body = "\n".join(line(row, "td") for row in rows)
-    return f'<div class="scroll"><table>\n{top}<tbody>\n{body}\n</tbody></table></div>\n'
+    bars = repeat("") if shares is None else map(_bar, shares)
+    top = f"<thead>\n{line(head, 'th', '' if shares is None else '<th></th>')}\n</thead>\n"
+    body = "\n".join(line(row, "td", bar) for row, bar in zip(rows, bars, strict=False))
+    return (
+        f'<div class="scroll"><table>\n{top if head else ""}<tbody>\n{body}\n'
+        "</tbody></table></div>\n"
+    )
 
 
-def plot(figure: Any, caption: str) -> str:
-    """Return a matplotlib figure, which is closed, and a line below it."""
-    buffer = BytesIO()
+def heat_table(
+    shades: Sequence[Sequence[float]],
+    texts: Sequence[Sequence[str]],
+    labels: Sequence[str],
+    *,
+    remarks: Sequence[Sequence[str]] | None = None,
+    widest: int = 16,
+) -> str:
+    """Return a matrix of truths (rows) and answers (columns), with a colour in each cell.
+
+    Parameters
+    ----------
+    shades : sequence of K sequences of K floats
+        How strong the colours are, from 0 to 1.
+    texts : sequence of K sequences of K str
+        What is in the cells.
+    labels : sequence of K str
+        The classes.
+    remarks : sequence of K sequences of K str, optional
+        Tooltips of the cells.
+    widest : int, default=16
+        Most characters of a label; of a longer one the rest is in a tooltip.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> from badacost.html_page import heat_table
+    >>> page = heat_table([[0, 1], [0.5, 0]], [["", "9"], ["4", ""]], ["a", "<b>"])
+    >>> '<td style="background: #e87a2c">9</td>' in page
+    True
+    """
+    n_classes = len(labels)
+    names = [shorten(label, widest) for label in labels]
+    upright = "upright" if sum(map(len, names)) > _MOST_ACROSS else ""
+    top = "".join(_cell("th", label, upright, widest) for label in labels)
+    lines = []
+    for i, label in enumerate(labels):
+        cells = (
+            f'<td style="{_shade(shades[i][j])}"{_tooltip(remarks[i][j] if remarks else "")}>'
+            f"{escape(texts[i][j])}</td>"
+            for j in range(n_classes)
+        )
+        lines.append(f"<tr>{_cell('th', label, '', widest)}{''.join(cells)}</tr>")
+    body = "\n".join(lines)
+    dense = " dense" if n_classes > _MOST_ROOMY else ""
+    return (
+        f'<div class="scroll"><table class="heat{dense}">\n<thead>\n'
+        f'<tr><th></th><th class="axis" colspan="{n_classes}">answer</th></tr>\n'
+        f'<tr><th class="axis">truth</th>{top}</tr>\n</thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>\n"
+    )
+
+
+@contextmanager
+def missing_glyphs_ignored() -> Iterator[None]:
+    """Do not warn of names in a script that the font does not have.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from badacost.html_page import missing_glyphs_ignored
+    >>> with missing_glyphs_ignored():
+    ...     warnings.warn("Glyph 33258 missing from font(s) DejaVu Sans.")
+    """
     with warnings.catch_warnings():
-        # Names may be in a script that the font does not have.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
+def plot(figure: Any, caption: str, *, least_width: int | None = None) -> str:
+    """Return a matplotlib figure, which is closed, and a line below it.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        The figure.
+    caption : str
+        The line.
+    least_width : int, optional
+        Pixels that the figure keeps on a narrow page, where it is scrolled then.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from badacost.html_page import plot
+    >>> "Nothing &lt;yet&gt;</figcaption>" in plot(plt.figure(), "Nothing <yet>")
+    True
+    """
+    buffer = BytesIO()
+    with missing_glyphs_ignored():
         figure.savefig(buffer, format="png", dpi=_DPI, facecolor="white")
     import_pyplot().close(figure)
-    return _figure("png", buffer, caption)
+    return _figure("png", buffer, caption, least_width)
 
 
 def picture(image: Image, caption: str, *, photo: bool = True) -> str:
@@ -198,13 +407,38 @@ def picture(image: Image, caption: str, *, photo: bool = True) -> str:
 
 def tiles(figures: Iterable[str], columns: int) -> str:
     """Return figures side by side, in so many columns."""
-    style = f"grid-template-columns: repeat({columns}, minmax(0, 1fr))"
+    least = max(6.0, 40.0 / columns)  # rem; a narrow page has fewer columns
+    style = f"grid-template-columns: repeat({columns}, minmax(0, 1fr)); --least: {least:g}rem"
     return f'<div class="tiles" style="{style}">\n{"".join(figures)}</div>\n'
 
 
-def _figure(kind: str, buffer: BytesIO, caption: str) -> str:
+def _figure(kind: str, buffer: BytesIO, caption: str, least_width: int | None = None) -> str:
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return (
-        f'<figure><img src="data:image/{kind};base64,{data}" alt="{escape(caption)}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>\n"
-    )
+    style = f' style="min-width: {least_width}px"' if least_width else ""
+    image = f'<img src="data:image/{kind};base64,{data}" alt="{escape(caption)}"{style}>'
+    if least_width:
+        image = f'<div class="scroll">{image}</div>'
+    return f"<figure>{image}<figcaption>{escape(caption)}</figcaption></figure>\n"
+
+
+def _cell(tag: str, text: str, kind: str, widest: int | None) -> str:
+    """Return a cell of a table; a text that is too long goes on in its tooltip."""
+    shown = text if widest is None else shorten(text, widest)
+    tooltip = "" if len(shown) >= len(text) else _tooltip(text)
+    kind = f' class="{kind}"' if kind else ""
+    return f"<{tag}{kind}{tooltip}>{escape(shown)}</{tag}>"
+
+
+def _tooltip(text: str) -> str:
+    return f' title="{escape(text)}"' if text else ""
+
+
+def _bar(share: float) -> str:
+    return f'<td class="bar"><i style="width: {100.0 * min(max(share, 0.0), 1.0):.1f}%"></i></td>'
+
+
+def _shade(strength: float) -> str:
+    """Return the colour of a cell, from white to an orange on which dark text can be read."""
+    strength = min(max(strength, 0.0), 1.0)
+    mixed = (round(255 + strength * (full - 255)) for full in _FULL_SHADE)
+    return f"background: #{''.join(f'{part:02x}' for part in mixed)}"

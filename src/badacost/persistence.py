@@ -59,6 +59,7 @@ _MODULES = {
     "LpCSBClassifier": "badacost.boosting.lp_csb",
     "PIBoostClassifier": "badacost.boosting.piboost",
     "SAMMEClassifier": "badacost.boosting.samme",
+    "TableClassifier": "badacost.tabular.classifier",
     "WangMultiBoostClassifier": "badacost.boosting.wang_multiboost",
 }
 # What checks raise on contents that make no model.
@@ -99,6 +100,54 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         raise ModelFileError(f"{describe(path)} is damaged or was altered: {error}") from error
 
 
+def saved_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return the name of the class of a saved model, without rebuilding the model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of any kind.
+
+    Returns
+    -------
+    str or None
+        The name, such as "BAdaCostClassifier"; None if the file is no model, or is not there.
+
+    Examples
+    --------
+    >>> print(saved_kind("no-such-file.badacost"))
+    None
+    """
+    try:
+        return read_model(path).kind
+    except (ModelFileError, OSError):
+        return None
+
+
+def forest_model_from_file(model: ModelFile) -> Any:
+    """Rebuild a classifier of trees that is a part of another model.
+
+    Parameters
+    ----------
+    model : ModelFile
+        What `SavedForest` saved.
+
+    Returns
+    -------
+    classifier
+        The fitted classifier.
+
+    Raises
+    ------
+    ModelFileError
+        Where the kind is none of such a classifier.
+    """
+    cls = _class_of(model.kind) if model.kind in _MODULES else None
+    if not (isinstance(cls, type) and issubclass(cls, SavedForest)):
+        refuse(f"its classifier is of the kind {model.kind[:80]!r}")
+    return cls._from_model_file(model)
+
+
 def _class_of(kind: str) -> Any:
     """Return the class of a known kind of model."""
     return getattr(import_module(_MODULES[kind]), kind)
@@ -133,6 +182,11 @@ class SavedForest:
         TypeError, ValueError
             Where a file could not hold the model, or would be refused by `badacost.load`.
         """
+        model = self._to_model_file()
+        write_model(path, model.kind, model.header, model.arrays)
+
+    def _to_model_file(self) -> ModelFile:
+        """Return what a file holds of the model, once it was seen to come back from it."""
         check_is_fitted(self)
         model: Any = self
         kind = type(self).__name__
@@ -153,11 +207,12 @@ class SavedForest:
             **forest_to_arrays(model.forest_),
             **self._extra_arrays(),
         }
+        contents = ModelFile(kind, header, arrays, "")
         try:  # parameters may have changed since the fit
-            self._from_model_file(ModelFile(kind, header, arrays, ""))
+            self._from_model_file(contents)
         except _REBUILDING_ERRORS as error:
             raise ValueError(f"this model could not be loaded again: {error}") from error
-        write_model(path, kind, header, arrays)
+        return contents
 
     @classmethod
     def _saved_parameters(cls) -> list[str]:

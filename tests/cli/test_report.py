@@ -6,13 +6,16 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from badacost import BAdaCostClassifier
+from badacost import BAdaCostClassifier, load
 from badacost.cli.app import app
 from badacost.detection import Cascade, Detector, PyramidParameters
+from badacost.metrics import average_cost
+from badacost.tabular import TableClassifier
 from badacost.tree.forest import Forest
 
 matplotlib.use("Agg")
@@ -88,11 +91,76 @@ def test_published(shared) -> None:
     assert "half left" in Path("report.html").read_text(encoding="utf-8")
 
 
-def test_classifiers_are_refused() -> None:
-    X = np.arange(12.0).reshape(-1, 1)
-    BAdaCostClassifier([[0, 1], [2, 0]], n_estimators=2).fit(X, X[:, 0] > 5).save("classifier.bada")
-    stderr = report("classifier.bada", status=1).stderr
-    assert "holds a BAdaCostClassifier, and reports are of detectors only" in stderr
+@pytest.fixture
+def grades() -> pd.DataFrame:
+    """A fitted classifier of tables, its data, and costs, in the working folder."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=90)
+    frame = pd.DataFrame({"size": y + rng.normal(size=90), "grade": np.array(list("abc"))[y]})
+    frame[:60].to_csv("train.csv", index=False)
+    frame[60:].to_csv("test.csv", index=False)
+    costs = {"a": {"b": 1, "c": 4}, "b": {"a": 2, "c": 9}, "c": {"a": 7, "b": 5}}
+    booster = BAdaCostClassifier(n_estimators=3, max_depth=1)
+    TableClassifier(booster, cost_matrix=costs).fit(frame[:60], "grade").save("grades.bada")
+    Path("costs.csv").write_text("truth,c,b,a\na,40,10,\nb,90,,20\nc,,50,70\n")
+    return frame
+
+
+def test_classifier(grades) -> None:
+    result = report(
+        "grades.bada", "--data", "test.csv", "--title", "Grades <3", "--currency", "EUR"
+    )
+    assert result.stdout == "The page is in report.html.\n"
+    assert "Report [" in result.stderr, "progress"
+    text = Path("report.html").read_text(encoding="utf-8")
+    assert "<h1>Grades &lt;3</h1>" in text
+    assert "What 30 decisions of a BAdaCostClassifier cost" in text
+    model, test = load("grades.bada"), grades[60:]
+    cost = average_cost(test["grade"], model.predict(test), model.cost_matrix_, labels=list("abc"))
+    assert f"<dd>{cost:.2f} EUR" in text
+
+
+def test_classifier_with_training_data_and_other_costs(grades) -> None:
+    report("grades.bada", "--data", "test.csv", "--train", "train.csv", "--costs", "costs.csv")
+    text = Path("report.html").read_text(encoding="utf-8")
+    assert "SAMME, cost-blind, same settings" in text
+    assert "answer “c” where “b” is true: 90." in text
+
+
+def test_classifier_that_was_fitted_to_a_frame(grades) -> None:
+    model = BAdaCostClassifier([[0, 1, 4], [2, 0, 9], [7, 5, 0]], n_estimators=2)
+    model.fit(grades[["size"]], grades["grade"]).save("frame.bada")
+    stderr = report("frame.bada", "--data", "test.csv", status=1).stderr
+    assert "add --target" in stderr
+    report("frame.bada", "--data", "test.csv", "--target", "grade")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["grades.bada"], "is a classifier: add --data"),
+        (["grades.bada", "--data", "nothing.csv"], "nothing.csv"),
+        (["grades.bada", "--data", "test.csv", "--images", "pictures"], "--images is of no use"),
+        (["grades.bada", "--data", "test.csv", "--format", "voc"], "--format is of no use"),
+        (["grades.bada", "--data", "test.csv", "--target", "grad"], "grade"),
+        (["grades.bada", "--data", "test.csv", "--costs", "nothing.csv"], "nothing.csv"),
+        (["grades.bada", "--data", "test.csv", "--train", "boxes.csv"], "grade"),
+        (["grades.bada", "--data", "others.csv"], "'d'"),
+        (["grades.bada", "--data", "test.csv", "--currency", "a" * 20], "too long"),
+        (["grades.bada", "--data", "test.csv", "--output", "pictures"], "is a folder"),
+        (["dark.bada", "--data", "test.csv"], "--data is of no use here"),
+        (["dark.bada", "--costs", "costs.csv"], "--costs is of no use here"),
+    ],
+)
+def test_mistakes_with_classifiers(grades, arguments, message) -> None:
+    grades.assign(grade="d").to_csv("others.csv", index=False)
+    assert message in report(*arguments, status=1).stderr.splitlines()[-1]
+
+
+def test_detectors_have_progress() -> None:
+    lines = report("dark.bada", "--images", "pictures").stderr.splitlines()
+    shown = [line for line in lines if line.startswith("Report [")]
+    assert "9/9" in shown[-1]
 
 
 @pytest.mark.parametrize(

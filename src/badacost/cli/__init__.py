@@ -8,6 +8,8 @@ import sys
 def main() -> None:
     """Run ``badacost``."""
     try:
+        import rich  # noqa: F401  (typer looks for it late, in the middle of a sentence)
+
         from badacost.cli.app import app
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):

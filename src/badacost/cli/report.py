@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,72 +12,221 @@ import typer
 from badacost.cli.annotated import check_annotated
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
+from badacost.cli.table_inputs import (
+    check_output_file,
+    costs_of_classes,
+    table_model,
+    table_with_target,
+)
+from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage
     from badacost.detection.detector import Detector
+    from badacost.tabular import TableClassifier
+
+_OF_CLASSIFIERS = "Options of classifiers"
+_OF_DETECTORS = "Options of detectors"
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A saved detector, or a published .mat file.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A model of `badacost fit`; or a saved detector, or a published .mat file."
+        ),
+    ],
     output: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table with the classes, of rows that the model was not fitted to.",
+            rich_help_panel=_OF_CLASSIFIERS,
+        ),
+    ] = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            help="The table that the model was fitted to: adds its cost, and two rivals.",
+            rich_help_panel=_OF_CLASSIFIERS,
+        ),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file of other costs than those of the fit.", rich_help_panel=_OF_CLASSIFIERS
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the classes; that of the fit by default.",
+            rich_help_panel=_OF_CLASSIFIERS,
+        ),
+    ] = None,
+    currency: Annotated[
+        str | None,
+        typer.Option(help="Unit of the costs, as EUR.", rich_help_panel=_OF_CLASSIFIERS),
+    ] = None,
     images: Annotated[
         list[Path] | None,
         typer.Option(
             help="Pictures or folders of them, to measure and to show; repeat it for more. With "
-            "--annotations, the folder of their pictures, if it is not beside them."
+            "--annotations, the folder of their pictures, if it is not beside them.",
+            rich_help_panel=_OF_DETECTORS,
         ),
     ] = None,
     annotations: Annotated[
-        Path | None, typer.Option(help="What is in pictures: a file or folder of KITTI, VOC, ...")
+        Path | None,
+        typer.Option(
+            help="What is in pictures: a file or folder of KITTI, VOC, ...",
+            rich_help_panel=_OF_DETECTORS,
+        ),
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="Format of --annotations; guessed by default.")
+        str | None,
+        typer.Option(
+            help="Format of --annotations; guessed by default.", rich_help_panel=_OF_DETECTORS
+        ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
 ) -> None:
-    """Write a page of HTML that tells what a detector is, where it looks and how well it does.
+    """Write a page of HTML about a trained model, which holds all its pictures.
 
-    The page holds all its pictures and needs nothing else. Without --images and --annotations it
-    has windows, views, thresholds and maps of the features; --images add work and time, score
-    traces and examples; --annotations add curves, the confusion of views, and mean images.
+    Of a classifier, what its decisions on --data cost: the average with an interval, by class and
+    by kind of mistake, against other ways to decide, after each round, and if prices changed.
+
+    Of a detector, what it is and where it looks; --images add work and time, score traces and
+    examples; --annotations add curves, the confusion of views, and mean images.
     """
     with plain_errors("Stopped: nothing was written."):
         check_jobs(jobs)
-        if format is not None and annotations is None:
-            raise ValueError("--format is that of annotations: add --annotations.")
+        of_classifiers = {
+            "--data": data,
+            "--train": train,
+            "--costs": costs,
+            "--target": target,
+            "--currency": currency,
+        }
+        of_detectors = {"--images": images, "--annotations": annotations, "--format": format}
         if output.is_dir():
             raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
-        detector = _detector(model)
-        options: dict[str, Any] = {}
-        if annotations is not None:
-            options["annotated"] = _annotated(annotations, format, images or [])
-        elif images:
-            options["images"] = _pictures(images)
-        from badacost.detection.report import write_report
-
-        n_pictures = sum(map(len, options.values()))
-        if n_pictures:
-            typer.echo(f"Looking at {n_pictures} picture{'s' * (n_pictures != 1)}.", err=True)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_report(detector, output, title=title, n_jobs=jobs, **options)
+        options: dict[str, Any] = {"title": title, "n_jobs": jobs}
+        if _is_classifier(model):
+            _refuse(of_detectors, f"{str(model)!r} is a classifier")
+            if data is None:
+                raise ValueError(
+                    f"{str(model)!r} is a classifier: add --data, a table with the classes of rows "
+                    "that it was not fitted to."
+                )
+            _report_costs(model, data, train, costs, target, output, currency=currency, **options)
+        else:
+            _refuse(of_classifiers, f"{str(model)!r} is no classifier")
+            if format is not None and annotations is None:
+                raise ValueError("--format is that of annotations: add --annotations.")
+            _report_detector(model, images or [], annotations, format, output, **options)
         typer.echo(f"The page is in {output}.")
 
 
+def _report_costs(
+    path: Path,
+    data: Path,
+    train: Path | None,
+    costs: Path | None,
+    target: str | None,
+    output: Path,
+    **options: Any,
+) -> None:
+    """Write the page of a classifier."""
+    model = table_model(path)
+    target = target or model.target_name_
+    if target is None:
+        raise ValueError("the model does not know the column of the classes: add --target.")
+    X, y = _samples(data, target, model)
+    if train is not None:
+        options["train"] = _samples(train, target, model)
+    if costs is not None:
+        options["costs"] = costs_of_classes(costs, model.classes_.tolist())
+    from badacost.cost_report import write_cost_report
+
+    check_output_file(output)
+    with _progress("Report") as show:
+        write_cost_report(model, output, X, y, progress=show, **options)
+
+
+def _samples(path: Path, target: str, model: TableClassifier) -> tuple[Any, Any]:
+    """Read a table and its classes."""
+    from badacost.tabular.target import known_labels
+
+    frame = table_with_target(path, target)
+    return frame, known_labels(frame[target], model.classes_, target)
+
+
+def _report_detector(
+    path: Path,
+    images: list[Path],
+    annotations: Path | None,
+    format: str | None,
+    output: Path,
+    **options: Any,
+) -> None:
+    """Write the page of a detector."""
+    detector = _detector(path)
+    n_pictures = 0
+    if annotations is not None:
+        options["annotated"] = _annotated(annotations, format, images)
+        n_pictures = len(options["annotated"])
+    elif images:
+        options["images"] = _pictures(images)
+        n_pictures = len(options["images"])
+    from badacost.detection.report import write_report
+
+    if n_pictures:
+        typer.echo(f"Looking at {n_pictures} picture{'s' * (n_pictures != 1)}.", err=True)
+    check_output_file(output)
+    with _progress("Report") as show:
+        write_report(detector, output, progress=show, **options)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar from the first step on."""
+    bars: list[ProgressBar] = []
+
+    def show(done: int, total: int) -> None:
+        if not bars:
+            bars.append(ProgressBar(total, title))
+        bars[0].update(done)
+
+    try:
+        yield show
+    finally:
+        for bar in bars:
+            bar.close()
+
+
+def _is_classifier(path: Path) -> bool:
+    """Tell whether a file is a saved model, and not that of a detector."""
+    from badacost.persistence import saved_kind
+
+    return path.is_file() and saved_kind(path) not in (None, "Detector")
+
+
+def _refuse(options: dict[str, Any], reason: str) -> None:
+    """Refuse options that belong to the other kind of model."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise ValueError(f"{given[0]} is of no use here, since {reason}: leave it out.")
+
+
 def _detector(path: Path) -> Detector:
-    """Load the model, if it is of a kind that there are pages of."""
-    from badacost.detection.detector import Detector
+    """Load a detector."""
     from badacost.detection.matlab_file import is_matlab
     from badacost.detection.reference import load_matlab
     from badacost.persistence import load
 
-    model = load_matlab(path) if is_matlab(path) else load(path)
-    if not isinstance(model, Detector):
-        raise ValueError(
-            f"{str(path)!r} holds a {type(model).__name__}, and reports are of detectors only: "
-            "name the file of a detector."
-        )
+    model: Detector = load_matlab(path) if is_matlab(path) else load(path)
     return model
 
 

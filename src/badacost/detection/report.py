@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from badacost.html_page import page, paragraph, picture, plot, table, tiles, wri
 if TYPE_CHECKING:
     from badacost.detection.detector import Source
 
+Progress = Callable[[int, int], None]
 _MOST_MEASURED = 12  # pictures that are searched for times, counts and score traces
 _MOST_EXAMPLES = 6
 _EXAMPLE_WIDTH = 960
@@ -52,6 +54,7 @@ def write_report(
     annotated: Iterable[AnnotatedImage] | None = None,
     title: str | None = None,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Write a page that tells what a detector is, where it looks and how well it does.
 
@@ -75,6 +78,9 @@ def write_report(
         Title of the page; what the detector is of by default.
     n_jobs : int, optional
         Number of threads.
+    progress : callable, optional
+        Called with the number of steps that are done and the number of all steps; most of them are
+        pictures that are looked at.
 
     Raises
     ------
@@ -102,6 +108,7 @@ def write_report(
         None if images is None else list(images),
         _fitted([] if annotated is None else list(annotated), detector),
         n_jobs,
+        progress,
     )
     write_page(path, _page(evidence, title or f"Detector of {detector.category}"))
 
@@ -114,12 +121,14 @@ class _Evidence:
     given: list[Source] | None
     annotated: list[AnnotatedImage]
     n_jobs: int | None
+    progress: Progress | None = None
+    _steps: Iterator[int] = field(default_factory=lambda: count(1))
 
     @cached_property
     def found(self) -> list[Detections]:
         """Detections in the annotated pictures."""
         pictures = (image.load() for image in self.annotated)
-        return list(self.detector.detect_many(pictures, n_jobs=self.n_jobs))
+        return self._detections(pictures)
 
     @property
     def n_images(self) -> int:
@@ -130,6 +139,7 @@ class _Evidence:
         """Read so many pictures, evenly spread."""
         for index in self._spread(most):
             yield self._image(index)
+            self.tick()
 
     @cached_property
     def examples(self) -> list[tuple[Pixels, Detections]]:
@@ -138,7 +148,7 @@ class _Evidence:
         if self.given is None:
             found = [self.found[index] for index in self._spread(_MOST_EXAMPLES)]
         else:
-            found = list(self.detector.detect_many(pictures, n_jobs=self.n_jobs))
+            found = self._detections(pictures)
         return list(zip(pictures, found, strict=True))
 
     def result(self) -> VocResult | None:
@@ -151,6 +161,26 @@ class _Evidence:
             {str(index): image for index, image in enumerate(self.annotated)},
             overlap=_OVERLAP,
         )
+
+    @property
+    def n_steps(self) -> int:
+        """Pictures to be looked at, once or more often, and one for the end."""
+        n_examples = min(_MOST_EXAMPLES, self.n_images)
+        n_measured = min(_MOST_MEASURED, self.n_images)
+        again = 3 if self.given is not None else 2  # examples: traces, read, and searched if given
+        return len(self.annotated) + n_measured + again * n_examples + 1
+
+    def tick(self) -> None:
+        """Tell that another step is done."""
+        if self.progress is not None:
+            self.progress(next(self._steps), self.n_steps)
+
+    def _detections(self, pictures: Iterable[Source]) -> list[Detections]:
+        found = []
+        for detections in self.detector.detect_many(pictures, n_jobs=self.n_jobs):
+            found.append(detections)
+            self.tick()
+        return found
 
     def _image(self, index: int) -> Source:
         return self.annotated[index].load() if self.given is None else self.given[index]
@@ -206,6 +236,7 @@ def _page(evidence: _Evidence, title: str) -> str:
         sections["Mean images"] = _mean_images(evidence)
     if evidence.n_images:
         sections["Examples"] = _examples(evidence)
+    evidence.tick()
     return page(title, _summary(evidence.detector), sections)
 
 

@@ -1,0 +1,107 @@
+"""``badacost datasets``: something to fit, as a table with costs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from badacost.cli.errors import plain_errors
+from badacost.cli.json_output import write_json
+from badacost.cli.table_inputs import check_output_file
+
+app = typer.Typer()
+_SCENES = "made-up scenes"
+
+
+@app.callback(invoke_without_command=True)
+def _datasets(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the list as JSON.")] = False,
+) -> None:
+    """List data sets to try things out with, or write one as a table.
+
+    Nothing is fetched from a server unless a set is written that needs it.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with plain_errors("Stopped."):
+        from badacost.tabular import DATASETS
+
+        if as_json:
+            names = ("name", "n_rows", "n_columns", "n_classes", "target", "source", "about")
+            write_json(
+                [
+                    {name: getattr(dataset, name) for name in names}
+                    | {"needs_download": dataset.needs_download}
+                    for dataset in DATASETS
+                ]
+            )
+        else:
+            _show()
+
+
+@app.command()
+def write(
+    name: Annotated[str, typer.Argument(help="One of the names that `badacost datasets` lists.")],
+    output: Annotated[Path, typer.Option(help="File for the table: .csv, .csv.gz, .parquet.")],
+    costs: Annotated[
+        Path | None, typer.Option(help="CSV file for example costs, made up to suit the set.")
+    ] = None,
+) -> None:
+    """Write a data set as a table, with its classes in the last column.
+
+    The sets of UCI are looked for in the folder that the variable BADACOST_DATA names and in the
+    cache of scikit-learn, then fetched from OpenML.
+    """
+    with plain_errors("Stopped."):
+        from badacost.costs import write_costs
+        from badacost.tabular import find_dataset, write_table
+        from badacost.tabular.files import check_table_name
+
+        if name.casefold().replace("-", " ") == _SCENES.replace("-", " "):
+            raise ValueError(f"{_SCENES} are no table but pictures: use badacost train-detector.")
+        dataset = find_dataset(name)
+        for path in filter(None, (output, costs)):
+            check_output_file(path)
+        check_table_name(output)
+        frame = dataset.load()
+        write_table(frame, output)
+        if costs is not None:
+            write_costs(dataset.example_costs(), costs)
+        typer.echo(f"{len(frame)} rows are in {output}. {dataset.about}")
+        typer.echo(f"Next: {_next_command(dataset.target, output, costs)}")
+
+
+def _next_command(target: str, output: Path, costs: Path | None) -> str:
+    """What a newcomer may type now."""
+    if costs is None:
+        words = ["badacost", "costs", str(output), "--target", target, "--output", "costs.csv"]
+    else:
+        words = ["badacost", "fit", str(output), "--target", target, "--costs", str(costs)]
+    return shlex.join(words)
+
+
+def _show() -> None:
+    """The list as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from badacost.tabular import DATASETS
+
+    table = Table()
+    table.add_column("name", no_wrap=True)
+    for column in ("rows", "columns", "classes"):
+        table.add_column(column, justify="right")
+    table.add_column("from")
+    table.add_column("about")
+    for dataset in DATASETS:
+        source = f"{dataset.source}{', download' * dataset.needs_download}"
+        sizes = (dataset.n_rows, dataset.n_columns, dataset.n_classes)
+        table.add_row(dataset.name, *map(str, sizes), source, dataset.about.split(".")[0])
+    table.add_row(_SCENES, "any", "", "", "made up", "Pictures of cars")
+    Console().print(table)
+    typer.echo(f"{_SCENES} are for detectors: badacost train-detector made-up:200")
+    typer.echo("As a table: badacost datasets write wine --output wine.csv --costs costs.csv")

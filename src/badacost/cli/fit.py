@@ -1,0 +1,268 @@
+"""``badacost fit``: from a table and prices of mistakes to a model in a file."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from badacost.cli.cost_tables import show_contest
+from badacost.cli.errors import plain_errors
+from badacost.cli.jobs import check_jobs
+from badacost.cli.json_output import note, write_json
+from badacost.cli.table_inputs import (
+    check_output_file,
+    costs_of_classes,
+    table_with_target,
+    without_weight,
+)
+
+if TYPE_CHECKING:
+    from badacost.tabular import TableClassifier
+
+_WORTH_A_HINT = 0.95
+
+
+class Algorithm(StrEnum):
+    """What to fit."""
+
+    badacost = "badacost"
+    samme = "samme"
+    adaboost_m1 = "adaboost-m1"
+    adac2m1 = "adac2m1"
+    piboost = "piboost"
+    lp_csb = "lp-csb"
+    wang_multiboost = "wang-multiboost"
+    cs_adaboost = "cs-adaboost"
+    cost_generalized = "cost-generalized"
+
+
+_CLASSES = {
+    Algorithm.badacost: "BAdaCostClassifier",
+    Algorithm.samme: "SAMMEClassifier",
+    Algorithm.adaboost_m1: "AdaBoostM1Classifier",
+    Algorithm.adac2m1: "AdaC2M1Classifier",
+    Algorithm.piboost: "PIBoostClassifier",
+    Algorithm.lp_csb: "LpCSBClassifier",
+    Algorithm.wang_multiboost: "WangMultiBoostClassifier",
+    Algorithm.cs_adaboost: "CSAdaBoostClassifier",
+    Algorithm.cost_generalized: "CostGeneralizedAdaBoostClassifier",
+}
+
+
+class Decision(StrEnum):
+    """Rules of decision."""
+
+    margin = "margin"
+    bayes = "bayes"
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, either with .gz, .parquet.")],
+    target: Annotated[str, typer.Option(help="Column of the classes.")],
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="CSV file with the price of each mistake; badacost costs makes one."),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="File for the model.")] = Path("model.badacost"),
+    algorithm: Annotated[
+        Algorithm,
+        typer.Option(metavar="NAME", help=f"{', '.join(_CLASSES)}; the first is the paper's."),
+    ] = Algorithm.badacost,
+    trees: Annotated[int | None, typer.Option(min=1, help="Rounds of boosting; 100.")] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(min=1, help="Depth of a tree; 4. 1 or 2 suit small, noisy tables."),
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Factor of every step; 0.1 for most.")
+    ] = None,
+    decision: Annotated[
+        Decision | None,
+        typer.Option(
+            help="bayes: least expected cost, the default where there are probabilities. margin: "
+            "the algorithm's own rule."
+        ),
+    ] = None,
+    holdout: Annotated[
+        float, typer.Option(min=0.0, max=0.9, help="Share of the rows to try the model on.")
+    ] = 0.2,
+    refit: Annotated[
+        bool, typer.Option(help="Fit the model anew to all rows, once it was tried.")
+    ] = True,
+    compare: Annotated[
+        bool, typer.Option(help="Try boosting without costs on the same rows, too.")
+    ] = True,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out; repeat it for more.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of the weights of rows.")] = None,
+    early_stopping: Annotated[
+        bool, typer.Option(help="Stop when a tenth of the training rows no longer gets cheaper.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the results as JSON.")] = False,
+) -> None:
+    """Fit a classifier to a table under the prices of mistakes, and tell what it saves.
+
+    Numbers, True and False, dates and text can be columns; empty cells are missing values. A part
+    of the rows, the same share of each class, is held out: what decisions on them cost is shown
+    beside boosting that does not know the prices, and beside the best constant answer. Then the
+    model is fitted anew to all rows, unless --no-refit; the figures remain those of the first one.
+
+    Costs are a table whose first column names the truth and whose first line names the answers.
+    `badacost costs DATA --target COLUMN --output costs.csv` writes one to fill in.
+
+    Exit status: 0 if the model was written, 1 if not, 130 after Ctrl-C.
+    """
+    with plain_errors("Stopped: no model was written."):
+        begin = time.monotonic()
+        check_jobs(jobs)
+        check_output_file(output)
+        if target in (drop or []) or target == weight:
+            raise ValueError(f"--target {target!r:.80} cannot be left out or be the weight, too.")
+        if costs is None:
+            raise ValueError(_explanation(data, target))
+        from badacost.tabular.frames import check_columns
+        from badacost.tabular.target import target_labels
+        from badacost.tabular.training import fit_and_try
+
+        frame = table_with_target(data, target)
+        check_columns(frame, drop or [], repr(str(data)))
+        frame, weights = without_weight(frame, weight)
+        frame = frame.drop(columns=list(dict.fromkeys(drop or [])))
+        labels = target_labels(frame[target], target)
+        prices = costs_of_classes(costs, sorted(set(labels.tolist())))
+        options = _given(n_estimators=trees, max_depth=depth, learning_rate=learning_rate) | {
+            "early_stopping": early_stopping,
+            "n_jobs": jobs,
+            "random_state": seed,
+            "verbose": int(not quiet),
+        }
+        rule = _decision(algorithm, decision, prices)
+        with _warnings_as_notes():
+            model = fit_and_try(
+                _model(algorithm, rule, prices, options),
+                frame,
+                target,
+                sample_weight=weights,
+                holdout=holdout,
+                refit=refit,
+                compare=compare,
+                random_state=seed,
+                announce=None if quiet else lambda text: typer.echo(text, err=True),
+            )
+        model.classifier_.set_params(verbose=0)
+        model.save(output)
+        for text in model.encoder_.notes_ if not quiet else []:
+            note(text)
+        if as_json:
+            write_json(
+                _results(model, output, algorithm, rule, refit and holdout > 0)
+                | {"seconds": time.monotonic() - begin}
+            )
+        elif not quiet:
+            _show(model, output, algorithm, refit)
+
+
+def _explanation(data: Path, target: str) -> str:
+    command = shlex.join(
+        ["badacost", "costs", str(data), "--target", target, "--output", "costs.csv"]
+    )
+    return (
+        f"mistakes have no prices yet: write a table of them with `{command}`, put your prices in "
+        "the place of the ones, and add --costs costs.csv."
+    )
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that have a value; the others are left to the algorithm."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _decision(algorithm: Algorithm, asked: Decision | None, costs: Any) -> Decision:
+    """The rule that was asked for, or least expected cost where there are probabilities."""
+    import badacost
+    from badacost.costs import as_cost_matrix, is_irreducible
+
+    has_probabilities = hasattr(getattr(badacost, _CLASSES[algorithm]), "predict_proba")
+    if asked is Decision.bayes and not has_probabilities:
+        raise ValueError(
+            f"--decision bayes needs probabilities, which {algorithm.value} has not: leave it out."
+        )
+    if asked is not None:
+        return asked
+    if algorithm is Algorithm.badacost:
+        has_probabilities = is_irreducible(as_cost_matrix(costs, costs))
+    return Decision.bayes if has_probabilities else Decision.margin
+
+
+def _model(
+    algorithm: Algorithm, decision: Decision, costs: Any, options: dict[str, Any]
+) -> TableClassifier:
+    """What the options ask for, not yet fitted."""
+    import badacost
+    from badacost.tabular import TableClassifier
+
+    cls = getattr(badacost, _CLASSES[algorithm])
+    if algorithm is Algorithm.badacost:
+        return TableClassifier(cls(decision=decision.value, **options), cost_matrix=costs)
+    rule: Any = "bayes" if decision is Decision.bayes else "own"
+    return TableClassifier(cls(**options), cost_matrix=costs, decision=rule)
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Tell each warning of the library once, in a line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        note(text)
+
+
+def _results(
+    model: TableClassifier, output: Path, algorithm: Algorithm, decision: Decision, refitted: bool
+) -> dict[str, Any]:
+    return {
+        "model": str(output),
+        "algorithm": algorithm.value,
+        "decision": decision.value,
+        "target": model.target_name_,
+        "classes": model.classes_,
+        "costs": model.charged_costs_,
+        "n_rows": model.n_rows_,
+        "columns": model.feature_names_in_,
+        "n_trees": model.classifier_.n_estimators_,
+        "held_out": None if model.held_out_ is None else model.held_out_.to_dict(),
+        "refitted": refitted,
+        "notes": model.encoder_.notes_,
+    }
+
+
+def _show(model: TableClassifier, output: Path, algorithm: Algorithm, refit: bool) -> None:
+    """The table of costs, and what the file holds."""
+    from badacost.tabular.training import COST_IN_DECISION
+
+    summary = model.held_out_
+    if summary is not None:
+        title = f"What a decision costs, on {summary.n_rows} rows held out"
+        show_contest(summary, f"{algorithm.value}, the model", title)
+        recipe = summary.rivals.get(COST_IN_DECISION, math.inf)
+        if recipe < _WORTH_A_HINT * summary.average_cost and algorithm is not Algorithm.samme:
+            typer.echo("Costs in the decision alone are cheaper here: try --algorithm samme.")
+    fitted_to = f"fitted to {'all ' if refit or summary is None else ''}{model.n_rows_} rows"
+    typer.echo(
+        f"The model, {model.classifier_.n_estimators_} rounds {fitted_to}, is in {output}.\n"
+        f"Decisions for other rows: badacost predict {shlex.quote(str(output))} OTHER.csv"
+    )

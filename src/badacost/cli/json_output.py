@@ -1,0 +1,39 @@
+"""The option ``--json`` of commands: standard output is JSON, all else goes to standard error."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import typer
+
+
+def write_json(value: Any) -> None:
+    """Write a value to standard output, in one line.
+
+    Parameters
+    ----------
+    value : object
+        What JSON holds, and arrays and numbers of numpy; numbers must be finite.
+    """
+    typer.echo(json.dumps(value, allow_nan=False, default=_plain))
+
+
+def note(text: str) -> None:
+    """Tell something that is worth knowing, on standard error.
+
+    Parameters
+    ----------
+    text : str
+        A sentence.
+    """
+    typer.echo(f"Note: {text}", err=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)

@@ -1,0 +1,112 @@
+"""``badacost predict``: decisions of a model for the rows of a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from badacost.cli.errors import plain_errors
+from badacost.cli.json_output import write_json
+from badacost.cli.table_inputs import check_output_file, table_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from badacost.tabular import TableClassifier
+
+_ANSWER = "prediction"
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model of badacost fit.")],
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, either with .gz, .parquet.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(help="File for the decisions, .csv or .parquet; - or nothing is stdout."),
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add P(CLASS) for each class.")
+    ] = False,
+    expected_costs: Annotated[
+        bool, typer.Option("--expected-costs", help="Add cost(CLASS): what that answer may cost.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column to repeat; repeat the option for more.")
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Write rows as JSON; with --output a summary as JSON."),
+    ] = False,
+) -> None:
+    """Decide for each row of a table, in its order.
+
+    The column of the answers is called prediction. The table needs the columns that the model was
+    fitted to, in any order; others are ignored. Categories that the model has not seen are missing
+    values to it.
+
+    Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
+    """
+    with plain_errors("Stopped: nothing was written."):
+        from badacost.tabular.files import check_table_name, read_table, to_csv, write_table
+        from badacost.tabular.frames import check_columns
+
+        to_file = output is not None and str(output) != "-"
+        if output is not None and to_file:
+            check_output_file(output)
+            check_table_name(output)
+        fitted = table_model(model)
+        frame = read_table(data)
+        check_columns(frame, [*fitted.feature_names_in_, *(keep or [])], repr(str(data)))
+        answers = _answers(fitted, frame, keep or [], probabilities, expected_costs)
+        if output is not None and to_file:
+            write_table(answers, output)
+            counts = answers[_ANSWER].astype(str).value_counts().to_dict()
+            if as_json:
+                write_json({"output": str(output), "n_rows": len(answers), "counts": counts})
+            else:
+                shown = ", ".join(f"{count} x {name}" for name, count in list(counts.items())[:10])
+                typer.echo(f"{len(answers)} decisions are in {output}: {shown:.300}.", err=True)
+        elif as_json:
+            write_json(_records(answers))
+        else:
+            sys.stdout.write(to_csv(answers))
+            sys.stdout.flush()
+
+
+def _answers(
+    model: TableClassifier,
+    frame: pd.DataFrame,
+    keep: list[str],
+    probabilities: bool,
+    expected_costs: bool,
+) -> pd.DataFrame:
+    """The table to write."""
+    import pandas as pd
+
+    if (probabilities or expected_costs) and not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"this {type(model.classifier_).__name__} has no probabilities: leave out "
+            "--probabilities and --expected-costs."
+        )
+    columns: dict[str, Any] = {_ANSWER: model.predict(frame)}
+    if probabilities:
+        shares = model.predict_proba(frame)
+        columns |= {f"P({name})": shares[:, k] for k, name in enumerate(model.classes_)}
+    if expected_costs:
+        costs = model.expected_costs(frame)
+        columns |= {f"cost({name})": costs[:, k] for k, name in enumerate(model.classes_)}
+    for name in keep:
+        if name in columns:
+            raise ValueError(
+                f"--keep {name!r:.80} is the name of a column of results: rename that of the table."
+            )
+    return pd.concat([frame[list(dict.fromkeys(keep))], pd.DataFrame(columns)], axis=1)
+
+
+def _records(answers: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON has them, null where a value is missing."""
+    plain = answers.astype(object).where(answers.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]

@@ -1,0 +1,122 @@
+"""Tables, models and costs that commands read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from badacost.cli.json_output import note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from badacost.tabular import TableClassifier
+
+
+def table_with_target(path: Path, target: str) -> pd.DataFrame:
+    """Read a table, without the rows whose class is not known.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    target : str
+        The column of the classes.
+    """
+    from badacost.tabular import read_table
+    from badacost.tabular.frames import check_columns
+
+    frame = read_table(path)
+    check_columns(frame, [target], repr(str(path)))
+    known = frame[target].notna()
+    n_unknown = int((~known).sum())
+    if n_unknown == len(frame):
+        raise ValueError(f"column {target!r:.80} of {str(path)!r} is empty: fill in classes.")
+    if n_unknown:
+        note(f"{n_unknown} of {len(frame)} rows have no {target!r:.80} and are left out.")
+    return frame[known].reset_index(drop=True)
+
+
+def without_weight(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, Any]:
+    """Take the column of weights out of a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    column : str or None
+        Name of the column, if there is one.
+
+    Returns
+    -------
+    tuple of (DataFrame, ndarray or None)
+        The other columns, and the weights.
+    """
+    if column is None:
+        return frame, None
+    from badacost.tabular.columns import Column
+    from badacost.tabular.frames import check_columns
+    from badacost.validation import check_sample_weight
+
+    check_columns(frame, [column])
+    weight = Column(column, "number").encode(frame[column])[:, 0]
+    try:
+        checked = check_sample_weight(weight, len(frame), f"column {column!r:.80}")
+    except ValueError as error:
+        raise ValueError(f"--weight {column!r:.80} is of no use: {error}") from error
+    return frame.drop(columns=[column]), checked
+
+
+def table_model(path: Path) -> TableClassifier:
+    """Load a classifier that takes tables.
+
+    Parameters
+    ----------
+    path : Path
+        File of a model.
+    """
+    from badacost.persistence import load
+    from badacost.tabular import TableClassifier
+
+    if not path.exists():
+        raise FileNotFoundError(f"there is no model {str(path)!r}: check its name and folder.")
+    model = load(path)
+    if not hasattr(model, "predict"):
+        raise ValueError(
+            f"{str(path)!r} holds a {type(model).__name__}, which is not for tables: name a model "
+            "of badacost fit, or use badacost detect."
+        )
+    return TableClassifier.of_fitted(model)
+
+
+def costs_of_classes(path: Path, classes: Sequence[Any]) -> dict[Any, dict[Any, float]]:
+    """Read a file of costs for these classes.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file.
+    classes : sequence of K labels
+        The classes.
+    """
+    from badacost.costs import read_costs
+
+    if path.is_dir():
+        raise IsADirectoryError(f"--costs {str(path)!r} is a folder: name a file.")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file of costs {str(path)!r}: check its name.")
+    return read_costs(path, classes=classes)
+
+
+def check_output_file(path: Path) -> None:
+    """Refuse a folder as a file to write, and make the folder of the file.
+
+    Parameters
+    ----------
+    path : Path
+        What --output says.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"--output {str(path)!r} is a folder: name a file.")
+    path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,140 @@
+"""``badacost warmup``: compile once what else the first fit or detection would."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from badacost.cli.errors import plain_errors
+from badacost.progress import ProgressBar
+
+_TABLE_KERNELS = (
+    "badacost.tree.kernels",
+    "badacost.tree.forest_kernels",
+    "badacost.boosting.wang_kernels",
+)
+_DETECTION_KERNELS = (
+    "badacost.detection.channel_kernels",
+    "badacost.detection.decorrelation_kernels",
+    "badacost.detection.cascade_kernels",
+)
+_ALGORITHMS = (
+    "BAdaCostClassifier",
+    "SAMMEClassifier",
+    "PIBoostClassifier",
+    "LpCSBClassifier",
+    "WangMultiBoostClassifier",
+)
+_ROWS = 2_000  # nodes with many samples are split by kernels of their own
+
+
+def warmup(
+    tables: Annotated[bool, typer.Option(help="Compile what classifiers use.")] = True,
+    detection: Annotated[bool, typer.Option(help="Compile what detectors use.")] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+) -> None:
+    """Compile the inner loops once; they are kept on disk for later commands.
+
+    Without it the first fit or detection does the same. After an update of badacost or numba it is
+    worth doing again; if all is compiled already, it only says so.
+    """
+    with plain_errors("Stopped: what was compiled is kept."):
+        if not tables and not detection:
+            raise ValueError("there is nothing to compile: leave out one of the two options.")
+        begin = time.monotonic()
+        tasks = [*(_table_tasks() if tables else []), *(_detection_tasks() if detection else [])]
+        bar = None if quiet else ProgressBar(len(tasks), "Compiling")
+        try:
+            for number, task in enumerate(tasks, start=1):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # so little data make poor models
+                    task()
+                if bar is not None:
+                    bar.update(number)
+        finally:
+            if bar is not None:
+                bar.close()
+        if not quiet:
+            modules = (_TABLE_KERNELS * tables) + (_DETECTION_KERNELS * detection)
+            _tell(modules, time.monotonic() - begin)
+
+
+def _tell(modules: tuple[str, ...], seconds: float) -> None:
+    """Say what was done, and where it is kept."""
+    kernels = [kernel for module in modules for kernel in _kernels(module)]
+    n_compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
+    n_found = sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels)
+    folders = sorted({str(Path(kernel.stats.cache_path)) for kernel in kernels if n_compiled})
+    if n_compiled:
+        typer.echo(
+            f"Compiled {n_compiled} inner loops in {seconds:.0f} s, and found {n_found} that were "
+            f"compiled already. They are kept in {', '.join(folders)}."
+        )
+    else:
+        typer.echo(f"Nothing to do: all {n_found} inner loops were compiled already.")
+
+
+def _kernels(module: str) -> Iterator[Any]:
+    """Compiled functions of a module that keeps them on disk."""
+    for value in vars(import_module(module)).values():
+        if hasattr(value, "stats") and hasattr(value, "py_func") and value.__module__ == module:
+            yield value
+
+
+def _table_tasks() -> list[Callable[[], Any]]:
+    """Small fits of each kind of booster, whose kernels are the same for larger ones."""
+    import badacost
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(_ROWS, 5))
+    X[::7, 0] = np.nan
+    y = rng.integers(3, size=_ROWS)
+
+    def task(name: str, samples: Any, **options: Any) -> Callable[[], Any]:
+        def run() -> None:
+            small: dict[str, Any] = {"n_estimators": 2, "max_depth": 3, "random_state": 0}
+            model = getattr(badacost, name)(**small, **options)
+            for _ in model.fit(samples, y).staged_predict(samples):
+                pass
+            model.predict(samples)
+
+        return run
+
+    return [
+        *(task(name, X) for name in _ALGORITHMS),
+        task("BAdaCostClassifier", X.astype(np.float32)),
+        task("BAdaCostClassifier", X, max_features=0.5, subsample=0.7, max_leaf_nodes=4),
+        task("BAdaCostClassifier", X, binning="exact", criterion="entropy"),
+    ]
+
+
+def _detection_tasks() -> list[Callable[[], Any]]:
+    """Detection in a made-up scene; a word about what is missing, if it is."""
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        typer.echo(
+            'Detection is left out, since pillow is missing: pip install "badacost[detection]".',
+            err=True,
+        )
+        return []
+
+    def detect() -> None:
+        from badacost.datasets.scenes import make_scenes
+        from badacost.detection.channels import triangle_filter
+        from badacost.detection.models import made_up_cars
+
+        (scene,) = make_scenes(1, random_state=0)
+        detector = made_up_cars()
+        for kind in (detector, detector.fast(), detector.with_pyramid(n_octaves_up=1)):
+            kind.detect(scene.load(), n_jobs=1)
+        triangle_filter(np.zeros((1, 8, 8), np.float32), 1)  # as in training
+
+    return [detect]

@@ -1,0 +1,231 @@
+"""What a report is about: a classifier, samples with their truth, and its answers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from badacost.costs.matrix import plain
+from badacost.metrics import charged_costs
+
+FloatArray = NDArray[np.float64]
+Positions = NDArray[np.intp]
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A classifier and its answers to samples; classes are positions in its ``classes_``.
+
+    Attributes
+    ----------
+    classifier : fitted classifier
+        The model, or the last step of it if it is a pipeline.
+    features : array-like or data frame of n_samples rows
+        The samples, as the classifier takes them.
+    truth, answers : ndarray of shape (n_samples,)
+        What they are, and what the classifier says.
+    costs : ndarray of shape (K, K)
+        ``C[truth, prediction]``, with the price of being right.
+    probabilities : ndarray of shape (n_samples, K) or None
+        What it finds probable, if it says so.
+    training : tuple of features and positions, or None
+        What it was trained on.
+    feature_names : sequence or None
+        Names of the features, or of the columns of a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth, answers = np.array([0, 0, 1]), np.array([0, 1, 1])
+    >>> costs = np.array([[0.0, 3.0], [7.0, 0.0]])
+    >>> evidence = Evidence(None, None, truth, answers, costs, None, None, None)
+    >>> evidence.counts
+    array([[1, 1],
+           [0, 1]])
+    >>> evidence.charged
+    array([[0., 3.],
+           [0., 0.]])
+    """
+
+    classifier: Any
+    features: Any
+    truth: Positions
+    answers: Positions
+    costs: FloatArray
+    probabilities: FloatArray | None
+    training: tuple[Any, Positions] | None
+    feature_names: Sequence[Any] | None
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Names of the classes."""
+        return [str(label) for label in self.classifier.classes_]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Samples by truth and answer, (K, K)."""
+        return self.confusion(self.answers)
+
+    @property
+    def booster(self) -> Any:
+        """The classifier itself, or the one inside a classifier of tables."""
+        return getattr(self.classifier, "classifier_", self.classifier)
+
+    @property
+    def charged(self) -> FloatArray:
+        """What they cost by truth and answer, (K, K)."""
+        return np.asarray(self.counts * self.costs)
+
+    def confusion(self, answers: Positions) -> NDArray[np.int64]:
+        """Count samples by truth and these answers, (K, K)."""
+        counts = np.zeros(self.costs.shape, np.int64)
+        np.add.at(counts, (self.truth, answers), 1)
+        return counts
+
+    def encoded(self, features: Any) -> Any:
+        """Return samples in numbers, for classifiers that take no tables."""
+        if not hasattr(self.classifier, "encoder_"):
+            return features
+        return self.classifier.encoder_.transform(features)
+
+
+def gather(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    costs: Any = None,
+    train: tuple[Any, ArrayLike] | None = None,
+    feature_names: Sequence[Any] | None = None,
+) -> Evidence:
+    """Check what a user gave, and ask the model.
+
+    Parameters
+    ----------
+    model, X, y, costs, train, feature_names
+        See `badacost.cost_report.write_cost_report`.
+
+    Returns
+    -------
+    Evidence
+        Checked.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from badacost import BAdaCostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BAdaCostClassifier(n_estimators=1, max_depth=1).fit(X, y)
+    >>> gather(model, X, y).counts.sum()
+    np.int64(150)
+    """
+    for name in ("predict", "classes_"):
+        if not hasattr(model, name):
+            raise TypeError(
+                f"model is a {type(model).__name__} without {name}: give a fitted classifier."
+            )
+    truth = positions(y, model.classes_, "y")
+    if not len(truth):
+        raise ValueError("there are no samples: give at least one row.")
+    classifier, encode = _unwrapped(model)
+    features = encode(X)
+    answers = positions(classifier.predict(features), model.classes_, "the answers of the model")
+    if len(answers) != len(truth):
+        raise ValueError(
+            f"X has {len(answers)} rows and y has {len(truth)}: give one label for each row."
+        )
+    return Evidence(
+        classifier,
+        features,
+        truth,
+        answers,
+        charged_costs(_own_costs(classifier) if costs is None else costs, model.classes_),
+        _probabilities(classifier, features),
+        None if train is None else _training(train, encode, model.classes_),
+        _names(model, X) if feature_names is None else feature_names,
+    )
+
+
+def positions(labels: ArrayLike, classes: ArrayLike, name: str) -> Positions:
+    """Return where labels are among the classes.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Labels.
+    classes : array-like of shape (K,)
+        The classes.
+    name : str
+        How to call the labels in an error.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Numbers from 0 to K - 1.
+
+    Examples
+    --------
+    >>> positions(["b", "a", "b"], ["a", "b"], "y")
+    array([1, 0, 1])
+    """
+    values = np.asarray(labels, dtype=object)
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be a column of labels; got shape {values.shape}.")
+    index = {plain(label): k for k, label in enumerate(np.asarray(classes))}
+    unknown = sorted({repr(plain(label)) for label in values if plain(label) not in index})
+    if unknown:
+        more = ", ..." if len(unknown) > _MOST_NAMED else ""
+        raise ValueError(
+            f"{name} has classes that the model does not know ({', '.join(unknown[:_MOST_NAMED])}"
+            f"{more}): leave out those rows, or take the column that it was trained for."
+        )
+    return np.array([index[plain(label)] for label in values], dtype=np.intp)
+
+
+def _unwrapped(model: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the classifier at the end of a pipeline, and what makes its features."""
+    if hasattr(model, "named_steps") and len(model) > 1:
+        return model[-1], model[:-1].transform
+    return model, lambda X: X
+
+
+def _own_costs(classifier: Any) -> Any:
+    for name in ("charged_costs_", "cost_matrix_"):
+        if hasattr(classifier, name):
+            return getattr(classifier, name)
+    raise ValueError(f"a {type(classifier).__name__} has no costs of its own: give costs.")
+
+
+def _probabilities(classifier: Any, features: Any) -> FloatArray | None:
+    """Return probabilities, if the classifier has any under its costs."""
+    try:
+        return np.asarray(classifier.predict_proba(features), dtype=np.float64)
+    except (AttributeError, ValueError):
+        return None
+
+
+def _training(
+    train: Any, encode: Callable[[Any], Any], classes: ArrayLike
+) -> tuple[Any, Positions]:
+    """Return features and classes of the training samples."""
+    if not isinstance(train, tuple | list) or len(train) != 2:
+        raise ValueError("train must be a tuple of X and y.")
+    return encode(train[0]), positions(train[1], classes, "y of train")
+
+
+def _names(model: Any, X: Any) -> Sequence[Any] | None:
+    """Return the names of the features, if anyone knows them."""
+    if hasattr(model, "named_steps") and len(model) > 1:
+        transform = model[:-1]
+        return transform.get_feature_names_out() if _can_name(transform) else None
+    names: Sequence[Any] | None = getattr(model, "feature_names_in_", getattr(X, "columns", None))
+    return names
+
+
+def _can_name(transform: Any) -> bool:
+    return all(hasattr(step, "get_feature_names_out") for _, step in transform.steps)

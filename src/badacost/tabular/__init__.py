@@ -1,0 +1,23 @@
+"""Tables with a column for each property: reading them, and classifiers that take them as they are.
+
+pandas and pyarrow, ``pip install "badacost[tables]"``, are needed once there is a table to read.
+"""
+
+from badacost.tabular.catalogue import DATASETS, Dataset, find_dataset
+from badacost.tabular.classifier import TableClassifier
+from badacost.tabular.encoder import TableEncoder
+from badacost.tabular.files import read_table, write_table
+from badacost.tabular.summary import CostSummary
+from badacost.tabular.training import fit_and_try
+
+__all__ = [
+    "DATASETS",
+    "CostSummary",
+    "Dataset",
+    "TableClassifier",
+    "TableEncoder",
+    "find_dataset",
+    "fit_and_try",
+    "read_table",
+    "write_table",
+]

@@ -1,0 +1,394 @@
+"""A classifier that takes a table as it is: an encoder of columns and a booster of trees."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from copy import copy
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from badacost.boosting import BAdaCostClassifier
+from badacost.costs import minimum_cost_decision
+from badacost.costs.matrix import as_cost_matrix, costs_as_given, plain
+from badacost.model_file import ModelFile, refuse, write_model
+from badacost.persistence import SavedForest, forest_model_from_file
+from badacost.tabular.columns import Column
+from badacost.tabular.encoder import TableEncoder, columns_from_json, columns_to_json
+from badacost.tabular.frames import as_frame, check_columns
+from badacost.tabular.summary import CostSummary
+from badacost.tabular.target import target_labels
+from badacost.validation import check_choice, check_number
+
+FloatArray = NDArray[np.float64]
+_DECISIONS = ("own", "bayes")
+_PREFIX = "classifier_"
+_HEADER = {"columns", "target", "n_rows", "held_out", "decision", "classifier"}
+
+
+def _has(method: str) -> Any:
+    """Make a method available where the classifier has it."""
+
+    def check(model: Any) -> bool:
+        inner = getattr(model, "classifier_", model.classifier)
+        return hasattr(BAdaCostClassifier if inner is None else inner, method)
+
+    return available_if(check)
+
+
+class TableClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of `badacost` for tables with numbers, booleans, dates and text.
+
+    Parameters
+    ----------
+    classifier : classifier or None, default=None
+        Cloned and fitted; None is ``BAdaCostClassifier()``.
+    cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
+        ``C[truth, prediction]``: rows are the truth. Given to the classifier, if it takes costs
+        and has none of its own. None is that of the classifier.
+    decision : {"own", "bayes"}, default="own"
+        "own" is the rule of the classifier. "bayes" is the class of least expected cost under its
+        probabilities, which makes decisions of a cost-blind booster cost-sensitive.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    max_one_hot : int, default=8
+        Most levels of a category that get a feature each; see `TableEncoder`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes.
+    cost_matrix_ : ndarray of shape (K, K)
+        Costs in the order of ``classes_``, with a zero diagonal.
+    charged_costs_ : ndarray of shape (K, K)
+        The same as given, with the price of being right if there is one.
+    classifier_ : classifier
+        The fitted classifier.
+    encoder_ : TableEncoder
+        What turns columns into its features.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Columns that prediction needs.
+    n_features_in_ : int
+        Their number.
+    target_name_ : str or None
+        Name of the column of the classes, if it was given by name.
+    n_rows_ : int
+        Number of rows of the training data.
+    held_out_ : CostSummary or None
+        What decisions cost on data that were held out, if somebody measured it and set this.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from badacost import BAdaCostClassifier
+    >>> from badacost.tabular import TableClassifier
+    >>> fruits = pd.DataFrame({
+    ...     "colour": ["red", "green", "yellow", "red"] * 10,
+    ...     "weight": [150, 160, 120, 10] * 10,
+    ...     "fruit": ["apple", "apple", "banana", "cherry"] * 10,
+    ... })
+    >>> model = TableClassifier(BAdaCostClassifier(n_estimators=5)).fit(fruits, "fruit")
+    >>> model.predict(pd.DataFrame({"weight": [9, 130], "colour": ["red", "yellow"]}))
+    array(['cherry', 'banana'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        cost_matrix: Any = None,
+        decision: Literal["own", "bayes"] = "own",
+        drop: Sequence[str] = (),
+        max_one_hot: int = 8,
+    ):
+        self.classifier = classifier
+        self.cost_matrix = cost_matrix
+        self.decision = decision
+        self.drop = drop
+        self.max_one_hot = max_one_hot
+
+    def fit(self, X: Any, y: str | ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit encoder and classifier.
+
+        Parameters
+        ----------
+        X : DataFrame
+            Training data.
+        y : str or array-like of shape (n_rows,)
+            The column of `X` that has the classes, or the classes themselves.
+        sample_weight : array-like of shape (n_rows,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        check_choice("decision", self.decision, _DECISIONS)
+        frame = as_frame(X)
+        target = y if isinstance(y, str) else None
+        if target is not None:
+            check_columns(frame, [target])
+            labels = target_labels(frame[target], target)
+            frame = frame.drop(columns=[target])
+        else:
+            labels = column_or_1d(y)
+        encoder = TableEncoder(max_one_hot=self.max_one_hot, drop=self.drop)
+        features = encoder.fit(frame).transform(frame)
+        classifier = BAdaCostClassifier() if self.classifier is None else clone(self.classifier)
+        own = getattr(classifier, "cost_matrix", None)
+        takes_costs = "cost_matrix" in classifier.get_params(deep=False)
+        if own is None and takes_costs and self.cost_matrix is not None:
+            classifier.set_params(cost_matrix=self.cost_matrix)
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        classifier.fit(features, labels, **options)
+        self._assemble(encoder, classifier, own if self.cost_matrix is None else self.cost_matrix)
+        self.target_name_ = target
+        self.n_rows_ = len(frame)
+        self.held_out_: CostSummary | None = None
+        return self
+
+    def _assemble(self, encoder: TableEncoder, classifier: Any, costs: Any) -> None:
+        """Set what follows from the parts; `costs` of None are those of the classifier."""
+        if self.decision == "bayes" and not hasattr(classifier, "predict_proba"):
+            raise ValueError(
+                f'decision="bayes" needs probabilities, and {type(classifier).__name__} has none: '
+                'use decision="own".'
+            )
+        self.encoder_, self.classifier_ = encoder, classifier
+        self.classes_ = classifier.classes_
+        labels = [plain(label) for label in self.classes_]
+        costs = getattr(classifier, "cost_matrix_", None) if costs is None else costs
+        self.charged_costs_ = costs_as_given(costs, labels, allow_extra_labels=True)
+        self.cost_matrix_ = as_cost_matrix(self.charged_costs_, labels)
+        self.feature_names_in_ = encoder.feature_names_in_
+        self.n_features_in_ = encoder.n_features_in_
+
+    @classmethod
+    def of_fitted(cls, classifier: Any) -> Self:
+        """Return a model for tables of numbers from a classifier that was fitted to a data frame.
+
+        Parameters
+        ----------
+        classifier : classifier
+            A fitted classifier that knows the names of its features. A `TableClassifier` is
+            returned as it is.
+
+        Returns
+        -------
+        TableClassifier
+            The model; it does not know the name of the target.
+
+        Raises
+        ------
+        ValueError
+            Where the classifier knows no names.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from badacost import SAMMEClassifier
+        >>> iris = load_iris(as_frame=True)
+        >>> flowers = SAMMEClassifier(n_estimators=3).fit(iris.data, iris.target)
+        >>> TableClassifier.of_fitted(flowers).predict(iris.frame[:2])
+        array([0, 0])
+        """
+        if isinstance(classifier, TableClassifier):
+            return classifier
+        check_is_fitted(classifier)
+        names = getattr(classifier, "feature_names_in_", None)
+        if names is None:
+            raise ValueError(
+                f"this {type(classifier).__name__} does not know the names of its columns: fit it "
+                "to a data frame, or use badacost fit."
+            )
+        model = cls(classifier)
+        columns = [Column(str(name), "number") for name in names]
+        unnamed = copy(classifier)  # else it would miss the names in arrays, and warn
+        del unnamed.feature_names_in_
+        model._assemble(TableEncoder.of_columns(columns), unnamed, None)
+        model.target_name_, model.n_rows_, model.held_out_ = None, 0, None
+        return model
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the classes that the decision rule chooses.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table with the columns in ``feature_names_in_``; others are ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes.
+        """
+        features = self._features(X)
+        if self.decision == "own":
+            return np.asarray(self.classifier_.predict(features))
+        return self._least_expected(self.classifier_.predict_proba(features))
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return class probabilities, where the classifier has them.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, K)
+            Probabilities, in the order of ``classes_``.
+        """
+        return np.asarray(self.classifier_.predict_proba(self._features(X)))
+
+    @_has("predict_costs")
+    def predict_costs(self, X: Any) -> FloatArray:
+        """Return the scores that the classifier compares; the class of the least wins.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, K)
+            Scores without a unit; see `expected_costs` for money.
+        """
+        return np.asarray(self.classifier_.predict_costs(self._features(X)))
+
+    @_has("predict_proba")
+    def expected_costs(self, X: Any) -> FloatArray:
+        """Return what each answer is expected to cost, in the unit of the costs.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, K)
+            ``predict_proba(X) @ charged_costs_``: columns are the answers.
+        """
+        return np.asarray(self.predict_proba(X) @ self.charged_costs_)
+
+    @_has("staged_predict")
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield `predict` after every round.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Classes.
+        """
+        features = self._features(X)
+        if self.decision == "own":
+            yield from self.classifier_.staged_predict(features)
+            return
+        for probabilities in self.classifier_.staged_predict_proba(features):
+            yield self._least_expected(probabilities)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each column of ``feature_names_in_`` in the gains of all splits."""
+        check_is_fitted(self)
+        gains = self.classifier_.feature_importances_
+        ends = np.cumsum([len(column.feature_names) for column in self.encoder_.columns_])
+        return np.array([part.sum() for part in np.split(gains, ends[:-1])])
+
+    def _features(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return self.encoder_.transform(X)
+
+    def _least_expected(self, probabilities: FloatArray) -> NDArray[Any]:
+        return np.asarray(self.classes_[minimum_cost_decision(probabilities, self.cost_matrix_)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `badacost.load` reads.
+
+        The file holds arrays and JSON, no pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Where the model is not fitted.
+        TypeError, ValueError
+            Where a file could not hold the model.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.classifier_, SavedForest):
+            raise TypeError(
+                f"a file cannot hold a {type(self.classifier_).__name__}: use joblib.dump."
+            )
+        inner = self.classifier_._to_model_file()
+        header = {
+            "columns": columns_to_json(self.encoder_.columns_),
+            "target": self.target_name_,
+            "n_rows": self.n_rows_,
+            "held_out": None if self.held_out_ is None else self.held_out_.to_dict(),
+            "decision": self.decision,
+            "classifier": {"kind": inner.kind, "header": inner.header},
+        }
+        arrays = {f"{_PREFIX}{name}": array for name, array in inner.arrays.items()}
+        write_model(
+            path, type(self).__name__, header, arrays | {"charged_costs": self.charged_costs_}
+        )
+
+    @classmethod
+    def _from_model_file(cls, model: ModelFile) -> Self:
+        """Rebuild a model from the checked contents of a file."""
+        header, arrays = model.header, dict(model.arrays)
+        if set(header) != _HEADER:
+            refuse(f"it lacks or should not have {min(set(header) ^ _HEADER)[:80]!r}")
+        check_choice("its decision", header["decision"], _DECISIONS)
+        check_number("its number of rows", header["n_rows"], Integral, low=0)
+        if not isinstance(header["target"], str | None):
+            refuse("the name of its target is not text")
+        charged = arrays.pop("charged_costs")
+        if charged.dtype != np.float64:
+            refuse("its costs are not numbers")
+        classifier = _classifier_from_file(header["classifier"], arrays, model.library)
+        encoder = TableEncoder.of_columns(columns_from_json(header["columns"]))
+        if len(encoder.get_feature_names_out()) != classifier.n_features_in_:
+            refuse("its columns do not make the features of its classifier")
+        rebuilt = cls(clone(classifier), cost_matrix=charged, decision=header["decision"])
+        rebuilt._assemble(encoder, classifier, charged)
+        rebuilt.target_name_, rebuilt.n_rows_ = header["target"], header["n_rows"]
+        held_out = header["held_out"]
+        rebuilt.held_out_ = None if held_out is None else CostSummary.from_dict(held_out)
+        return rebuilt
+
+
+def _classifier_from_file(part: Any, arrays: dict[str, NDArray[Any]], library: str) -> Any:
+    """Rebuild the classifier of a model, which has the rest of its arrays."""
+    if not isinstance(part, dict) or set(part) != {"kind", "header"}:
+        refuse("its classifier is not a kind and a header")
+    if not isinstance(part["kind"], str) or not isinstance(part["header"], dict):
+        refuse("the kind or the header of its classifier is not valid")
+    if not all(name.startswith(_PREFIX) for name in arrays):
+        refuse("it has arrays that belong to nothing")
+    own = {name.removeprefix(_PREFIX): array for name, array in arrays.items()}
+    return forest_model_from_file(ModelFile(part["kind"], part["header"], own, library))

@@ -1,0 +1,257 @@
+"""A table as a matrix of floats, in the same way for training and for prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from badacost.model_file import refuse
+from badacost.tabular.columns import KINDS, Column, learn_column
+from badacost.tabular.frames import as_frame, check_columns
+from badacost.validation import check_number
+
+FloatArray = NDArray[np.float64]
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turns the columns of a table into features for trees.
+
+    Numbers stay as they are, booleans become 0 and 1, dates days since 1970. Text and other
+    categories become a feature for each level if these are few, or else one feature: the rank of
+    the level, 0 for the most frequent. Missing values, and categories that were not in the training
+    data, are NaN, which trees take. Columns that are the same in every row are left out.
+
+    Parameters
+    ----------
+    max_one_hot : int, default=8
+        Most levels of a category that get a feature each; two levels share one.
+    drop : sequence of str, default=()
+        Columns to leave out.
+
+    Attributes
+    ----------
+    columns_ : tuple of badacost.tabular.columns.Column
+        How each column in use is encoded.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Their names. Prediction needs these columns, in any order, and takes no notice of others.
+    n_features_in_ : int
+        Their number.
+    notes_ : list of str
+        What was left out, and what looks odd.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from badacost.tabular import TableEncoder
+    >>> patients = pd.DataFrame({"age": [61, 48, None], "ward": ["A", "B", "C"], "site": "Rome"})
+    >>> encoder = TableEncoder().fit(patients)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'ward=A', 'ward=B', 'ward=C']
+    >>> encoder.notes_
+    ["column 'site' is the same in every row: left out."]
+    >>> encoder.transform(pd.DataFrame({"ward": ["B", "D"], "age": [30, 31]}))
+    array([[30.,  0.,  1.,  0.],
+           [31., nan, nan, nan]])
+    """
+
+    def __init__(self, *, max_one_hot: int = 8, drop: Sequence[str] = ()):
+        self.max_one_hot = max_one_hot
+        self.drop = drop
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Learn the kinds of the columns, and the levels of categories.
+
+        Parameters
+        ----------
+        X : DataFrame
+            Training data.
+        y : ignored
+            Here for scikit-learn.
+
+        Returns
+        -------
+        self
+            The fitted encoder.
+        """
+        check_number("max_one_hot", self.max_one_hot, Integral, low=2, high=256)
+        if isinstance(self.drop, str):
+            raise TypeError(f"drop must be a sequence of names; got {self.drop!r:.80}.")
+        frame = as_frame(X)
+        check_columns(frame, self.drop)
+        if not len(frame):
+            raise ValueError("the table has no rows: give at least one.")
+        notes, columns = [], []
+        for name in frame.columns:
+            if name in self.drop:
+                continue
+            values = frame[name]
+            if _is_constant(values):
+                notes.append(f"column {name!r:.80} is the same in every row: left out.")
+                continue
+            column = learn_column(name, values, self.max_one_hot)
+            columns.append(column)
+            if column.kind == "number" and _counts_rows(column.encode(values)[:, 0]):
+                notes.append(
+                    f"column {name!r:.80} only counts the rows: if it is no property of them, "
+                    "leave it out."
+                )
+        if not columns:
+            raise ValueError("the table has no column to learn from: all are left out.")
+        self._set_columns(columns)
+        self.notes_ = notes
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the features of a table.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table with at least the columns in ``feature_names_in_``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Features, in the order of `get_feature_names_out`.
+        """
+        check_is_fitted(self)
+        frame = as_frame(X)
+        check_columns(frame, self.feature_names_in_)
+        parts = [column.encode(frame[column.name]) for column in self.columns_]
+        return np.concatenate(parts, axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Here for scikit-learn.
+
+        Returns
+        -------
+        ndarray of str
+            Names, such as ``"age"`` or ``"ward=A"``.
+        """
+        check_is_fitted(self)
+        names = [name for column in self.columns_ for name in column.feature_names]
+        return np.array(names, dtype=object)
+
+    def _set_columns(self, columns: Sequence[Column]) -> None:
+        self.columns_ = tuple(columns)
+        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        self.n_features_in_ = len(columns)
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Column]) -> Self:
+        """Return an encoder that needs no fit.
+
+        Parameters
+        ----------
+        columns : sequence of Column
+            How to encode each column.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder.
+
+        Examples
+        --------
+        >>> from badacost.tabular.columns import Column
+        >>> TableEncoder.of_columns([Column("age", "number")]).get_feature_names_out().tolist()
+        ['age']
+        """
+        encoder = cls()
+        encoder._set_columns(columns)
+        encoder.notes_ = []
+        return encoder
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "columns_")
+
+
+def columns_to_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Return columns in a form that JSON holds.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        How to encode each column.
+
+    Returns
+    -------
+    list of dict
+        For `columns_from_json`.
+
+    Examples
+    --------
+    >>> columns_to_json([Column("age", "number")])
+    [{'name': 'age', 'kind': 'number', 'levels': []}]
+    """
+    return [
+        {"name": column.name, "kind": column.kind, "levels": list(column.levels)}
+        for column in columns
+    ]
+
+
+def columns_from_json(given: Any) -> list[Column]:
+    """Return the columns that `columns_to_json` took apart; anything else is refused.
+
+    Parameters
+    ----------
+    given : object
+        What a file holds; anything.
+
+    Returns
+    -------
+    list of Column
+        How to encode each column.
+
+    Examples
+    --------
+    >>> columns_from_json([{"name": "age", "kind": "number", "levels": []}])
+    [Column(name='age', kind='number', levels=())]
+    """
+    if not isinstance(given, list) or not given:
+        refuse("its columns are not a list")
+    columns = [_column_from_json(entry) for entry in given]
+    if len({column.name for column in columns}) < len(columns):
+        refuse("two of its columns have the same name")
+    return columns
+
+
+def _column_from_json(entry: Any) -> Column:
+    if not isinstance(entry, dict) or set(entry) != {"name", "kind", "levels"}:
+        refuse("a column is not a name, a kind and levels")
+    name, kind, levels = entry["name"], entry["kind"], entry["levels"]
+    if not isinstance(name, str):
+        refuse("the name of a column is not text")
+    if kind not in KINDS:
+        refuse(f"a column is of the unknown kind {str(kind)[:80]!r}")
+    if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
+        refuse("the levels of a column are not texts")
+    if len(set(levels)) < len(levels) or bool(levels) != (kind in ("one-hot", "ordinal")):
+        refuse(f"the levels of column {name[:80]!r} are repeated or do not suit its kind")
+    if kind == "one-hot" and len(levels) > 256:
+        refuse(f"column {name[:80]!r} has too many levels")
+    return Column(name, kind, tuple(levels))
+
+
+def _is_constant(values: Any) -> bool:
+    """Tell whether a column says nothing: one value everywhere, or none at all."""
+    try:
+        return int(values.nunique(dropna=False)) < 2
+    except TypeError:  # lists and other values that are refused later
+        return False
+
+
+def _counts_rows(numbers: FloatArray) -> bool:
+    """Tell whether a column goes up by one from row to row."""
+    return len(numbers) > 2 and bool((np.diff(numbers) == 1.0).all())

@@ -1,0 +1,138 @@
+"""What is asked of a data frame before anything else: columns with distinct names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_NAMES_LISTED = 20
+
+
+def import_pandas() -> Any:
+    """Return pandas, or say how to install it.
+
+    Examples
+    --------
+    >>> import_pandas().__name__
+    'pandas'
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError('tables need pandas: type pip install "badacost[tables]".') from error
+    return pandas
+
+
+def as_frame(table: Any) -> pd.DataFrame:
+    """Return a table as a data frame of pandas whose columns have distinct names of text.
+
+    Parameters
+    ----------
+    table : DataFrame, or object with a method `to_pandas`
+        The table.
+
+    Returns
+    -------
+    DataFrame
+        The same columns; rows are numbered from 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_frame(pd.DataFrame([[1, 2]])).columns.tolist()
+    ['0', '1']
+    """
+    pd = import_pandas()
+    frame = table
+    if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(
+            f"a table must be a data frame; got {type(table).__name__}: use pandas.DataFrame or "
+            "badacost.tabular.read_table."
+        )
+    frame = frame.reset_index(drop=True)
+    names = [str(name) for name in frame.columns]
+    check_distinct(names, "the table")
+    frame.columns = pd.Index(names, dtype=object)
+    return frame
+
+
+def check_distinct(names: Iterable[str], place: str) -> None:
+    """Refuse columns of the same name.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of columns.
+    place : str
+        Where they are, for the message.
+
+    Examples
+    --------
+    >>> check_distinct(["age", "dose", "age"], "patients.csv")
+    Traceback (most recent call last):
+        ...
+    ValueError: patients.csv has more than one column 'age': give each a name of its own.
+    """
+    name, count = Counter(names).most_common(1)[0] if (names := list(names)) else ("", 1)
+    if count > 1:
+        raise ValueError(
+            f"{place} has more than one column {name!r:.80}: give each a name of its own."
+        )
+
+
+def check_columns(frame: pd.DataFrame, names: Iterable[str], place: str = "the table") -> None:
+    """Refuse a table that lacks a column, and name the one that was perhaps meant.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    names : iterable of str
+        Columns that it must have.
+    place : str
+        How to call it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_columns(pd.DataFrame({"Grade": [1]}), ["grade"])
+    Traceback (most recent call last):
+        ...
+    ValueError: the table has no column 'grade': did you mean 'Grade'?
+    """
+    known = [str(name) for name in frame.columns]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{place} has no column {name!r:.80}: {suggestion(name, known)}")
+
+
+def suggestion(name: str, known: list[str]) -> str:
+    """Return what was perhaps meant by a name, or which names there are.
+
+    Parameters
+    ----------
+    name : str
+        A name that is not known.
+    known : list of str
+        Names that are.
+
+    Examples
+    --------
+    >>> suggestion("wight", ["height", "weight"])
+    "did you mean 'weight'?"
+    >>> suggestion("x", ["height", "weight"])
+    "there are 'height', 'weight'."
+    """
+    folded = {other.casefold(): other for other in reversed(known)}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {folded[close[0]]!r:.80}?"
+    listed = ", ".join(f"{other!r:.80}" for other in known[:_MOST_NAMES_LISTED])
+    return f"there are {listed}{', ...' * (len(known) > _MOST_NAMES_LISTED)}."

@@ -1,0 +1,169 @@
+"""What decisions have cost, in a few figures that a model file can keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from badacost.costs.matrix import plain
+from badacost.metrics import average_cost, savings, total_cost
+from badacost.model_file import refuse
+from badacost.validation import check_sample_weight
+
+_MOST_RIVALS = 20
+
+
+@dataclass(frozen=True)
+class CostSummary:
+    """What decisions have cost.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of decisions.
+    average_cost, total_cost : float
+        Cost of a decision, and of all of them, in the unit of the costs.
+    error_rate : float
+        Share of the decisions that are wrong, whatever they cost.
+    constant_answer : str
+        The class that costs least if it is the answer to everything.
+    constant_cost : float
+        What a decision costs then.
+    savings : float or None
+        Share of that cost that is saved; None where the constant answer is free.
+    rivals : dict of str to float
+        Average costs of other ways to decide on the same rows, if any were tried.
+
+    Examples
+    --------
+    >>> CostSummary.of([0, 0, 1, 1], [0, 1, 1, 1], [[0, 1], [5, 0]], classes=[0, 1]).average_cost
+    0.25
+    """
+
+    n_rows: int
+    average_cost: float
+    total_cost: float
+    error_rate: float
+    constant_answer: str
+    constant_cost: float
+    savings: float | None
+    rivals: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        costs: Any,
+        *,
+        classes: Any,
+        sample_weight: ArrayLike | None = None,
+        rivals: Mapping[str, ArrayLike] | None = None,
+    ) -> Self:
+        """Sum decisions up.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_rows,)
+            True classes and decisions.
+        costs : array-like of shape (K, K), mapping, data frame or None
+            ``C[truth, prediction]``: rows are the truth. Charged as given, diagonal included.
+        classes : sequence of K labels
+            The classes, in the order of the rows of an array.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights.
+        rivals : mapping of str to array-like of shape (n_rows,), optional
+            Decisions that were made in other ways.
+
+        Returns
+        -------
+        CostSummary
+            The figures.
+
+        Examples
+        --------
+        >>> truth, answers = ["ham", "spam", "spam"], ["ham", "spam", "ham"]
+        >>> costs = {"ham": {"spam": 5}, "spam": {"ham": 1}}
+        >>> blind = {"always spam": ["spam"] * 3}
+        >>> summary = CostSummary.of(truth, answers, costs, classes=["ham", "spam"], rivals=blind)
+        >>> summary.total_cost, summary.constant_answer
+        (1.0, 'ham')
+        """
+        options: dict[str, Any] = {"labels": classes, "sample_weight": sample_weight}
+        truth = np.asarray(y_true)
+        constants = [
+            average_cost(truth, np.full(len(truth), label, dtype=truth.dtype), costs, **options)
+            for label in classes
+        ]
+        best = int(np.argmin(constants))
+        weight = check_sample_weight(sample_weight, len(truth))
+        saved = savings(truth, y_pred, costs, **options)
+        return cls(
+            n_rows=len(truth),
+            average_cost=average_cost(truth, y_pred, costs, **options),
+            total_cost=total_cost(truth, y_pred, costs, **options),
+            error_rate=float(np.average(truth != np.asarray(y_pred), weights=weight)),
+            constant_answer=str(plain(classes[best])),
+            constant_cost=constants[best],
+            savings=saved if constants[best] > 0.0 else None,
+            rivals={
+                name: average_cost(truth, answers, costs, **options)
+                for name, answers in (rivals or {}).items()
+            },
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures in a form that JSON holds.
+
+        Returns
+        -------
+        dict
+            Figures by name.
+        """
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Self:
+        """Return the summary that `to_dict` took apart; anything else is refused.
+
+        Parameters
+        ----------
+        given : object
+            What a file holds; anything.
+
+        Returns
+        -------
+        CostSummary
+            The figures.
+
+        Examples
+        --------
+        >>> summary = CostSummary(4, 0.25, 1.0, 0.25, "1", 0.5, 0.5)
+        >>> CostSummary.from_dict(summary.to_dict()) == summary
+        True
+        """
+        if not isinstance(given, dict) or set(given) != {part.name for part in fields(cls)}:
+            refuse("its results are not the figures of a summary")
+        rivals = given["rivals"]
+        if not isinstance(rivals, dict) or len(rivals) > _MOST_RIVALS:
+            refuse("its results are compared with too many others")
+        if type(given["n_rows"]) is not int or given["n_rows"] < 1:
+            refuse("its results are of no rows")
+        if not isinstance(given["constant_answer"], str):
+            refuse("the constant answer of its results is not text")
+        figures = ("average_cost", "total_cost", "error_rate", "constant_cost")
+        for figure in (*(given[name] for name in figures), *rivals.values()):
+            if type(figure) is not float or not 0.0 <= figure < math.inf:
+                refuse("a figure of its results is not a number that is 0 or more")
+        if given["savings"] is not None and not _is_share(given["savings"]):
+            refuse("the savings of its results are not a number that is 1 or less")
+        return cls(**given)
+
+
+def _is_share(value: Any) -> bool:
+    return type(value) is float and -math.inf < value <= 1.0

@@ -1,0 +1,126 @@
+"""The column that a classifier is to predict: labels out of the cells of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.costs.matrix import plain
+from badacost.tabular.columns import as_text
+from badacost.tabular.frames import import_pandas, suggestion
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FEW_CLASSES = 20  # so many are never too many
+
+
+def target_labels(values: pd.Series, name: str) -> NDArray[Any]:
+    """Return the labels of training data.
+
+    Parameters
+    ----------
+    values : Series
+        The column of the classes.
+    name : str
+        Its name, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Booleans, integers or, as objects, texts.
+
+    Raises
+    ------
+    ValueError
+        Where a label is missing, or the column is no class: it has fractions, or nearly as many
+        different values as rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> target_labels(pd.Series([2.0, 1.0, 2.0]), "grade")
+    array([2, 1, 2])
+    """
+    pd = import_pandas()
+    n_missing = int(values.isna().sum())
+    if n_missing:
+        raise ValueError(
+            f"column {name!r:.80} has no class in {n_missing} of {len(values)} rows: fill them in, "
+            "or leave these rows out."
+        )
+    kind = pd.api.types.infer_dtype(values, skipna=True)
+    labels: NDArray[Any]
+    if kind == "boolean":
+        labels = values.to_numpy(np.bool_)
+    elif kind in ("integer", "floating", "mixed-integer-float"):
+        numbers = values.to_numpy(np.float64)
+        labels = numbers.astype(np.int64) if (abs(numbers) < 2**53).all() else numbers
+        if (labels != numbers).any() or labels.dtype == np.float64:
+            raise ValueError(
+                f"column {name!r:.80} has numbers with fractions, or too large for classes: cut "
+                "the quantity into grades first."
+            )
+    elif kind in ("string", "categorical", "mixed-integer", "mixed"):
+        labels = as_text(values).to_numpy(object)
+    else:
+        raise ValueError(
+            f"column {name!r:.80} holds values of kind {kind}, which are no classes: name another "
+            "column as target."
+        )
+    n_classes = len(set(labels.tolist()))
+    if n_classes < 2:
+        raise ValueError(f"column {name!r:.80} has one class only, {plain(labels[0])!r:.80}.")
+    if n_classes > max(_FEW_CLASSES, len(labels) / 2):
+        raise ValueError(
+            f"column {name!r:.80} has {n_classes} different values in {len(labels)} rows, too many "
+            "for classes: name another column as target, or cut a quantity into grades."
+        )
+    return labels
+
+
+def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name: str) -> Any:
+    """Return the labels of a column as the classes of a model, whatever their type in the table.
+
+    Parameters
+    ----------
+    values : Series
+        The column of the classes.
+    classes : sequence of K labels
+        What the model knows.
+    name : str
+        Name of the column, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Labels, of the type of the classes.
+
+    Raises
+    ------
+    ValueError
+        Where a label is missing or not known.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> known_labels(pd.Series(["2", "1"]), [1, 2], "grade")
+    array([2, 1])
+    """
+    known = {str(plain(label)): position for position, label in enumerate(classes)}
+    texts = as_text(values)
+    positions = texts.map(known)
+    wrong = np.flatnonzero(positions.isna())
+    if len(wrong):
+        row = int(wrong[0])
+        if values.isna().iloc[row]:
+            raise ValueError(f"column {name!r:.80} has no class in row {row + 1}: fill it in.")
+        text = texts.iloc[row]
+        raise ValueError(
+            f"column {name!r:.80} has the class {text!r:.80} in row {row + 1}, which the model "
+            f"does not know: {suggestion(text, list(known))}"
+        )
+    return np.asarray(classes)[positions.to_numpy(np.int64)]

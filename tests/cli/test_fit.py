@@ -1,0 +1,255 @@
+"""``badacost fit`` and ``badacost costs``: from a table to a model, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import badacost
+from badacost.cli.app import app
+from badacost.costs import read_costs, write_costs
+
+QUICK = ["--trees", "4", "--depth", "2", "--jobs", "1"]
+COSTS = {
+    "bad": {"fair": 4, "good": 9},
+    "fair": {"bad": 1, "good": 2},
+    "good": {"bad": 2, "fair": 1},
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """A working folder with a table of loans and costs."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    income = rng.normal(50, 15, 150).round(1)
+    job = rng.choice(["none", "part", "full"], 150)
+    score = income + 20 * (job == "full") + rng.normal(0, 8, 150)
+    loans = pd.DataFrame(
+        {
+            "customer": [f"C{number:04d}" for number in range(150)],
+            "income": income,
+            "job": job,
+            "weight": rng.integers(1, 4, 150),
+            "loan": np.array(["bad", "fair", "good"])[np.digitize(score, [45, 62])],
+        }
+    )
+    loans.to_csv("loans.csv", index=False)
+    write_costs(COSTS, "costs.csv")
+    return tmp_path
+
+
+def run(*arguments: str, status: int = 0) -> Result:
+    result = CliRunner().invoke(app, [*arguments])
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    if status == 1:
+        assert result.stderr.splitlines()[-1].startswith("Error: ")
+        assert result.stdout == ""
+    return result
+
+
+def fit(*arguments: str, status: int = 0) -> Result:
+    given = ["loans.csv", "--target", "loan", "--costs", "costs.csv", "--drop", "customer"]
+    return run("fit", *given, *QUICK, *arguments, status=status)
+
+
+class TestFit:
+    def test_a_model_and_what_it_saves(self) -> None:
+        result = fit()
+        assert "always" in result.stdout
+        assert "SAMME" in result.stdout
+        assert "fitted to all 150 rows" in result.stdout
+        assert "BAdaCostClassifier [####" in result.stderr
+        model = badacost.load("model.badacost")
+        assert (model.target_name_, model.n_rows_) == ("loan", 150)
+        assert model.classifier_.decision == "bayes"
+        assert model.feature_names_in_.tolist() == ["income", "job", "weight"]
+        assert model.held_out_.n_rows == pytest.approx(30, abs=2)
+        np.testing.assert_array_equal(model.cost_matrix_, [[0, 4, 9], [1, 0, 2], [2, 1, 0]])
+
+    def test_json_is_all_there_is_on_stdout(self) -> None:
+        result = fit("--json", "--output", "new/folder/m.badacost")
+        got = json.loads(result.stdout)
+        assert Path(got["model"]).is_file()
+        assert got["classes"] == ["bad", "fair", "good"]
+        assert got["costs"] == [[0, 4, 9], [1, 0, 2], [2, 1, 0]]
+        assert got["n_trees"] == 4
+        assert got["refitted"]
+        assert set(got["held_out"]["rivals"]) != set()
+
+    def test_quiet(self) -> None:
+        result = fit("--quiet")
+        assert result.output == ""
+        assert Path("model.badacost").is_file()
+
+    def test_the_same_command_gives_the_same_file(self) -> None:
+        fit("--quiet", "--output", "one")
+        fit("--quiet", "--output", "two")
+        assert Path("one").read_bytes() == Path("two").read_bytes()
+        fit("--quiet", "--output", "three", "--trees", "5")
+        assert Path("one").read_bytes() != Path("three").read_bytes()
+
+    def test_without_refit_comparison_or_holdout(self) -> None:
+        got = json.loads(fit("--no-refit", "--no-compare", "--json").stdout)
+        assert got["n_rows"] == 150 - got["held_out"]["n_rows"]
+        assert got["held_out"]["rivals"] == {}
+        got = json.loads(fit("--holdout", "0", "--json").stdout)
+        assert got["held_out"] is None
+        assert not got["refitted"]
+
+    @pytest.mark.parametrize(
+        ("algorithm", "decision"),
+        [
+            ("samme", "bayes"),
+            ("adaboost-m1", "bayes"),
+            ("piboost", "bayes"),
+            ("adac2m1", "margin"),
+            ("lp-csb", "margin"),
+            ("wang-multiboost", "margin"),
+        ],
+    )
+    def test_algorithms(self, algorithm, decision) -> None:
+        got = json.loads(fit("--algorithm", algorithm, "--no-compare", "--json").stdout)
+        assert (got["algorithm"], got["decision"]) == (algorithm, decision)
+        assert badacost.load("model.badacost").classifier_.n_estimators_ >= 1
+
+    def test_algorithms_for_two_classes(self) -> None:
+        result = fit("--algorithm", "cs-adaboost", status=1)
+        assert "2 classes" in result.stderr
+        result = fit("--algorithm", "adac2m1", "--decision", "bayes", status=1)
+        assert "needs probabilities" in result.stderr
+
+    def test_costs_that_do_not_link_all_classes(self) -> None:
+        costs = {"bad": {"fair": 0, "good": 9}, "fair": {"bad": 0, "good": 2},
+                 "good": {"bad": 0, "fair": 1}}  # fmt: skip
+        write_costs(costs, "costs.csv")
+        assert json.loads(fit("--json").stdout)["decision"] == "margin"
+
+    def test_weights_are_no_feature(self) -> None:
+        got = json.loads(fit("--weight", "weight", "--json").stdout)
+        assert got["columns"] == ["income", "job"]
+        assert "'job' must have numbers" in fit("--weight", "job", status=1).stderr
+
+    def test_early_stopping(self) -> None:
+        got = json.loads(fit("--early-stopping", "--trees", "60", "--json").stdout)
+        assert got["n_trees"] < 60
+
+    def test_rows_without_a_class_are_left_out(self) -> None:
+        loans = pd.read_csv("loans.csv")
+        loans.loc[:9, "loan"] = None
+        loans.to_csv("loans.csv", index=False)
+        result = fit("--json")
+        assert "10 of 150 rows have no 'loan'" in result.stderr
+        assert json.loads(result.stdout)["n_rows"] == 140
+
+
+class TestMistakes:
+    def test_prices_that_are_missing(self) -> None:
+        result = run("fit", "loans.csv", "--target", "loan", status=1)
+        command = "badacost costs loans.csv --target loan --output costs.csv"
+        assert command in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--target", "lone"], "no column 'lone': did you mean 'loan'"),
+            (["--drop", "jbo"], "no column 'jbo': did you mean 'job'"),
+            (["--weight", "weigth"], "no column 'weigth': did you mean 'weight'"),
+            (["--drop", "loan"], "cannot be left out"),
+            (["--target", "income"], "fractions"),
+            (["--target", "customer"], "cannot be left out"),
+            (["--jobs", "0"], "--jobs must not be 0"),
+            (["--output", "."], "is a folder"),
+            (["--costs", "no.csv"], "no file of costs 'no.csv'"),
+            (["--costs", "."], "is a folder"),
+            (["--learning-rate", "-1"], "learning_rate must be"),
+        ],
+    )
+    def test_options(self, options, message) -> None:
+        result = fit(*options, status=1)
+        assert message in result.stderr
+        assert not Path("model.badacost").exists()
+
+    def test_an_identifier_is_named_with_the_remedy(self) -> None:
+        given = ["fit", "loans.csv", "--target", "loan", "--costs", "costs.csv"]
+        assert "identifier" in run(*given, status=1).stderr
+        assert "--drop 'customer'" in run(*given, status=1).stderr
+
+    @pytest.mark.parametrize(
+        ("costs", "message"),
+        [
+            ("t,bad,fair\nbad,0,1\nfair,1,0\n", "no row has the truth 'good'"),
+            ("t,bad,fair,god\nbad,0,1,1\nfair,1,0,1\ngod,1,1,0\n", "'god'"),
+            ("t,bad,fair,good\nbad,0,x,1\nfair,1,0,1\ngood,1,1,0\n", "'x'"),
+            ("", "costs.csv"),
+        ],
+    )
+    def test_costs(self, costs, message) -> None:
+        Path("costs.csv").write_text(costs)
+        assert message in fit(status=1).stderr
+
+    def test_usage(self) -> None:
+        run("fit", "loans.csv", status=2)
+        run("fit", "loans.csv", "--target", "loan", "--holdout", "2", status=2)
+        run("fit", "loans.csv", "--target", "loan", "--algorithm", "magic", status=2)
+
+    def test_interruption(self, monkeypatch) -> None:
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("badacost.tabular.training.fit_and_try", interrupted)
+        assert "no model was written" in fit(status=130).stderr
+
+
+class TestCosts:
+    def test_a_table_to_fill_in(self) -> None:
+        run("costs", "loans.csv", "--target", "loan", "--output", "new.csv")
+        costs = read_costs("new.csv")
+        assert costs["bad"] == {"bad": 0, "fair": 1, "good": 1}
+        printed = run("costs", "template", "loans.csv", "--target", "loan").stdout
+        assert printed == Path("new.csv").read_text()
+
+    def test_prices_are_not_overwritten(self) -> None:
+        before = Path("costs.csv").read_text()
+        given = ["costs", "loans.csv", "--target", "loan", "--output", "costs.csv"]
+        assert "add --force" in run(*given, status=1).stderr
+        assert Path("costs.csv").read_text() == before
+        run(*given, "--force", "--balanced")
+        costs = read_costs("costs.csv")
+        counts = pd.read_csv("loans.csv")["loan"].value_counts()
+        rarest, commonest = counts.index[-1], counts.index[0]
+        assert max(costs[rarest].values()) > max(costs[commonest].values())
+
+    def test_explanation(self) -> None:
+        told = run("costs", "explain", "costs.csv").stdout
+        assert "dearest mistake is to answer 'good' where the truth is 'bad': 9" in told
+        with_data = run("costs", "explain", "costs.csv", "--data", "loans.csv", "--target", "loan")
+        assert "150 rows" in with_data.stderr
+        assert "belong together" in run(
+            "costs", "explain", "costs.csv", "--target", "loan", status=1
+        ).stderr  # fmt: skip
+        assert "no file 'no.csv'" in run("costs", "explain", "no.csv", status=1).stderr
+
+    def test_a_column_that_is_not_there(self) -> None:
+        assert (
+            "did you mean 'loan'" in run("costs", "loans.csv", "--target", "Loan", status=1).stderr
+        )
+
+
+class TestRoot:
+    def test_help_has_panels_in_order(self) -> None:
+        shown = CliRunner().invoke(app, []).output
+        panels = ["Tables", "Detection", "Research", "Housekeeping", "130 interrupted"]
+        positions = [shown.index(f"─ {panel} ─" if panel[0] != "1" else panel) for panel in panels]
+        assert positions == sorted(positions)
+
+    def test_version_and_completion(self) -> None:
+        assert run("--version").stdout.strip() == badacost.__version__
+        assert "--install-completion" in run("--help").stdout

@@ -1,0 +1,52 @@
+"""``badacost warmup``: what it runs, and what it says it did."""
+
+from __future__ import annotations
+
+import re
+import sys
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from badacost.cli import warmup
+from badacost.cli.app import app
+
+
+def run(*arguments: str, status: int = 0):
+    result = CliRunner().invoke(app, ["warmup", *arguments])
+    assert result.exit_code == status, result.output
+    return result
+
+
+def test_it_runs_every_kernel_that_others_call() -> None:
+    result = run()
+    assert re.search(r"Compiled \d+ inner loops in \d+ s|Nothing to do: all \d+", result.stdout)
+    assert "Compiling [####" in result.stderr
+    left = {
+        kernel.__name__
+        for module in (*warmup._TABLE_KERNELS, *warmup._DETECTION_KERNELS)
+        for kernel in warmup._kernels(module)
+        if not kernel.signatures and not kernel.__name__.startswith("_")
+    }
+    assert left <= {"trace"}  # of reports
+
+
+def test_quiet_and_nothing_to_do() -> None:
+    assert run("--quiet", "--no-detection").output == ""
+    assert "nothing to compile" in run("--no-tables", "--no-detection", status=1).stderr
+
+
+def test_without_pillow_detection_is_left_out(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert 'pip install "badacost[detection]"' in run("--no-tables").stderr
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_what_it_says(monkeypatch, capsys, compiled) -> None:
+    misses = {"signature": 1} if compiled else {}
+    stats = SimpleNamespace(cache_path="x", cache_misses=misses, cache_hits={"signature": 1})
+    monkeypatch.setattr(warmup, "_kernels", lambda module: [SimpleNamespace(stats=stats)])
+    warmup._tell(("one", "two"), 3.0)
+    said = capsys.readouterr().out
+    assert said.startswith("Compiled 2 inner loops in 3 s" if compiled else "Nothing to do: all 2")

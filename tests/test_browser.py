@@ -1,0 +1,93 @@
+"""Reports in a real browser: whole, quiet, asking for nothing, and not wider than the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+from badacost import BAdaCostClassifier
+from badacost.cost_report import write_cost_report
+from badacost.datasets.scenes import make_scenes
+from badacost.detection.models import made_up_cars
+from badacost.detection.report import write_report
+from tests.browser import Browser, browser
+
+matplotlib.use("Agg")
+
+COSTS = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 30.0], [7.0, 5.0, 0.0]])  # C[truth, prediction]
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def classifier_page(path: Path, title: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=200)
+    X = rng.normal(size=(200, 3)) + y[:, None]
+    names = np.array(["mild", "<script>alert(1)</script>", "a name without any space " + "e" * 80])
+    model = BAdaCostClassifier(COSTS, n_estimators=5, max_depth=2).fit(X[::2], names[y[::2]])
+    write_cost_report(
+        model, path, X[1::2], names[y[1::2]], train=(X[::2], names[y[::2]]), title=title
+    )
+
+
+def many_classes_page(path: Path, title: str) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(260) % 26
+    X = rng.normal(size=(260, 3)) + y[:, None]
+    names = np.array(
+        [f"{letter} and so on and so forth" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    )
+    costs = rng.integers(1, 2000, (26, 26)) * (1.0 - np.eye(26))
+    model = BAdaCostClassifier(costs, n_estimators=2, max_depth=2).fit(X, names[y])
+    write_cost_report(model, path, X, names[y], title=title, currency="EUR")
+
+
+def detector_page(path: Path, title: str) -> None:
+    detector = made_up_cars()
+    images = make_scenes(2, n_views=len(detector.names), random_state=0)
+    write_report(detector, path, annotated=images, title=title)
+
+
+@pytest.mark.parametrize(
+    ("write", "n_images"), [(classifier_page, 5), (many_classes_page, 5), (detector_page, 8)]
+)
+def test_report(tab, tmp_path, write, n_images) -> None:
+    path = tmp_path / "page.html"
+    write(path, "A title & <more>")
+    tab.open(path)
+    for width in (1200, 420):
+        look = tab.look(width)
+        assert look.title == "A title & <more>"
+        assert look.width == width
+        assert len(look.images) >= n_images
+        assert all(complete and pixels > 0 for complete, pixels in look.images)
+        assert look.scrolled <= width
+        assert not look.overflowing
+        assert "script" not in look.tags
+        assert "Written by badacost" in look.text
+    assert not tab.complaints
+    asked = [url for url in tab.requests if not url.startswith("data:image/")]
+    assert asked == [path.as_uri()]
+
+
+def test_the_browser_tells_what_is_wrong(tab, tmp_path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(
+        '<title>t</title><img src="http://example.com/x.png"><p style="width: 9000px">wide</p>'
+        "<script>console.error('a complaint')</script>"
+    )
+    tab.open(path)
+    look = tab.look(420)
+    assert look.scrolled > 420
+    assert look.overflowing == ["P "]
+    assert look.images == [[True, 0]]
+    assert any("a complaint" in text for text in tab.complaints)
+    assert "http://example.com/x.png" in tab.requests

@@ -1,0 +1,73 @@
+"""What an import pulls in, and what is said where an optional package is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+OPTIONAL = ("matplotlib", "pandas", "pyarrow", "lightgbm", "scikit_posthocs", "PIL", "av")
+OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2")
+WITHOUT = """
+import importlib.abc, sys
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def run(code: str, missing: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run code in a new process in which some packages cannot be imported."""
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(missing=missing) + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_import_pulls_in_no_optional_package() -> None:
+    """Beyond those that scikit-learn looks for itself."""
+    found = run(
+        "import sklearn.ensemble; before = set(sys.modules)\n"
+        "import badacost, badacost.detection, badacost.plotting, badacost.tabular, badacost.cli\n"
+        "import badacost.datasets, badacost.experiments, badacost.cost_report\n"
+        f"print(sorted(set({OPTIONAL!r}) & (set(sys.modules) - before)))"
+    )
+    assert found.stdout.strip() == "[]", found.stderr
+
+
+TINY = "X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]\n"
+MODEL = TINY + "from badacost import BAdaCostClassifier as B; m = B(n_estimators=2).fit(X, y)\n"
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "code"),
+    [
+        ("matplotlib", "plot", "import badacost.plotting as p; " + MODEL
+         + "p.CostConfusionDisplay.from_estimator(m, X, y)"),
+        ("matplotlib", "plot", "import badacost.cost_report as r; " + MODEL
+         + "r.write_cost_report(m, 'page.html', X, y)"),
+        ("pandas", "tables", "import badacost.tabular as t; t.read_table('table.csv')"),
+        ("pyarrow", "tables", "import badacost.tabular as t; t.read_table('table.parquet')"),
+        ("PIL", "detection", "import badacost.detection.images as i; i.read_image('a.png')"),
+        ("PIL", "detection",
+         "from badacost.detection.models import made_up_cars as m; m().detect('a.png')"),
+        ("av", "detection", "import badacost.detection.images as i; next(i.read_video('a.mp4'))"),
+        ("supervision", "supervision", "from badacost.detection import Detections as D; "
+         "from badacost.detection.interchange import to_supervision as t; t(D.empty(['a']))"),
+        ("typer", "cli", "import badacost.cli; badacost.cli.main()"),
+        ("rich", "cli", "import badacost.cli; badacost.cli.main()"),
+    ],
+)  # fmt: skip
+def test_a_missing_package_is_named_with_its_remedy(tmp_path, missing, extra, code) -> None:
+    for name in ("table.csv", "table.parquet", "a.png", "a.mp4"):
+        (tmp_path / name).write_text("a,b\n1,2\n")
+    found = run(f"import os; os.chdir({str(tmp_path)!r})\n{code}", (missing,))
+    assert found.returncode
+    said = found.stderr.strip().splitlines()[-1]
+    assert f'pip install "badacost[{extra}]"' in said, found.stderr

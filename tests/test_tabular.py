@@ -1,0 +1,572 @@
+"""Tables: reading files, encoding columns, and classifiers that take tables and are saved."""
+
+from __future__ import annotations
+
+import builtins
+import gzip
+import sys
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import badacost
+from badacost import BAdaCostClassifier, ModelFileError, SAMMEClassifier
+from badacost.datasets import uci
+from badacost.model_file import read_model, write_model
+from badacost.persistence import saved_kind
+from badacost.tabular import (
+    DATASETS,
+    CostSummary,
+    TableClassifier,
+    TableEncoder,
+    find_dataset,
+    fit_and_try,
+    read_table,
+    write_table,
+)
+from badacost.tabular.columns import Column
+from badacost.tabular.target import known_labels, target_labels
+
+COSTS = {"low": {"mid": 1, "high": 2}, "mid": {"low": 4, "high": 1}, "high": {"low": 9, "mid": 3}}
+
+
+def patients(n_rows: int = 120, seed: int = 0) -> pd.DataFrame:
+    """A table with a column of each kind; risk grows with age and in the north."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 90, n_rows).astype(float)
+    ward = rng.choice(["north", "south", "west"], n_rows)
+    smokes = rng.random(n_rows) < 0.4
+    risk = age / 30 + (ward == "north") + smokes + rng.normal(0, 0.4, n_rows)
+    age[::11] = np.nan
+    return pd.DataFrame(
+        {
+            "age": age,
+            "ward": ward,
+            "smokes": smokes,
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, n_rows), "D"),
+            "street": rng.choice([f"street {k}" for k in range(15)], n_rows),
+            "site": "Rome",
+            "risk": np.array(["low", "mid", "high"])[np.digitize(risk, [2.0, 3.2])],
+        }
+    )
+
+
+def small_model(**options) -> TableClassifier:
+    booster = BAdaCostClassifier(n_estimators=8, max_depth=2, random_state=0)
+    return TableClassifier(booster, cost_matrix=COSTS, **options)
+
+
+def check_read_or_refused(path) -> None:
+    """Reading ends in a table, or in an error that names the file."""
+    try:
+        frame = read_table(path)
+    except ValueError as error:
+        message = str(error)
+    else:
+        assert len(frame)
+        assert len(set(frame.columns)) == len(frame.columns)
+        return
+    assert str(path) in message
+
+
+class TestReading:
+    @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.txt", "t.csv.gz", "t.tsv.gz", "t.pq"])
+    def test_what_is_written_is_read(self, tmp_path, name) -> None:
+        frame = patients()
+        write_table(frame, tmp_path / name)
+        again = read_table(tmp_path / name)
+        assert again.columns.tolist() == frame.columns.tolist()
+        pd.testing.assert_frame_equal(again, frame, check_dtype=False, check_column_type=False)
+
+    @pytest.mark.parametrize("separator", [",", ";", "\t"])
+    def test_separators_quotes_and_byte_order_marks(self, tmp_path, separator) -> None:
+        lines = [separator.join(row) for row in (['"a;b,c"', " d "], ["1", '"x;,y\nz"'])]
+        (tmp_path / "t.csv").write_text("\ufeff\n" + "\r\n".join(lines) + "\r\n\r\n", newline="")
+        frame = read_table(tmp_path / "t.csv")
+        assert frame.columns.tolist() == ["a;b,c", "d"]
+        assert frame.iloc[0].tolist() == [1, "x;,y\nz"]
+
+    def test_missing_values_dates_and_decimal_commas(self, tmp_path) -> None:
+        text = "a;b;c;d;e\n1,5;2024-05-31;None;True;x\n?;;nan;False;2024-13-01\n-2;2024-06-01;;;y\n"
+        (tmp_path / "t.csv").write_text(text)
+        frame = read_table(tmp_path / "t.csv")
+        np.testing.assert_array_equal(frame["a"], [1.5, np.nan, -2.0])
+        assert frame["b"].dt.day.tolist()[::2] == [31.0, 1.0]
+        assert frame["c"].tolist()[0] == "None"
+        assert frame["c"].isna().tolist() == [False, True, True]
+        assert frame["e"].tolist() == ["x", "2024-13-01", "y"]
+
+    def test_a_column_that_counts_rows_is_left_out(self, tmp_path) -> None:
+        pd.DataFrame({"a": [5, 6, 7]}).to_csv(tmp_path / "t.csv")
+        assert read_table(tmp_path / "t.csv").columns.tolist() == ["a"]
+
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("t.csv", b"", "is empty"),
+            ("t.csv", b" \n\n", "is empty"),
+            ("t.csv", b"a,b\n", "no rows below"),
+            ("t.csv", b"a,b\n\n", "no rows below"),
+            ("t.csv", b"a,b\n1,2\n3\n", "1 cells in line 3, where the header has 2"),
+            ("t.csv", b'a,b\n"x\ny",2\n3,4,5\n', "3 cells in line 4"),
+            ("t.csv", b"a,b,a\n1,2,3\n", "more than one column 'a'"),
+            ("t.csv", b"a,,b\n1,2,3\n", "no name for column 2"),
+            ("t.csv", b'a,b\n1,"2\n', "from line 2 on .*not closed"),
+            ("t.csv", b"\x89PNG\0\0\0", "not a file of text"),
+            ("t.csv", b"a,b\n1,\xff\n", "not text in UTF-8, in line 2"),
+            ("t.csv.gz", b"a,b\n1,2\n", "not a complete gzip file"),
+            ("t.csv.gz", gzip.compress(b"a\n1\n" * 999)[:-20], "not a complete gzip file"),
+            ("t.parquet", b"PAR1 no table PAR1", "damaged, or not of Parquet"),
+            ("t.xlsx", b"PK", "of no known kind"),
+            ("table", b"a\n1\n", "of no known kind"),
+        ],
+    )
+    def test_files_that_are_no_table(self, tmp_path, name, content, message) -> None:
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message) as info:
+            read_table(path)
+        assert str(path) in str(info.value)
+        assert "\n" not in str(info.value)
+
+    def test_places_without_a_file(self, tmp_path) -> None:
+        with pytest.raises(FileNotFoundError, match="there is no file"):
+            read_table(tmp_path / "t.csv")
+        with pytest.raises(IsADirectoryError, match="is a folder"):
+            read_table(tmp_path)
+        with pytest.raises(FileNotFoundError, match="does not exist"):
+            write_table(patients(3), tmp_path / "no" / "t.csv")
+        with pytest.raises(ValueError, match="does not say what to write"):
+            write_table(patients(3), tmp_path / "t.xlsx")
+
+    def test_limits(self, tmp_path) -> None:
+        (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n" * 10**5))
+        with pytest.raises(ValueError, match="unpacks to more than 1000 bytes"):
+            read_table(tmp_path / "bomb.csv.gz", max_bytes=1000)
+        pd.DataFrame({"a": np.zeros(10**5)}).to_parquet(tmp_path / "bomb.parquet")
+        size = (tmp_path / "bomb.parquet").stat().st_size
+        with pytest.raises(ValueError, match=r"larger than|unpacks to"):
+            read_table(tmp_path / "bomb.parquet", max_bytes=size - 1)
+
+    @given(st.binary(max_size=200), st.sampled_from([".csv", ".tsv.gz", ".parquet"]))
+    def test_any_bytes(self, tmp_path_factory, content, suffix) -> None:
+        path = tmp_path_factory.mktemp("fuzz") / f"t{suffix}"
+        path.write_bytes(content)
+        check_read_or_refused(path)
+
+    @given(st.text(st.sampled_from('a1,;\t"\n\r .-?é'), max_size=60))
+    def test_any_text(self, tmp_path_factory, text) -> None:
+        path = tmp_path_factory.mktemp("fuzz") / "t.csv"
+        path.write_text(text, newline="")
+        check_read_or_refused(path)
+
+    def test_pandas_and_pyarrow_are_asked_for_by_name(self, tmp_path, monkeypatch) -> None:
+        write_table(patients(3), tmp_path / "t.parquet")
+        real = builtins.__import__
+
+        def missing(name, *rest):
+            if name.startswith("pyarrow"):
+                raise ImportError(name)
+            return real(name, *rest)
+
+        monkeypatch.setattr(builtins, "__import__", missing)
+        with pytest.raises(ImportError, match=r'pip install "badacost\[tables\]"'):
+            read_table(tmp_path / "t.parquet")
+
+
+class TestEncoder:
+    def test_kinds_of_columns(self) -> None:
+        encoder = TableEncoder().fit(patients().drop(columns="risk"))
+        kinds = {column.name: column.kind for column in encoder.columns_}
+        assert kinds == {
+            "age": "number",
+            "ward": "one-hot",
+            "smokes": "boolean",
+            "seen": "date",
+            "street": "ordinal",
+        }
+        assert encoder.notes_ == ["column 'site' is the same in every row: left out."]
+        assert len(encoder.get_feature_names_out()) == 7
+
+    def test_values(self) -> None:
+        frame = pd.DataFrame(
+            {
+                "n": [1, None, 3],
+                "when": [date(1970, 1, 2), None, date(1969, 12, 31)],
+                "pair": ["b", "a", None],
+                "flag": [True, None, False],
+            }
+        )
+        encoded = TableEncoder().fit_transform(frame)
+        expected = [[1, 1, 1, 1], [np.nan, np.nan, 0, np.nan], [3, -1, np.nan, 0]]
+        np.testing.assert_array_equal(encoded, expected)
+
+    def test_ordinal_codes_go_by_frequency(self) -> None:
+        names = ["rare"] + ["often"] * 5 + ["some"] * 3
+        encoder = TableEncoder(max_one_hot=2).fit(pd.DataFrame({"c": names}))
+        codes = encoder.transform(pd.DataFrame({"c": ["often", "some", "rare", "new", None]}))
+        np.testing.assert_array_equal(codes[:, 0], [0, 1, 2, np.nan, np.nan])
+
+    def test_text_of_other_types_at_prediction(self) -> None:
+        train = pd.DataFrame({"zone": ["1", "2", "x"], "n": [1, 2, 4], "b": [True, False, True]})
+        later = pd.DataFrame({"b": ["false", "TRUE"], "n": ["7", " 8.5"], "zone": [2.0, 1.0]})
+        encoded = TableEncoder().fit(train).transform(later)
+        np.testing.assert_array_equal(encoded, [[0, 1, 0, 7, 0], [1, 0, 0, 8.5, 1]])
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ([f"id {k}" for k in range(30)], "looks like an identifier.*--drop 'c'"),
+            ([*map(str, range(100, 130)), "oops"], "has numbers, but also 'oops' in row 31"),
+            ([[1], [2]], "values of type list"),
+            ([1 + 2j, 3.0], "values of type complex"),
+            ([1.0, np.inf], "finite numbers; got"),
+        ],
+    )
+    def test_columns_that_are_refused(self, values, message) -> None:
+        frame = pd.DataFrame({"c": pd.Series(values)})
+        with pytest.raises(ValueError, match=message):
+            TableEncoder().fit_transform(frame)
+
+    @pytest.mark.parametrize(
+        ("kind", "values", "message"),
+        [
+            ("number", [1, "two"], "must have numbers; got 'two' in row 2"),
+            ("number", [pd.Timestamp("2024-01-01")], "must have numbers"),
+            ("boolean", [True, "maybe"], "must have True or False; got 'maybe' in row 2"),
+            ("date", ["2024-05-31", "soon"], "must have dates.*got 'soon' in row 2"),
+            ("date", [None, 5], "must have dates.*row 2"),
+        ],
+    )
+    def test_values_of_another_kind(self, kind, values, message) -> None:
+        with pytest.raises(ValueError, match=message):
+            Column("c", kind).encode(pd.Series(values, dtype=object))
+
+    def test_columns_by_name(self) -> None:
+        encoder = TableEncoder(drop=["street"]).fit(patients())
+        shuffled = patients()[["risk", "seen", "smokes", "ward", "age"]]
+        np.testing.assert_array_equal(encoder.transform(shuffled), encoder.transform(patients()))
+        with pytest.raises(ValueError, match="no column 'ward': did you mean 'Ward'"):
+            encoder.transform(patients().rename(columns={"ward": "Ward"}))
+        with pytest.raises(ValueError, match="no column 'streat': did you mean 'street'"):
+            TableEncoder(drop=["streat"]).fit(patients())
+        with pytest.raises(TypeError, match="must be a data frame"):
+            encoder.transform(np.zeros((3, 4)))
+
+    def test_a_frame_of_polars(self) -> None:
+        polars = pytest.importorskip("polars")
+        frame = patients()[["age", "ward"]]
+        encoder = TableEncoder().fit(frame)
+        other = polars.DataFrame({"ward": frame["ward"].tolist(), "age": frame["age"].tolist()})
+        np.testing.assert_array_equal(encoder.transform(other), encoder.transform(frame))
+
+    def test_a_column_that_counts_rows_is_noted(self) -> None:
+        encoder = TableEncoder().fit(pd.DataFrame({"id": range(7, 12), "x": [1, 3, 2, 5, 4]}))
+        assert "'id' only counts the rows" in encoder.notes_[0]
+
+    @given(
+        st.lists(
+            st.one_of(
+                st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3),
+                st.dates(), st.datetimes(),
+            ),
+            min_size=1, max_size=30,
+        )
+    )  # fmt: skip
+    def test_any_values(self, values) -> None:
+        frame = pd.DataFrame({"c": pd.Series(values, dtype=object), "x": np.arange(len(values))})
+        try:
+            encoded = TableEncoder().fit(frame).transform(frame)
+        except ValueError as error:
+            message = str(error)
+        else:
+            assert encoded.dtype == np.float64
+            assert not np.isinf(encoded).any()
+            return
+        assert "column" in message
+
+
+class TestTarget:
+    @pytest.mark.parametrize(
+        ("values", "labels"),
+        [
+            ([1.0, 2.0, 1.0], [1, 2, 1]),
+            ([True, False], [True, False]),
+            (pd.Categorical(["b", "a"]), ["b", "a"]),
+            (["x", 3], ["x", "3"]),
+        ],
+    )
+    def test_labels(self, values, labels) -> None:
+        assert target_labels(pd.Series(values), "y").tolist() == labels
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ([1.5, 2.0], "numbers with fractions"),
+            ([1e300, 2.0], "too large"),
+            (["a", None, "b"], "no class in 1 of 3 rows"),
+            (["a", "a"], "one class only"),
+            (list(range(100)), "too many for classes"),
+            (pd.to_datetime(["2024-01-01", "2024-01-02"]), "no classes"),
+        ],
+    )
+    def test_columns_that_are_no_classes(self, values, message) -> None:
+        with pytest.raises(ValueError, match=message):
+            target_labels(pd.Series(values), "y")
+
+    def test_labels_of_another_type(self) -> None:
+        assert known_labels(pd.Series([2, 1]), ["1", "2", "x"], "y").tolist() == ["2", "1"]
+        assert known_labels(pd.Series(["True"]), [False, True], "y").tolist() == [True]
+        with pytest.raises(ValueError, match=r"'hihg' in row 2.*did you mean 'high'"):
+            known_labels(pd.Series(["low", "hihg"]), ["high", "low"], "y")
+        with pytest.raises(ValueError, match="no class in row 1"):
+            known_labels(pd.Series([None, "low"]), ["high", "low"], "y")
+
+
+class TestClassifier:
+    def test_it_learns_under_the_costs(self) -> None:
+        train, test = patients(400), patients(200, seed=1)
+        model = small_model().fit(train, "risk")
+        blind = TableClassifier(SAMMEClassifier(n_estimators=8, max_depth=2)).fit(train, "risk")
+        costs = [
+            badacost.metrics.average_cost(test["risk"], one.predict(test), COSTS)
+            for one in (model, blind)
+        ]
+        assert costs[0] < costs[1]
+        classes = ["high", "low", "mid"]
+        assert model.classes_.tolist() == classes
+        expected = [[COSTS[i].get(j, 0) for j in classes] for i in classes]
+        np.testing.assert_array_equal(model.cost_matrix_, expected)
+        np.testing.assert_array_equal(model.classifier_.cost_matrix_, expected)
+
+    def test_least_expected_cost_over_a_cost_blind_booster(self) -> None:
+        booster = SAMMEClassifier(n_estimators=8, max_depth=2)
+        model = TableClassifier(booster, cost_matrix=COSTS, decision="bayes")
+        model.fit(patients(), "risk")
+        cheapest = model.classes_[model.expected_costs(patients()).argmin(axis=1)]
+        assert (model.predict(patients()) == cheapest).all()
+        assert (model.predict(patients()) != model.classifier_.predict(
+            model.encoder_.transform(patients()))).any()  # fmt: skip
+        *_, last = model.staged_predict(patients())
+        assert (last == cheapest).all()
+
+    def test_the_price_of_being_right_is_kept_for_the_bill(self) -> None:
+        costs = {truth: {**row, truth: 0.5} for truth, row in COSTS.items()}
+        model = TableClassifier(BAdaCostClassifier(n_estimators=2), cost_matrix=costs)
+        model.fit(patients(), "risk")
+        assert (np.diag(model.charged_costs_) == 0.5).all()
+        assert (np.diag(model.cost_matrix_) == 0.0).all()
+
+    def test_importances_are_of_columns(self) -> None:
+        model = small_model().fit(patients(), "risk")
+        assert model.feature_importances_.shape == model.feature_names_in_.shape
+        assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+    def test_probabilities_where_there_are_some(self) -> None:
+        model = small_model().fit(patients(), "risk")
+        np.testing.assert_allclose(model.predict_proba(patients()).sum(axis=1), 1.0)
+        assert model.predict_costs(patients()).shape == (120, 3)
+        without = TableClassifier(badacost.AdaC2M1Classifier(n_estimators=2))
+        assert not hasattr(without.fit(patients(), "risk"), "predict_proba")
+        with pytest.raises(ValueError, match="needs probabilities"):
+            without.set_params(decision="bayes").fit(patients(), "risk")
+
+    def test_scikit_learn_can_use_it(self) -> None:
+        frame = patients()
+        scores = cross_val_score(small_model(), frame.drop(columns="risk"), frame["risk"], cv=3)
+        assert scores.mean() > 0.4
+        assert clone(small_model(drop=["age"])).drop == ["age"]
+
+    def test_of_a_fitted_classifier(self) -> None:
+        frame = patients()[["age", "smokes"]].astype(float)
+        booster = BAdaCostClassifier(COSTS, n_estimators=3).fit(frame, patients()["risk"])
+        model = TableClassifier.of_fitted(booster)
+        assert (model.predict(frame) == booster.predict(frame)).all()
+        assert TableClassifier.of_fitted(model) is model
+        assert booster.feature_names_in_.tolist() == ["age", "smokes"]
+        nameless = SAMMEClassifier(n_estimators=1).fit(frame.to_numpy(), patients()["risk"])
+        with pytest.raises(ValueError, match="does not know the names"):
+            TableClassifier.of_fitted(nameless)
+
+
+class TestTraining:
+    def test_holding_out_comparing_and_refitting(self) -> None:
+        said = []
+        model = fit_and_try(small_model(), patients(), "risk", compare=True, announce=said.append)
+        assert model.n_rows_ == 120
+        assert 20 <= model.held_out_.n_rows <= 28
+        assert len(model.held_out_.rivals) == 2
+        assert len(said) == 3
+        first = fit_and_try(small_model(), patients(), "risk", refit=False)
+        assert first.n_rows_ == 120 - first.held_out_.n_rows
+        assert first.held_out_.average_cost == model.held_out_.average_cost
+        assert fit_and_try(small_model(), patients(), "risk", holdout=0.0).held_out_ is None
+
+    def test_a_class_of_one_row_stays_in_the_training(self) -> None:
+        frame = patients()
+        frame.loc[5, "risk"] = "odd"
+        costs = {k: {**v, "odd": 1} for k, v in COSTS.items()} | {"odd": dict.fromkeys(COSTS, 1)}
+        model = fit_and_try(small_model().set_params(cost_matrix=costs), frame, "risk")
+        assert "odd" in model.classes_
+
+    def test_the_refit_has_the_rounds_of_early_stopping(self) -> None:
+        booster = BAdaCostClassifier(
+            n_estimators=60, max_depth=2, early_stopping=True, n_iter_no_change=2, random_state=0
+        )
+        start = TableClassifier(booster, cost_matrix=COSTS)
+        first = fit_and_try(start, patients(), "risk", refit=False)
+        last = fit_and_try(start, patients(), "risk")
+        assert last.classifier_.n_estimators_ == first.classifier_.n_estimators_ < 60
+
+    def test_too_few_rows(self) -> None:
+        with pytest.raises(ValueError, match="too few to hold out"):
+            fit_and_try(small_model(), patients(6), "risk", holdout=0.05)
+
+    def test_summary_by_hand(self) -> None:
+        costs = [[0, 1], [5, 0]]
+        summary = CostSummary.of([0, 0, 1, 1], [1, 0, 0, 1], costs, classes=[0, 1])
+        assert summary == CostSummary(4, 1.5, 6.0, 0.5, "1", 0.5, -2.0)
+        weighted = CostSummary.of(
+            [0, 0, 1, 1], [1, 0, 0, 1], costs, classes=[0, 1], sample_weight=[1, 1, 0, 2]
+        )
+        assert weighted.average_cost == 0.25
+
+
+class TestSavedModels:
+    @pytest.fixture
+    def model(self) -> TableClassifier:
+        return fit_and_try(small_model(), patients(), "risk", compare=True)
+
+    def test_round_trip(self, tmp_path, model) -> None:
+        model.save(tmp_path / "m.badacost")
+        again = badacost.load(tmp_path / "m.badacost")
+        assert saved_kind(tmp_path / "m.badacost") == "TableClassifier"
+        for method in ("predict", "predict_proba", "predict_costs", "expected_costs"):
+            new = patients(50, seed=3)
+            np.testing.assert_array_equal(getattr(model, method)(new), getattr(again, method)(new))
+        assert (again.target_name_, again.n_rows_) == ("risk", 120)
+        assert again.held_out_ == model.held_out_
+        assert again.encoder_.columns_ == model.encoder_.columns_
+        np.testing.assert_array_equal(again.charged_costs_, model.charged_costs_)
+        again.save(tmp_path / "again.badacost")
+        one, two = ((tmp_path / name).read_bytes() for name in ("m.badacost", "again.badacost"))
+        assert one == two
+
+    def test_loading_needs_no_pandas(self, tmp_path, model, monkeypatch) -> None:
+        model.save(tmp_path / "m.badacost")
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        again = badacost.load(tmp_path / "m.badacost")
+        with pytest.raises(ImportError, match=r"badacost\[tables\]"):
+            again.predict(None)
+
+    def test_a_classifier_of_others_is_not_saved(self, tmp_path) -> None:
+        from sklearn.naive_bayes import GaussianNB
+
+        frame = patients().fillna({"age": 50})[["age", "risk"]]
+        model = TableClassifier(GaussianNB()).fit(frame, "risk")
+        with pytest.raises(TypeError, match="cannot hold a GaussianNB"):
+            model.save(tmp_path / "m.badacost")
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            (("columns",), []),
+            (("columns",), {"age": 1}),
+            (("columns", 0, "kind"), "eval"),
+            (("columns", 0, "kind"), ["number"]),
+            (("columns", 0, "name"), 3),
+            (("columns", 0, "name"), "ward"),
+            (("columns", 0, "levels"), ["a"]),
+            (("columns", 1, "levels"), ["a", "b"]),
+            (("columns", 1, "levels"), ["a", "a", "b"]),
+            (("columns", 1, "levels"), "abc"),
+            (("target",), 5),
+            (("n_rows",), -1),
+            (("n_rows",), "many"),
+            (("decision",), "margin"),
+            (("held_out",), {}),
+            (("held_out", "average_cost"), "0"),
+            (("held_out", "average_cost"), -1.0),
+            (("held_out", "savings"), 2.0),
+            (("held_out", "n_rows"), 0),
+            (("held_out", "rivals"), {"a": None}),
+            (("held_out", "constant_answer"), None),
+            (("classifier",), None),
+            (("classifier", "kind"), "Detector"),
+            (("classifier", "kind"), "TableClassifier"),
+            (("classifier", "kind"), "os.system"),
+            (("classifier", "kind"), {}),
+            (("classifier", "header"), []),
+            (("classifier", "header", "classes"), None),
+            (("more",), 1),
+        ],
+    )
+    def test_edited_headers_are_refused(self, tmp_path, model, path, value) -> None:
+        model.save(tmp_path / "m.badacost")
+        contents = read_model(tmp_path / "m.badacost")
+        part = contents.header
+        for key in path[:-1]:
+            part = part[key]
+        part[path[-1]] = value
+        write_model(tmp_path / "m.badacost", contents.kind, contents.header, contents.arrays)
+        with pytest.raises(ModelFileError, match="damaged or was altered"):
+            badacost.load(tmp_path / "m.badacost")
+
+    @pytest.mark.parametrize(
+        ("name", "array"),
+        [
+            ("charged_costs", None),
+            ("charged_costs", np.ones((3, 3), np.int32)),
+            ("charged_costs", np.ones((2, 2))),
+            ("charged_costs", np.array([[0.0, 1, 1], [1, 0, np.nan], [1, 1, 0]])),
+            ("classifier_forest_feature", None),
+            ("stray", np.zeros(3)),
+        ],
+    )
+    def test_edited_arrays_are_refused(self, tmp_path, model, name, array) -> None:
+        model.save(tmp_path / "m.badacost")
+        contents = read_model(tmp_path / "m.badacost")
+        contents.arrays[name] = array
+        kept = {key: value for key, value in contents.arrays.items() if value is not None}
+        write_model(tmp_path / "m.badacost", contents.kind, contents.header, kept)
+        with pytest.raises(ModelFileError, match="damaged or was altered"):
+            badacost.load(tmp_path / "m.badacost")
+
+
+class TestCatalogue:
+    @pytest.mark.parametrize("name", ["iris", "wine", "breast-cancer", "digits", "diabetes"])
+    def test_sets_of_scikit_learn(self, name) -> None:
+        dataset = find_dataset(name)
+        frame = dataset.load()
+        assert frame.shape == (dataset.n_rows, dataset.n_columns + 1)
+        assert frame[dataset.target].nunique() == dataset.n_classes
+        costs = dataset.example_costs()
+        assert set(costs) == set(frame[dataset.target])
+        matrix = badacost.costs.as_cost_matrix(costs, list(costs))
+        assert (matrix != matrix.T).any()
+        assert not dataset.needs_download
+
+    def test_sizes_of_the_sets_of_uci(self) -> None:
+        listed = {d.name: d for d in DATASETS if d.source.startswith("UCI")}
+        assert set(listed) == set(uci.UCI_NAMES)
+        for name, source in uci._SOURCES.items():
+            sizes = sum(source.counts.values()), len(source.features), len(source.counts)
+            dataset = listed[name]
+            assert (dataset.n_rows, dataset.n_columns, dataset.n_classes) == sizes
+            assert dataset.needs_download == (source.openml is not None)
+
+    def test_a_set_of_uci_is_loaded_when_it_is_asked_for(self, monkeypatch) -> None:
+        from sklearn.utils import Bunch
+
+        target = np.array(["a", "b", "b", "b"])
+        bunch = Bunch(data=np.arange(8.0).reshape(4, 2), target=target, feature_names=["u", "v"])
+        monkeypatch.setattr("badacost.tabular.catalogue.load_uci", lambda name: bunch)
+        dataset = find_dataset("car")
+        assert dataset.load().columns.tolist() == ["u", "v", "class"]
+        assert dataset.example_costs() == {"a": {"a": 0, "b": 2}, "b": {"a": 0.667, "b": 0}}
