@@ -3,13 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types bench format clean
+.PHONY: demo test lint types docs bench format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
 
 test: lint types
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -17,6 +17,9 @@ lint: .venv/dev
 
 types: .venv/dev
 	$(BIN)/mypy
+
+docs: .venv/docs
+	$(BIN)/sphinx-build -E -W --keep-going -b html docs docs/_build/html
 
 bench: .venv/dev
 	$(BIN)/python -m pip install --quiet --group bench
@@ -29,7 +32,7 @@ format: .venv/dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pip: pyproject.toml
@@ -43,4 +46,8 @@ clean:
 
 .venv/dev: .venv/pip
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	touch $@
+
+.venv/docs: .venv/pip
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group docs
 	touch $@

@@ -264,7 +264,7 @@ def measure_start(_: float) -> Figures:
     codes = {
         "first fit, empty cache of numba": (FIRST_FIT, 8.0),
         "first fit, warm cache": (FIRST_FIT, 2.0),
-        "import badacost": ("import badacost", None),
+        "import badacost": ("from badacost import BAdaCostClassifier", None),
         "import sklearn.ensemble": ("import sklearn.ensemble", None),
         "import numba": ("import numba", None),
     }

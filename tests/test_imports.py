@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import badacost
+
 OPTIONAL = ("matplotlib", "pandas", "pyarrow", "lightgbm", "scikit_posthocs", "PIL", "av")
 OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2")
 WITHOUT = """
@@ -39,6 +41,23 @@ def test_import_pulls_in_no_optional_package() -> None:
         f"print(sorted(set({OPTIONAL!r}) & (set(sys.modules) - before)))"
     )
     assert found.stdout.strip() == "[]", found.stderr
+
+
+def test_the_command_line_answers_without_scientific_packages() -> None:
+    """Words are completed at the press of a key."""
+    found = run(
+        "import badacost.cli.app, badacost\n"
+        "print({'sklearn', 'numba', 'scipy'} & set(sys.modules), badacost.__version__)"
+    )
+    assert found.stdout.startswith("set() "), found.stdout + found.stderr
+
+
+def test_public_names_are_all_there() -> None:
+    assert set(badacost.__all__) <= set(dir(badacost))
+    for name in badacost.__all__:
+        assert getattr(badacost, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        badacost.nothing  # noqa: B018
 
 
 TINY = "X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]\n"

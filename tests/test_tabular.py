@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 import badacost
@@ -25,6 +26,7 @@ from badacost.tabular import (
     CostSummary,
     TableClassifier,
     TableEncoder,
+    best_depth,
     find_dataset,
     fit_and_try,
     read_table,
@@ -570,3 +572,48 @@ class TestCatalogue:
         dataset = find_dataset("car")
         assert dataset.load().columns.tolist() == ["u", "v", "class"]
         assert dataset.example_costs() == {"a": {"a": 0, "b": 2}, "b": {"a": 0.667, "b": 0}}
+
+
+class TestBestDepth:
+    def test_fits_the_noise(self) -> None:
+        """Stumps where the columns tell little, deeper trees where they must be combined."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (400, 2))
+        corners = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+        noise = rng.random(400) < 0.5 + 0.2 * X[:, 0]
+        for truth, depth in ((corners, 4), (noise, 1)):
+            table = pd.DataFrame(X, columns=["a", "b"]).assign(target=np.where(truth, "yes", "no"))
+            costs = {"yes": {"no": 3.0}, "no": {"yes": 1.0}}
+            model = TableClassifier(BAdaCostClassifier(costs, n_estimators=30))
+            assert best_depth(model, table, "target", (1, 4)) == depth
+
+    def test_rare_classes_are_in_every_fit(self) -> None:
+        table = pd.DataFrame({"a": np.arange(30.0), "target": ["x"] * 14 + ["y"] * 14 + ["z"] * 2})
+        model = TableClassifier(BAdaCostClassifier(n_estimators=3))
+        assert best_depth(model, table, "target", (2, 3)) == 2
+
+    def test_is_used_for_the_fit_and_its_rival(self) -> None:
+        table = find_dataset("diabetes")
+        said: list[str] = []
+        booster = BAdaCostClassifier(table.example_costs(), n_estimators=10)
+        model = fit_and_try(
+            *(TableClassifier(booster), table.load(), table.target),
+            compare=True, depths=(1, 8), announce=said.append,
+        )  # fmt: skip
+        assert model.classifier_.max_depth == 1
+        assert sum("depth 1" in sentence for sentence in said) == 2
+
+    @pytest.mark.parametrize(
+        ("depths", "message"),
+        [((), "name at least one"), ((0,), "depths"), ((1.5,), "depths")],
+    )
+    def test_refused(self, depths, message) -> None:
+        table = find_dataset("iris")
+        with pytest.raises((TypeError, ValueError), match=message):
+            best_depth(TableClassifier(), table.load(), table.target, depths)
+
+    def test_needs_trees(self) -> None:
+        table = find_dataset("iris")
+        model = TableClassifier(LogisticRegression())
+        with pytest.raises(ValueError, match="has no max_depth"):
+            best_depth(model, table.load(), table.target, (1,))

@@ -37,7 +37,22 @@ _ENCRYPTED = 0x41
 
 
 class ModelFileError(ValueError):
-    """A model file that is damaged, was altered, or is none."""
+    """A model file that is damaged, was altered, or is none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import badacost
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "mail.badacost")
+    ...     size = path.write_text("not a model")
+    ...     try:
+    ...         badacost.load(path)
+    ...     except badacost.ModelFileError:
+    ...         print("this is no model of badacost")
+    this is no model of badacost
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +161,9 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
     ModelFileError
         Where the file is not a complete, unaltered archive of the expected layout.
     """
-    if os.path.exists(path) and not os.path.isfile(path):
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no {describe(path)[4:]}: check its name and folder.")
+    if not os.path.isfile(path):
         raise ModelFileError(f"cannot read {describe(path)}: it is not a regular file.")
     with open(path, "rb") as file:
         try:
@@ -159,7 +176,10 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
         ) as error:  # fmt: skip
             reason = str(error) or "it ends too early"
             if not isinstance(error, ModelFileError):
-                reason = f"it is damaged or no model file ({reason})"
+                reason = (
+                    f"it is damaged or no model file ({reason}), name one that save or badacost "
+                    "fit wrote"
+                )
             raise ModelFileError(f"cannot read {describe(path)}: {reason}.") from error
 
 

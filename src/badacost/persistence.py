@@ -87,6 +87,19 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         Where there is no such file.
     ModelFileError
         Where the file is not a model of this library, or not one that it wrote.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import badacost
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["ham", "ham", "spam", "spam"]
+    >>> model = badacost.BAdaCostClassifier({"ham": {"spam": 5}, "spam": {"ham": 1}}).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "mail.badacost"))
+    ...     again = badacost.load(Path(folder, "mail.badacost"))
+    >>> again.predict([[0.0], [5.0]])
+    array(['ham', 'spam'], dtype='<U4')
     """
     model = read_model(path, max_bytes=max_bytes)
     if model.kind not in _MODULES:
@@ -181,6 +194,20 @@ class SavedForest:
             Where the model is not fitted.
         TypeError, ValueError
             Where a file could not hold the model, or would be refused by `badacost.load`.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn.datasets import load_iris
+        >>> import badacost
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = badacost.SAMMEClassifier(n_estimators=5).fit(X, y)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(Path(folder, "iris.badacost"))
+        ...     again = badacost.load(Path(folder, "iris.badacost"))
+        >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
+        True
         """
         model = self._to_model_file()
         write_model(path, model.kind, model.header, model.arrays)

@@ -63,6 +63,19 @@ class Round:
         Weights of the training samples after the round, summing to one.
     predicted : ndarray of shape (n_samples,)
         Classes (as positions in ``classes_``) that the learner of this round gives to them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from badacost import BAdaCostClassifier
+    >>> def watch(done):
+    ...     print(f"round {done.number}: {done.train_score:.2f}, step {done.step:.2f}")
+    ...     return done.train_score < 0.1  # True ends the training
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BAdaCostClassifier(max_depth=1, learning_rate=0.5, callbacks=[watch]).fit(X, y)
+    round 1: 0.33, step 0.35
+    round 2: 0.34, step 0.43
+    round 3: 0.04, step 0.47
     """
 
     number: int
@@ -289,8 +302,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
             )  # fmt: skip
         except ValueError as error:
             raise ValueError(
-                f"No stratified validation part could be held out of {len(y)} samples: {error} "
-                "Change validation_fraction, or give X_val and y_val."
+                f"no stratified validation part could be held out of {len(y)} samples "
+                f"({str(error).rstrip('.')}): change validation_fraction, or give X_val and y_val."
             ) from error
         return [*split[::2], *split[1::2]]
 
@@ -471,6 +484,17 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         ndarray of shape (n_samples, K)
             Scores, in the order of ``classes_``. They have no unit: for expected costs in that of
             the cost matrix, take ``predict_proba(X) @ cost_matrix_`` where there are probabilities.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from badacost import BAdaCostClassifier
+        >>> X, y = load_wine(return_X_y=True)
+        >>> model = BAdaCostClassifier([[0, 1, 5], [1, 0, 2], [10, 8, 0]], n_estimators=10).fit(X, y)
+        >>> model.predict_costs(X[[0, 177]]).argmin(axis=1), model.predict(X[[0, 177]])
+        (array([0, 2]), array([0, 2]))
+        >>> (model.predict_proba(X[:1]) @ model.cost_matrix_).argmin(axis=1)  # expected costs
+        array([0])
         """
         return self._scores(check_samples(self, X))
 
@@ -491,7 +515,19 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         return self._decision_values(self._scores(check_samples(self, X)))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
-        """Yield `predict` after every round."""
+        """Yield `predict` after every round.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from badacost import SAMMEClassifier
+        >>> from badacost.metrics import average_cost
+        >>> X, y = load_iris(return_X_y=True)
+        >>> costs = [[0, 1, 1], [1, 0, 1], [1, 5, 0]]  # C[truth, prediction]
+        >>> model = SAMMEClassifier(n_estimators=4, max_depth=1, learning_rate=0.5).fit(X, y)
+        >>> [round(average_cost(y, labels, costs), 2) for labels in model.staged_predict(X)]
+        [1.67, 0.34, 0.15, 0.18]
+        """
         for scores in self._staged_scores(check_samples(self, X)):
             yield self.classes_[self._decide(scores)]
 

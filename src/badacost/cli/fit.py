@@ -80,7 +80,9 @@ def fit(
     trees: Annotated[int | None, typer.Option(min=1, help="Rounds of boosting; 100.")] = None,
     depth: Annotated[
         int | None,
-        typer.Option(min=1, help="Depth of a tree; 4. 1 or 2 suit small, noisy tables."),
+        typer.Option(
+            min=1, help="Depth of a tree; by default the cheapest in cross-validation, 1 to 8."
+        ),
     ] = None,
     learning_rate: Annotated[
         float | None, typer.Option(help="Factor of every step; 0.1 for most.")
@@ -117,8 +119,9 @@ def fit(
 
     Numbers, True and False, dates and text can be columns; empty cells are missing values. A part
     of the rows, the same share of each class, is held out: what decisions on them cost is shown
-    beside boosting that does not know the prices, and beside the best constant answer. Then the
-    model is fitted anew to all rows, unless --no-refit; the figures remain those of the first one.
+    beside boosting that does not know the prices, and beside the best constant answer. The depth
+    of trees is chosen on the other rows, unless --depth is given. Then the model is fitted anew to
+    all rows, unless --no-refit; the figures remain those of the first one.
 
     Costs are a table whose first column names the truth and whose first line names the answers.
     `badacost costs DATA --target COLUMN --output costs.csv` writes one to fill in.
@@ -135,7 +138,7 @@ def fit(
             raise ValueError(_explanation(data, target))
         from badacost.tabular.frames import check_columns
         from badacost.tabular.target import target_labels
-        from badacost.tabular.training import fit_and_try
+        from badacost.tabular.training import DEPTHS, fit_and_try
 
         frame = table_with_target(data, target)
         check_columns(frame, drop or [], repr(str(data)))
@@ -159,6 +162,7 @@ def fit(
                 holdout=holdout,
                 refit=refit,
                 compare=compare,
+                depths=DEPTHS if depth is None else None,
                 random_state=seed,
                 announce=None if quiet else lambda text: typer.echo(text, err=True),
             )
@@ -243,6 +247,7 @@ def _results(
         "costs": model.charged_costs_,
         "n_rows": model.n_rows_,
         "columns": model.feature_names_in_,
+        "depth": model.classifier_.max_depth,
         "n_trees": model.classifier_.n_estimators_,
         "held_out": None if model.held_out_ is None else model.held_out_.to_dict(),
         "refitted": refitted,
@@ -254,7 +259,7 @@ def _show(model: TableClassifier, output: Path, algorithm: Algorithm, refit: boo
     """The table of costs, and what the file holds."""
     from badacost.tabular.training import COST_IN_DECISION
 
-    summary = model.held_out_
+    summary, classifier = model.held_out_, model.classifier_
     if summary is not None:
         title = f"What a decision costs, on {summary.n_rows} rows held out"
         show_contest(summary, f"{algorithm.value}, the model", title)
@@ -263,6 +268,7 @@ def _show(model: TableClassifier, output: Path, algorithm: Algorithm, refit: boo
             typer.echo("Costs in the decision alone are cheaper here: try --algorithm samme.")
     fitted_to = f"fitted to {'all ' if refit or summary is None else ''}{model.n_rows_} rows"
     typer.echo(
-        f"The model, {model.classifier_.n_estimators_} rounds {fitted_to}, is in {output}.\n"
+        f"The model, {classifier.n_estimators_} rounds of depth {classifier.max_depth} "
+        f"{fitted_to}, is in {output}.\n"
         f"Decisions for other rows: badacost predict {shlex.quote(str(output))} OTHER.csv"
     )

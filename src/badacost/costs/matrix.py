@@ -165,7 +165,7 @@ def _cells_of_mapping(
         if not isinstance(row, Mapping):
             raise TypeError(
                 f"the costs of truth {plain(truth)!r} are of type {type(row).__name__}: "
-                "give a mapping from prediction to cost."
+                "give a mapping from prediction to cost, or use costs_from_class_weights."
             )
         names = as_classes(row, labels)
         check_unique(names, f"the costs of truth {plain(truth)!r}")
@@ -179,7 +179,10 @@ def _cells_of_mapping(
     cells = np.zeros((len(labels), len(labels)), dtype=object)
     for i, truth in enumerate(labels):
         if truth not in rows:
-            raise ValueError(f"costs have no row for class {truth!r}: add its costs as a truth.")
+            raise ValueError(
+                f"costs have no row for class {truth!r}: add its costs as a truth, or correct a "
+                f"label of the {listed([*rows])} that have a row."
+            )
         for j, prediction in enumerate(labels):
             if prediction in rows[truth]:
                 cells[i, j] = rows[truth][prediction]
@@ -214,7 +217,13 @@ def _cells_of_array(costs: Any, labels: Sequence[Any]) -> NDArray[Any]:
     if isinstance(costs, str) or cells.ndim == 0:
         raise TypeError(
             f"costs are of type {type(costs).__name__}: give None, a K x K array, "
-            "a mapping {truth: {prediction: cost}} or a labelled data frame."
+            "a mapping {truth: {prediction: cost}} or a labelled data frame; read_costs makes costs "
+            "of a file, costs_from_class_weights of weights."
+        )
+    if cells.ndim == 1:
+        raise ValueError(
+            f"costs have shape {cells.shape}, one number for each class: give a row of prices for "
+            "each truth, or use costs_from_class_weights."
         )
     if cells.shape != (len(labels), len(labels)):
         raise ValueError(

@@ -259,7 +259,7 @@ def _check_partners(
         if name not in others:
             raise ValueError(
                 f"line {line}, cell {cell} has the {kind} {_shown(name)}, which no {lacking} has: "
-                "give every class a row and a column."
+                "give every class a row and a column, with its name at their beginning."
             )
 
 
@@ -287,9 +287,11 @@ def _check_classes(
     """Refuse a file whose truths are not the classes, one each."""
     for name, (line, cells) in zip(names, records[1:], strict=True):
         if name not in labels:
+            near = get_close_matches(cells[0], [str(label) for label in labels], n=1)
             raise ValueError(
                 f"line {line}, cell 1 has the truth {_shown(cells[0])}, which is not among the "
-                f"{listed(labels)}: remove its row and column, or correct the label."
+                f"{listed(labels)}: remove its row and column, or "
+                f"{f'write {_shown(near[0])}' if near else 'correct the label'}."
             )
     check_unique(names, "the truths of the file")
     for label in labels:

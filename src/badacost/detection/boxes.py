@@ -169,6 +169,15 @@ class Detections:
         -------
         Detections
             The boxes with an area inside the image, in their order.
+
+        Examples
+        --------
+        >>> from badacost.detection import Detections
+        >>> boxes = [[-5, 10, 20, 30], [90, 10, 140, 30], [120, 10, 140, 30]]
+        >>> found = Detections(boxes, [3.0, 2.0, 1.0], [0, 0, 0], names=["car"])
+        >>> found.clipped(width=100, height=50).boxes
+        array([[  0.,  10.,  20.,  30.],
+               [ 90.,  10., 100.,  30.]])
         """
         check_number("width", width, low=0.0)
         check_number("height", height, low=0.0)

@@ -72,6 +72,17 @@ class Cascade:
         A window leaves when its score after the tree is not above this; one number serves for all.
     min_score : float
         Windows that end below are not kept.
+
+    Examples
+    --------
+    >>> from badacost.detection.models import made_up_cars
+    >>> (cascade,) = made_up_cars().cascades
+    >>> cascade.window, cascade.padded_window, cascade.cell
+    ((40, 64), (48, 72), 4)
+    >>> cascade.n_views, cascade.forest.n_trees
+    (8, 256)
+    >>> cascade.with_rejections(-1.0).rejections[:3]
+    array([-1., -1., -1.])
     """
 
     forest: Forest
@@ -172,6 +183,17 @@ class Cascade:
         ----------
         features : float32 ndarray of shape (n_windows, n_features)
             Features of the windows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from badacost.detection.models import made_up_cars
+        >>> (cascade,) = made_up_cars().cascades
+        >>> black = np.zeros((1, cascade.forest.n_features), np.float32)
+        >>> cascade.trace(black).shape
+        (1, 256)
+        >>> bool((cascade.trace(black) > cascade.rejections).all())  # such a window is rejected
+        False
         """
         if features.dtype != np.float32 or features.shape[1:] != (self.forest.n_features,):
             raise ValueError(f"features must be float32 of {self.forest.n_features} columns.")

@@ -55,6 +55,19 @@ class GradientParameters:
         Added to the divisor.
     full : bool, default=False
         Whether opposite directions are two orientations (modulo 2 pi) or one (modulo pi).
+
+    Examples
+    --------
+    Opposite directions apart, in twice as many bins:
+
+    >>> from badacost.detection import ChannelParameters, GradientParameters, HistogramParameters
+    >>> parameters = ChannelParameters(
+    ...     gradient=GradientParameters(full=True), histogram=HistogramParameters(n_orientations=12)
+    ... )
+    >>> parameters.gradient
+    GradientParameters(norm_radius=5, norm_constant=0.005, full=True)
+    >>> parameters.n_channels
+    16
     """
 
     norm_radius: int = 5
@@ -77,6 +90,12 @@ class HistogramParameters:
         Number of bins; a pixel is shared by the two whose centres are nearest.
     soft : bool, default=True
         Whether a pixel is also shared by the cells around it.
+
+    Examples
+    --------
+    >>> from badacost.detection import ChannelParameters, HistogramParameters
+    >>> ChannelParameters(histogram=HistogramParameters(n_orientations=9)).n_channels
+    13
     """
 
     n_orientations: int = 6

@@ -191,6 +191,18 @@ class Detector:
         -------
         Detections
             Best first. An image smaller than the window has none.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.boxes import overlaps
+        >>> from badacost.detection.models import made_up_cars
+        >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
+        >>> found = made_up_cars().detect(scene.load(), n_jobs=2)
+        >>> len(found), found.category, len(found.names)
+        (2, 'Car', 8)
+        >>> overlaps(scene.boxes, found.boxes).max(axis=1) > 0.5  # each car is found
+        array([ True,  True])
         """
         with Threads(n_jobs) as threads:
             return self._finished(self._candidates(image, threads))
@@ -211,6 +223,15 @@ class Detector:
         ------
         Detections
             Of each image, in their order.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import made_up_cars
+        >>> scenes = make_scenes(2, objects_per_image=2, random_state=7)
+        >>> images = (scene.load() for scene in scenes)
+        >>> [len(found) for found in made_up_cars().detect_many(images, n_jobs=2)]
+        [2, 2]
         """
         with Threads(n_jobs) as threads:
             n_threads = threads.n_threads
@@ -239,6 +260,16 @@ class Detector:
             As `detect` takes it.
         n_jobs : int, optional
             Number of threads.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import made_up_cars
+        >>> (scene,) = make_scenes(1, objects_per_image=1, random_state=7)
+        >>> detector = made_up_cars()
+        >>> image = scene.load()
+        >>> len(detector.candidates(image)) > len(detector.detect(image))
+        True
         """
         with Threads(n_jobs) as threads:
             return self._candidates(image, threads)
@@ -276,7 +307,15 @@ class Detector:
                 yield Sighting(level, index, scanner, windows)
 
     def with_pyramid(self, **changes: Any) -> Detector:
-        """Return the detector with other parameters of its pyramid, as ``n_octaves_up=1``."""
+        """Return the detector with other parameters of its pyramid, as ``n_octaves_up=1``.
+
+        Examples
+        --------
+        >>> from badacost.detection.models import made_up_cars
+        >>> detector = made_up_cars().with_pyramid(n_octaves_up=1)  # objects of half the height, too
+        >>> detector.pyramid.n_octaves_up
+        1
+        """
         return replace(self, pyramid=replace(self.pyramid, **changes))
 
     def with_rejections(self, rejections: float | Sequence[FloatArray | float]) -> Detector:
@@ -286,6 +325,13 @@ class Detector:
         ----------
         rejections : float or sequence
             One threshold for everything, or for each cascade a threshold or one for each tree.
+
+        Examples
+        --------
+        >>> from badacost.detection.models import made_up_cars
+        >>> detector = made_up_cars().with_rejections(-0.5)
+        >>> detector.cascades[0].rejections[:3]
+        array([-0.5, -0.5, -0.5])
         """
         given: Any = rejections
         if isinstance(given, Real):
@@ -303,6 +349,13 @@ class Detector:
         ----------
         rejection_factor : float, default=0.1
             Below 1, negative thresholds come closer to zero and reject earlier.
+
+        Examples
+        --------
+        >>> from badacost.detection.models import made_up_cars
+        >>> detector = made_up_cars().fast()
+        >>> detector.pyramid.n_per_octave, detector.pyramid.n_approximated
+        (8, 7)
         """
         quick = self.with_pyramid(n_per_octave=8, n_octaves_up=0, n_approximated=7)
         return quick.with_rejections(
@@ -331,6 +384,18 @@ class Detector:
             is faster and less safe.
         n_jobs : int, optional
             Number of threads.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import made_up_cars
+        >>> detector = made_up_cars()
+        >>> images = [scene.load() for scene in make_scenes(2, random_state=7)]
+        >>> quick = detector.calibrated(images)
+        >>> bool(quick.cascades[0].rejections[-1] > detector.cascades[0].rejections[-1])
+        True
+        >>> [len(quick.detect(image)) == len(detector.detect(image)) for image in images]
+        [True, True]
         """
         check_choice("keep", keep, ("windows", "boxes"))
         lowest = [np.full(cascade.forest.n_trees, np.inf) for cascade in self.cascades]
@@ -355,6 +420,19 @@ class Detector:
         ----------
         path : str or path-like
             Where to write; an existing file is replaced once the new one is complete.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from badacost.detection import Detector
+        >>> from badacost.detection.models import made_up_cars
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "cars.badacost")
+        ...     made_up_cars().fast().save(path)
+        ...     again = Detector.load(path)
+        >>> again.pyramid.n_per_octave
+        8
         """
         header = {
             "pyramid": asdict(self.pyramid),
@@ -397,6 +475,17 @@ class Detector:
         ------
         ModelFileError
             Where the file is damaged, was altered, or holds no detector.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from badacost.detection import Detector
+        >>> from badacost.detection.models import made_up_cars
+        >>> with TemporaryDirectory() as folder:
+        ...     made_up_cars().save(Path(folder, "cars.badacost"))
+        ...     Detector.load(Path(folder, "cars.badacost"))
+        Detector('Car' in 8 views, 1 cascade of 256 trees)
         """
         loaded = load(path)
         if not isinstance(loaded, cls):

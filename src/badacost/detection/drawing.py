@@ -193,6 +193,14 @@ def view_colours(detections: Detections) -> list[Colour]:
     -------
     list of (red, green, blue)
         Bytes; all are equally light, so that dark letters are readable on each.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.drawing import view_colours
+    >>> views = Detections.empty(["right", "front", "left"], angles=[0.0, 90.0, 180.0])
+    >>> view_colours(views)
+    [(255, 146, 186), (227, 184, 49), (0, 220, 193)]
     """
     if detections.angles is not None:
         hues = np.radians(detections.angles)

@@ -46,7 +46,18 @@ _VIDEO_SUFFIXES = (
 
 
 class ImageError(ValueError):
-    """A picture or a video that cannot be read, in one sentence."""
+    """A picture or a video that cannot be read, in one sentence.
+
+    Examples
+    --------
+    >>> from badacost.detection import ImageError
+    >>> from badacost.detection.images import read_image
+    >>> try:
+    ...     pixels = read_image("no-such-picture.png")
+    ... except ImageError as error:
+    ...     print(error)
+    cannot read the image 'no-such-picture.png': there is no such file, check its name.
+    """
 
 
 def read_image(
@@ -176,6 +187,20 @@ def find_images(folder: str | os.PathLike[str], *, recursive: bool = True) -> li
     ------
     NotADirectoryError
         Where there is no such folder.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.images import find_images
+    >>> with TemporaryDirectory() as folder:
+    ...     Path(folder, "night").mkdir()
+    ...     for name in ("b.png", "a.JPG", "notes.txt", ".hidden.png", "night/c.jpeg"):
+    ...         Path(folder, name).touch()
+    ...     [path.name for path in find_images(folder)]
+    ...     [path.name for path in find_images(folder, recursive=False)]
+    ['a.JPG', 'b.png', 'c.jpeg']
+    ['a.JPG', 'b.png']
     """
     if not os.path.isdir(folder):
         raise NotADirectoryError(f"{os.fspath(folder)!r} is not a folder: name one that exists.")
@@ -210,6 +235,28 @@ def read_video(
     ------
     ImageError
         When frames are asked for, where there is no video or the rest of it is damaged.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import av
+    >>> import numpy as np
+    >>> from badacost.detection.images import read_video
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "clip.mp4")
+    ...     with av.open(str(path), "w") as clip:
+    ...         stream = clip.add_stream("mpeg4", rate=25)
+    ...         stream.width, stream.height = 64, 48
+    ...         for grey in (0, 60, 120, 180, 240):
+    ...             pixels = np.full((48, 64, 3), grey, np.uint8)
+    ...             clip.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+    ...         clip.mux(stream.encode())
+    ...     for frame in read_video(path, every=2):
+    ...         print(frame.shape, round(frame.mean() / 20) * 20)
+    (48, 64, 3) 0
+    (48, 64, 3) 120
+    (48, 64, 3) 240
     """
     check_number("every", every, Integral, low=1)
     check_number("max_pixels", max_pixels, Integral, low=1, none=True)
@@ -323,7 +370,8 @@ def _reason(error: Exception) -> str:
 def _check_file(path: str | os.PathLike[str]) -> None:
     """Refuse what is no file with contents."""
     if not os.path.isfile(path):
-        raise ImageError("it is not a file" if os.path.exists(path) else "there is no such file")
+        there = os.path.exists(path)
+        raise ImageError("it is not a file" if there else "there is no such file, check its name")
     if os.path.getsize(path) == 0:
         raise ImageError("it is empty")
 

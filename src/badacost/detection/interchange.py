@@ -76,6 +76,17 @@ def to_supervision(detections: Detections) -> supervision.Detections:
     ------
     ImportError
         Where supervision is not installed.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.interchange import to_supervision
+    >>> found = Detections([[1, 2, 4, 6]], [0.5], [1], names=["front", "left"], angles=[90.0, 180.0])
+    >>> boxes = to_supervision(found)
+    >>> boxes.xyxy, boxes.class_id
+    (array([[1., 2., 4., 6.]]), array([1]))
+    >>> boxes.data["class_name"].tolist(), boxes.data["angle"].tolist()
+    (['left'], [180.0])
     """
     data: dict[str, Any] = {"class_name": np.array(detections.views, dtype=np.str_)}
     if detections.angles is not None:
@@ -118,6 +129,15 @@ def from_supervision(
         Where supervision is not installed.
     ValueError
         Where a ``class_id`` has no name, or scores, classes or boxes are not as expected.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.interchange import from_supervision, to_supervision
+    >>> found = Detections([[1, 2, 4, 6], [8, 2, 12, 6]], [0.5, 0.9], [0, 0], names=["front"])
+    >>> boxes = to_supervision(found)
+    >>> from_supervision(boxes[boxes.confidence > 0.6], names=["front"], category="Face")
+    Detections(1 box of 'Face' in 1 view, scores from 0.9 to 0.9)
     """
     if not isinstance(found, _import_supervision().Detections):
         raise TypeError(f"expected supervision.Detections; got {type(found).__name__}.")
@@ -209,6 +229,14 @@ def from_coco(
     ------
     ValueError
         Where a record is not as expected; the message has its number, counted from 0.
+
+    Examples
+    --------
+    >>> from badacost.detection.interchange import from_coco
+    >>> records = [{"image_id": 7, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}]
+    >>> found = from_coco(records, names=["front", "left"], category_ids=[2, 3])
+    >>> found[7].boxes, found[7].views
+    (array([[1., 2., 4., 6.]]), ['left'])
     """
     kind = Detections.empty(names, angles, category)
     ids = _checked_category_ids(category_ids, len(kind.names))
@@ -303,6 +331,14 @@ def from_kitti(
     ------
     ValueError
         Where a line is not as expected, or does not tell the view.
+
+    Examples
+    --------
+    >>> from badacost.detection.interchange import from_kitti
+    >>> text = "Car -1 -1 1.5 1 2 3 5 -1 -1 -1 -1000 -1000 -1000 -10 0.5"
+    >>> found = from_kitti(text, names=["right", "front"], angles=[0.0, 90.0])
+    >>> found.boxes, found.views
+    (array([[1., 2., 4., 6.]]), ['front'])
     """
     kind = Detections.empty(names, angles, category)
     if len(kind.names) != 1 and not kind.angles:
@@ -368,7 +404,7 @@ def to_csv(images: Mapping[str, Detections]) -> str:
 def from_csv(
     text: str, names: Sequence[str] | None = None, angles: Sequence[float] | None = None
 ) -> dict[str, Detections]:
-    """Return the detections in a table, as `to_csv` writes it.
+    r"""Return the detections in a table, as `to_csv` writes it.
 
     Parameters
     ----------
@@ -389,6 +425,13 @@ def from_csv(
     ------
     ValueError
         Where a line is not as expected.
+
+    Examples
+    --------
+    >>> from badacost.detection.interchange import from_csv
+    >>> rows = ["image,x1,y1,x2,y2,score,view,angle,category", "a.png,1,2,4,6,0.5,front,90,Face"]
+    >>> from_csv("\n".join(rows))
+    {'a.png': Detections(1 box of 'Face' in 1 view, scores from 0.5 to 0.5)}
     """
     if names is None and angles is not None:
         raise ValueError("names must be given where angles are.")
@@ -488,6 +531,16 @@ def from_json_lines(lines: str | Iterable[str]) -> dict[str, Detections]:
     ------
     ValueError
         Where a line is not as expected.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.interchange import from_json_lines, to_json_line
+    >>> found = Detections([[1, 2, 4, 6]], [0.5], [0], names=["front"], category="Face")
+    >>> nothing = Detections.empty(["front"], category="Face")
+    >>> lines = [to_json_line("a.png", found), to_json_line("b.png", nothing)]
+    >>> {image: len(boxes) for image, boxes in from_json_lines(lines).items()}
+    {'a.png': 1, 'b.png': 0}
     """
     if isinstance(lines, str):
         lines = lines.split("\n")

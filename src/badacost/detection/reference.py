@@ -50,12 +50,29 @@ def load_detector(path: str | os.PathLike[str]) -> Detector:
     path : str or path-like
         A file of `Detector.save`, or what `load_matlab` takes.
 
+    Returns
+    -------
+    Detector
+        As it was saved or published.
+
     Raises
     ------
     FileNotFoundError
         Where there is no such file.
     ModelFileError
         Where the file is damaged or holds no detector.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection import load_detector
+    >>> from badacost.detection.models import made_up_cars
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "cars.badacost")
+    ...     made_up_cars().save(path)
+    ...     load_detector(path)
+    Detector('Car' in 8 views, 1 cascade of 256 trees)
     """
     return load_matlab(path) if is_matlab(path) else Detector.load(path)
 

@@ -315,7 +315,7 @@ class TrainingConfig:
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> TrainingConfig:
-        """Read a configuration from a TOML file with a line for each parameter to change.
+        r"""Read a configuration from a TOML file with a line for each parameter to change.
 
         Parameters
         ----------
@@ -326,6 +326,18 @@ class TrainingConfig:
         ------
         ValueError
             Where it is not TOML, or names a parameter or a value that does not exist.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from badacost.detection import TrainingConfig
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "small.toml")
+        ...     size = path.write_text("window = [40, 64]\ntrees = [16, 64]\n")
+        ...     config = TrainingConfig.from_toml(path)
+        >>> config.window, config.trees
+        ((40, 64), (16, 64))
         """
         source = Path(path)
         data = source.read_bytes()

@@ -202,6 +202,25 @@ def read_cars(
     -------
     CarImages
         Without images whose labels are known not to fit.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import Views
+    >>> from badacost.experiments.cars import read_cars
+    >>> with TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "label_2")
+    ...     labels.mkdir()
+    ...     for number in ("000100", "000200", "007000"):
+    ...         size = (labels / f"{number}.txt").write_text(
+    ...             "Car 0.00 0 1.57 10 20 99 59 1.5 1.6 3.9 0 1.6 20 1.57"
+    ...         )
+    ...     images = read_cars(folder, Views.around(4))
+    >>> images.training
+    [AnnotatedImage('000100', 1 object), AnnotatedImage('000200', 1 object)]
+    >>> images.test[0].labels
+    array([3])
     """
     folder = Path(folder)
     if (folder / "train.txt").exists():
@@ -269,6 +288,15 @@ def run_cars(
     -------
     dict
         Settings, data and results as plain numbers, for JSON.
+
+    Examples
+    --------
+    >>> from badacost.experiments.cars import CarSettings, run_cars
+    >>> settings = CarSettings.quick()
+    >>> settings.name
+    'cars-quick-4-views'
+    >>> results = run_cars(settings, "results", data="kitti")  # doctest: +SKIP
+    >>> results["detectors"]["BAdaCost"]["voc"]["0.5"]["ap"]  # doctest: +SKIP
     """
     views = Views.around(settings.n_views)
     images = read_cars(data_folder(data, "kitti_cars"), views, settings.n_images)

@@ -178,7 +178,7 @@ class FaceSettings:
 
 
 def read_faces(folder: str | os.PathLike[str], part: str, views: Views) -> list[AnnotatedImage]:
-    """Read a table of faces and, if it is there, the list of their ellipses.
+    r"""Read a table of faces and, if it is there, the list of their ellipses.
 
     Parameters
     ----------
@@ -199,6 +199,22 @@ def read_faces(folder: str | os.PathLike[str], part: str, views: Views) -> list[
     ------
     AnnotationError
         Where a file is not as expected, or table and list do not fit together.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.experiments.faces import FaceSettings, read_faces
+    >>> with TemporaryDirectory() as folder:
+    ...     size = Path(folder, "faces-train.csv").write_text(
+    ...         "image,x1,y1,x2,y2,yaw_est,yaw_flip_gap\n"
+    ...         "a.jpg,10,10,50,60,0,5\n"
+    ...         "a.jpg,90,10,130,60,-80,5\n"
+    ...         "a.jpg,200,10,240,60,-80,50\n"
+    ...     )
+    ...     (picture,) = read_faces(folder, "train", FaceSettings().views)
+    >>> picture.labels  # the last yaw is not certain
+    array([ 2,  0, -1])
     """
     folder = Path(folder)
     table, ellipses = folder / f"faces-{part}.csv", folder / f"FDDB-ellipseList-{part}.txt"
@@ -249,6 +265,15 @@ def run_faces(
     -------
     dict
         Settings, data and results as plain numbers, for JSON.
+
+    Examples
+    --------
+    >>> from badacost.experiments.faces import FaceSettings, run_faces
+    >>> settings = FaceSettings.quick()
+    >>> settings.name, len(settings.views)
+    ('faces-quick-15-45', 5)
+    >>> results = run_faces(settings, "results", data="faces", negatives=["sky"])  # doctest: +SKIP
+    >>> results["detectors"]["BAdaCost"]["voc"]["1"]["ap"]  # doctest: +SKIP
     """
     folder, views = data_folder(data, "fddb_faces"), settings.views
     if negatives is None:

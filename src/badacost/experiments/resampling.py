@@ -96,6 +96,22 @@ def resampled_precision(
     -------
     ResampledPrecision
         The average precision of each detector in each draw: the area under the whole curve.
+
+    Examples
+    --------
+    One detector finds the car in two of three images, the other in all of them:
+
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.annotations import AnnotatedImage
+    >>> from badacost.experiments.resampling import resampled_precision
+    >>> car, nothing = Detections([[0, 0, 20, 10]], [1.0], [0], ["car"]), Detections.empty(["car"])
+    >>> truth = {name: AnnotatedImage(None, [[0, 0, 20, 10]]) for name in "abc"}
+    >>> found = {"old": {"a": car, "b": car, "c": nothing}, "new": {"a": car, "b": car, "c": car}}
+    >>> resampled = resampled_precision(found, truth, overlap=0.5, n_resamples=200, seed=0)
+    >>> resampled.interval("old"), resampled.interval("new")
+    ((0.0, 1.0), (1.0, 1.0))
+    >>> resampled.share_above("new", "old")
+    0.8825
     """
     rng = np.random.default_rng(seed)
     n_objects = np.array([int((~image.ignore).sum()) for image in annotations.values()])

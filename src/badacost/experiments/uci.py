@@ -76,6 +76,15 @@ class Settings:
         Norm of Lp-CSB; "auto" holds out a part of the training samples to choose it.
     seed : int
         Seed of everything.
+
+    Examples
+    --------
+    >>> from badacost.experiments.uci import Settings
+    >>> settings = Settings(data_sets=("car", "cmc"), max_depth=2, learning_rate=0.5).complete()
+    >>> settings.variant
+    'depth-2-rate-0.5'
+    >>> settings.contenders
+    ('AdaC2.M1', 'MultiBoost', 'Lp-CSB', 'BAdaCost')
     """
 
     data_sets: tuple[str, ...] = UCI_NAMES
@@ -247,6 +256,16 @@ def run(
     -------
     list of dict
         Cost matrices and results, in no particular order.
+
+    Examples
+    --------
+    Two data sets and short fits, under a minute; the same call again would run nothing:
+
+    >>> from badacost.experiments.uci import Settings, run
+    >>> settings = Settings.quick()
+    >>> settings.data_sets, settings.n_folds
+    (('car', 'cmc'), 2)
+    >>> records = run(settings, "uci-quick.jsonl")  # doctest: +SKIP
     """
     from joblib import Parallel, delayed
 
@@ -406,6 +425,18 @@ def confusion_costs(settings: Settings, fold: Fold) -> FloatArray:
     ndarray of shape (K, K)
         ``C[truth, prediction]``: the share of each class that a cost-blind classifier took for
         each other class. A mistake that it never made counts as half a one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from badacost.experiments.uci import Fold, Settings, confusion_costs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> fold = Fold(X, y, train=np.arange(0, 150, 2), test=np.arange(1, 150, 2), seed=0)
+    >>> confusion_costs(Settings(reading="tree", max_depth=2), fold).round(2)
+    array([[0.  , 0.02, 0.02],
+           [0.02, 0.  , 0.04],
+           [0.02, 0.16, 0.  ]])
     """
     X, y = fold.X[fold.train], fold.y[fold.train]
     shape: dict[str, Any] = {

@@ -104,7 +104,9 @@ def ask(estimator: Any, name: str, display: str) -> Any:
         return getattr(estimator, name)
     except AttributeError as error:
         reason = str(error).rstrip(".")
-        raise TypeError(f"{display} needs an estimator with {name}: {reason}.") from error
+        raise TypeError(
+            f"{display} needs an estimator with {name}, as those of badacost have it: {reason}."
+        ) from error
 
 
 def costs_for(estimator: Any, cost_matrix: Any, display: str) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from badacost.tabular.classifier import TableClassifier
 from badacost.tabular.encoder import TableEncoder
 from badacost.tabular.files import read_table, write_table
 from badacost.tabular.summary import CostSummary
-from badacost.tabular.training import fit_and_try
+from badacost.tabular.training import best_depth, fit_and_try
 
 __all__ = [
     "DATASETS",
@@ -16,6 +16,7 @@ __all__ = [
     "Dataset",
     "TableClassifier",
     "TableEncoder",
+    "best_depth",
     "find_dataset",
     "fit_and_try",
     "read_table",

@@ -33,6 +33,16 @@ class Tree:
         Row of the table of scores.
     gain, count, weight : ndarray of shape (n_nodes,)
         What the split gained per unit of weight, training samples, their total weight.
+
+    Examples
+    --------
+    >>> from badacost import BAdaCostClassifier
+    >>> model = BAdaCostClassifier(max_depth=1).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> tree = model.forest_.trees()[0]
+    >>> tree.threshold  # leaves have none
+    array([2.5, nan, nan])
+    >>> tree.left.tolist(), tree.count.tolist()
+    ([1, 1, 2], [4, 2, 2])
     """
 
     feature: IntArray
@@ -59,6 +69,19 @@ class Forest(Tree):
         Score vectors that leaves refer to.
     n_features : int
         Number of columns expected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost import BAdaCostClassifier
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> forest = BAdaCostClassifier([[0, 1], [5, 0]]).fit(X, [0, 0, 1, 1]).forest_
+    >>> forest.n_trees, forest.is_leaf
+    (1, array([False,  True,  True]))
+    >>> forest.apply(X).ravel().tolist()  # leaves
+    [1, 1, 2, 2]
+    >>> forest.accumulate(X).argmin(axis=1)  # the label of the least cost score
+    array([0, 0, 1, 1])
     """
 
     offsets: NDArray[np.int64]
@@ -106,7 +129,17 @@ class Forest(Tree):
         ]
 
     def first(self, n_trees: int) -> Forest:
-        """The forest of the first `n_trees` trees."""
+        """The forest of the first `n_trees` trees.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from badacost import BAdaCostClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BAdaCostClassifier(n_estimators=5, max_depth=1).fit(X, y)
+        >>> model.forest_.first(2).n_trees
+        2
+        """
         end = self.offsets[n_trees]
         return replace(
             self,
@@ -136,6 +169,17 @@ class Forest(Tree):
             Range of trees; all of them by default.
         threads : Threads, optional
             Threads to share the rows among.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from badacost import BAdaCostClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BAdaCostClassifier(n_estimators=5, max_depth=1).fit(X, y)
+        >>> scores = model.forest_.accumulate(X, last_tree=3)
+        >>> scores = model.forest_.accumulate(X, scores, first_tree=3)
+        >>> bool((scores == model.predict_costs(X)).all())
+        True
         """
         if scores is None:
             scores = np.zeros((len(X), self.table.shape[1]))

@@ -42,6 +42,24 @@ def read_coco(
     ------
     AnnotationError
         Where a record is not as expected; records are counted from 0.
+
+    Examples
+    --------
+    >>> import json
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import read_coco
+    >>> document = {
+    ...     "categories": [{"id": 3, "name": "car"}],
+    ...     "images": [{"id": 1, "file_name": "a.jpg", "height": 60, "width": 80}],
+    ...     "annotations": [{"image_id": 1, "category_id": 3, "bbox": [10, 20, 30, 15]}],
+    ... }
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "instances.json")
+    ...     size = path.write_text(json.dumps(document))
+    ...     (picture,) = read_coco(path)
+    >>> picture.categories, picture.boxes, picture.size
+    (('car',), array([[10., 20., 40., 35.]]), (60, 80))
     """
     path = Path(path)
     place = Place(path)

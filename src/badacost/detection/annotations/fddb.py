@@ -23,7 +23,7 @@ _FIELDS = "major_radius minor_radius angle centre_x centre_y 1"
 def read_fddb(
     path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None
 ) -> list[AnnotatedImage]:
-    """Read a list of FDDB ellipses.
+    r"""Read a list of FDDB ellipses.
 
     Parameters
     ----------
@@ -42,6 +42,18 @@ def read_fddb(
     ------
     AnnotationError
         Where a line is not as expected.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import read_fddb
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "ellipses.txt")
+    ...     size = path.write_text("2002/08/img_1\n1\n30 20 1.5708 50 60 1\n")
+    ...     (picture,) = read_fddb(path)
+    >>> picture, picture.boxes.round(2)
+    (AnnotatedImage('2002/08/img_1', 1 object), array([[30., 30., 70., 90.]]))
     """
     path = Path(path)
     usual = [path.parent / "images", path.parent / "originalPics", path.parent]

@@ -28,6 +28,17 @@ def read_folder(path: str | os.PathLike[str]) -> list[AnnotatedImage]:
     ------
     AnnotationError
         Where there is no picture, or one of the list is missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import read_folder
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("wood.jpg", "sky.png"):
+    ...         Path(folder, name).touch()
+    ...     read_folder(folder)
+    [AnnotatedImage('sky.png', 0 objects), AnnotatedImage('wood.jpg', 0 objects)]
     """
     path = Path(path)
     found = find_images(path) if path.is_dir() else [image for _, image in listed_images(path)]

@@ -257,6 +257,14 @@ class AnnotatedImage:
         -------
         AnnotatedImage
             With other labels.
+
+        Examples
+        --------
+        >>> from badacost.detection.annotations import AnnotatedImage
+        >>> boxes = [[0, 0, 9, 9], [20, 0, 29, 9], [40, 0, 49, 9]]
+        >>> street = AnnotatedImage(None, boxes, categories=["car rear", "sign", "car front"])
+        >>> street.with_category_views(["car front", "car rear"]).labels
+        array([ 1, -1,  0])
         """
         index = {name: label for label, name in enumerate(names)}
         labels = [index.get(category, UNKNOWN_VIEW) for category in self.categories]

@@ -30,7 +30,7 @@ _REGION = "DontCare"
 def read_kitti(
     path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None
 ) -> list[AnnotatedImage]:
-    """Read KITTI labels.
+    r"""Read KITTI labels.
 
     Parameters
     ----------
@@ -51,6 +51,23 @@ def read_kitti(
     ------
     AnnotationError
         Where a file is not as expected.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import read_kitti
+    >>> with TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "000001.txt")
+    ...     size = labels.write_text(
+    ...         "Car 0.00 0 1.57 10 20 99 59 1.5 1.6 3.9 0 1.6 20 1.57\n"
+    ...         "DontCare -1 -1 -10 200 20 219 39 -1 -1 -1 -1000 -1000 -1000 -10\n"
+    ...     )
+    ...     (street,) = read_kitti(labels)
+    >>> street
+    AnnotatedImage('000001', 2 objects, 1 ignored)
+    >>> street.boxes[0], street.angles.round()
+    (array([ 10.,  20., 100.,  60.]), array([90., nan]))
     """
     path = Path(path)
     if is_image_list(path):

@@ -82,7 +82,7 @@ def read_annotations(
 
 
 def guessed_format(path: str | os.PathLike[str]) -> str:
-    """Return the format that a file or folder looks like.
+    r"""Return the format that a file or folder looks like.
 
     Parameters
     ----------
@@ -98,10 +98,21 @@ def guessed_format(path: str | os.PathLike[str]) -> str:
     ------
     AnnotationError
         Where it looks like none of them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import guessed_format
+    >>> with TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "000001.txt")
+    ...     size = labels.write_text("Car 0.00 0 1.57 0 0 89 39 1.5 1.6 3.9 0 1.6 20 1.57\n")
+    ...     guessed_format(labels), guessed_format(folder)
+    ('kitti', 'kitti')
     """
     path = Path(path)
     if not path.exists():
-        Place(path).refuse("there is no such file or folder")
+        Place(path).refuse("there is no such file or folder, check its name")
     guess = _guess_folder(path) if path.is_dir() else _guess_file(path)
     if guess is None:
         Place(path).refuse(f"its format cannot be told: give format, one of {', '.join(FORMATS)}")

@@ -23,7 +23,22 @@ _INTEGER = re.compile(r"[0-9]{1,18}")
 
 
 class AnnotationError(ValueError):
-    """An annotation file that cannot be read, in one sentence."""
+    r"""An annotation file that cannot be read, in one sentence.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import AnnotationError, read_annotations
+    >>> with TemporaryDirectory() as folder:
+    ...     table = Path(folder, "faces.csv")
+    ...     size = table.write_text("image,x1,y1,x2,y2\na.jpg,10,10,left,40\n")
+    ...     try:
+    ...         read_annotations(table)
+    ...     except AnnotationError as error:
+    ...         print(str(error).replace(str(table), table.name))
+    'faces.csv', line 2: x2 must be a finite number; got 'left'.
+    """
 
 
 @dataclass(frozen=True)
@@ -132,7 +147,7 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
     place = Place(path)
     try:
         if not path.is_file():
-            place.refuse("there is no such file")
+            place.refuse("there is no such file, check its name and folder")
         with open(path, "rb") as file:
             data = file.read(max_bytes + 1)
     except OSError as error:

@@ -34,7 +34,7 @@ def read_table(
     columns: Mapping[str, str] | None = None,
     category: str = "object",
 ) -> list[AnnotatedImage]:
-    """Read a table of objects.
+    r"""Read a table of objects.
 
     Parameters
     ----------
@@ -57,6 +57,22 @@ def read_table(
     ------
     AnnotationError
         Where a line is not as expected.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "faces.csv")
+    ...     size = path.write_text(
+    ...         "image,x1,y1,x2,y2,yaw_est\na.jpg,10,10,30,40,-45\na.jpg,50,10,70,40,\nb.jpg,,,,,\n"
+    ...     )
+    ...     images = read_table(path, columns={"yaw": "yaw_est"}, category="Face")
+    >>> images
+    [AnnotatedImage('a.jpg', 2 objects), AnnotatedImage('b.jpg', 0 objects)]
+    >>> images[0].angles
+    array([45., nan])
     """
     path = Path(path)
     pictures = Pictures.given_or_beside(images, [path.parent / "images", path.parent])

@@ -39,6 +39,12 @@ def heading_of_yaw(yaw: ArrayLike) -> FloatArray:
     -------
     ndarray of float
         Headings in degrees.
+
+    Examples
+    --------
+    >>> from badacost.detection.annotations import heading_of_yaw
+    >>> heading_of_yaw([0, -90, 45])  # at the viewer, to the right, half to the left
+    array([ 90.,   0., 135.])
     """
     return np.asarray(yaw, dtype=np.float64) + TOWARDS_VIEWER
 

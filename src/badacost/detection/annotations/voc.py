@@ -48,6 +48,22 @@ def read_voc(
     ------
     AnnotationError
         Where a file is not as expected.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.annotations import read_voc
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "dog.xml")
+    ...     size = path.write_text(
+    ...         "<annotation><filename>dog.jpg</filename><object><name>dog</name><pose>Left</pose>"
+    ...         "<bndbox><xmin>1</xmin><ymin>11</ymin><xmax>50</xmax><ymax>40</ymax></bndbox>"
+    ...         "</object></annotation>"
+    ...     )
+    ...     (picture,) = read_voc(path)
+    >>> picture.categories, picture.boxes, picture.angles
+    (('dog',), array([[ 0., 10., 50., 40.]]), array([-180.]))
     """
     path = Path(path)
     if (path / "Annotations").is_dir():

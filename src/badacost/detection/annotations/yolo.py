@@ -32,7 +32,7 @@ def read_yolo(
     images: str | os.PathLike[str] | None = None,
     names: Sequence[str] | None = None,
 ) -> list[AnnotatedImage]:
-    """Read annotations of YOLO.
+    r"""Read annotations of YOLO.
 
     Parameters
     ----------
@@ -55,6 +55,22 @@ def read_yolo(
     ------
     AnnotationError
         Where a line is not as expected, or labels are without a picture.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from PIL import Image
+    >>> from badacost.detection.annotations import read_yolo
+    >>> with TemporaryDirectory() as folder:
+    ...     images, labels = Path(folder, "images"), Path(folder, "labels")
+    ...     for part in (images, labels):
+    ...         part.mkdir()
+    ...     Image.new("RGB", (200, 100)).save(images / "a.png")
+    ...     size = (labels / "a.txt").write_text("1 0.5 0.5 0.2 0.4\n")
+    ...     (picture,) = read_yolo(folder, names=["person", "car"])
+    >>> picture.categories, picture.boxes
+    (('car',), array([[ 80.,  30., 120.,  70.]]))
     """
     path = Path(path)
     if is_image_list(path):

@@ -108,6 +108,19 @@ class FddbResult:
         Each face counts by how well it is found.
     n_faces : int
         Annotated faces.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.annotations import AnnotatedImage
+    >>> from badacost.detection.evaluation import evaluate_fddb
+    >>> truth = AnnotatedImage(None, [[0, 0, 40, 60], [100, 0, 140, 60]], size=(100, 200))
+    >>> found = Detections([[0, 0, 40, 50], [60, 0, 90, 40]], [2.0, 1.0], [0, 0], names=["front"])
+    >>> result = evaluate_fddb({"a.jpg": found}, {"a.jpg": truth})
+    >>> result.n_faces
+    2
+    >>> result.discrete.rate_below(10), round(result.continuous.rate_below(10), 2)
+    (0.5, 0.42)
     """
 
     discrete: RocCurve

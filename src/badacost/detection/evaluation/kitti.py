@@ -49,6 +49,12 @@ class KittiLevel:
         Greatest degree of occlusion, from 0 (none) to 2 (largely).
     max_truncation : float
         Greatest share of an object that lies outside the image.
+
+    Examples
+    --------
+    >>> from badacost.detection.evaluation import KITTI_LEVELS
+    >>> KITTI_LEVELS[0]
+    KittiLevel(name='easy', min_height=40.0, max_occlusion=0, max_truncation=0.15)
     """
 
     name: str
@@ -82,6 +88,20 @@ class KittiCurve:
     similarity : ndarray of shape (41,) or None
         The same with each true positive counted as (1 + cos(error of its angle)) / 2; None where
         detections or objects have no angle.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.annotations import AnnotatedImage
+    >>> from badacost.detection.evaluation import evaluate_kitti
+    >>> boxes = [[60 * i, 0, 60 * i + 50, 50] for i in range(80)]
+    >>> truth = AnnotatedImage(None, boxes, categories=["Car"] * 80, angles=[90.0] * 80)
+    >>> found = Detections(boxes[:60], range(60), [0] * 60, ["left"], angles=[180.0], category="Car")
+    >>> curve = evaluate_kitti({"000001": found}, {"000001": truth}).moderate
+    >>> curve.level.name, curve.n_objects, len(curve.thresholds)
+    ('moderate', 80, 31)
+    >>> curve.ap_40, curve.aos_40
+    (0.75, 0.375)
     """
 
     level: KittiLevel
@@ -148,6 +168,18 @@ class KittiResult:
         What was to be found.
     overlap : float
         How much boxes had to overlap.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.annotations import AnnotatedImage
+    >>> from badacost.detection.evaluation import evaluate_kitti
+    >>> boxes = [[60 * i, 0, 60 * i + 50, 30 + 20 * (i % 2)] for i in range(80)]
+    >>> truth = AnnotatedImage(None, boxes, categories=["Car"] * 80)
+    >>> found = Detections(boxes[::2], range(40), [0] * 40, names=["car"], category="Car")
+    >>> result = evaluate_kitti({"000001": found}, {"000001": truth})
+    >>> {name: (curve.n_objects, round(curve.ap_40, 2)) for name, curve in result.curves.items()}
+    {'easy': (40, 0.0), 'moderate': (80, 0.5), 'hard': (80, 0.5)}
     """
 
     easy: KittiCurve

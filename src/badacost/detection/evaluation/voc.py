@@ -47,6 +47,21 @@ class VocResult:
     shift, scale : tuple of float
         Mean offset from true positives to their annotated boxes, in widths and heights of the
         former, and mean ratio of widths and heights; summed and multiplied over all rounds.
+
+    Examples
+    --------
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.annotations import AnnotatedImage
+    >>> from badacost.detection.evaluation import evaluate_voc
+    >>> truth = AnnotatedImage(None, [[0, 0, 10, 10], [20, 0, 30, 10]], labels=[0, 1])
+    >>> boxes = [[1, 0, 11, 10], [50, 0, 60, 10], [20, 0, 30, 9]]
+    >>> found = Detections(boxes, [3.0, 2.0, 1.0], [0, 0, 0], names=["front", "back"])
+    >>> result = evaluate_voc({"a.png": found}, {"a.png": truth})
+    >>> result.n_true, result.n_false, round(result.ap, 3)
+    (2, 1, 0.833)
+    >>> result.view_confusion, result.view_accuracy
+    (array([[1, 0],
+           [1, 0]]), 0.5)
     """
 
     curve: PrecisionRecallCurve
@@ -215,6 +230,21 @@ def evaluate_faces(
     -------
     VocResult
         The curve, its average precision, counts.
+
+    Examples
+    --------
+    Boxes that are all 10 % too wide are good enough at once; a face of 20 pixels need not be found:
+
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.annotations import AnnotatedImage
+    >>> from badacost.detection.evaluation import evaluate_faces
+    >>> truth = AnnotatedImage(None, [[0, 0, 40, 40], [100, 0, 160, 60], [200, 0, 220, 20]])
+    >>> found = Detections([[-2, 0, 42, 40], [97, 0, 163, 60]], [2.0, 1.0], [0, 0], names=["front"])
+    >>> result = evaluate_faces({"a.png": found}, {"a.png": truth})
+    >>> result.n_objects, result.ap
+    (2, 1.0)
+    >>> [round(ratio, 2) for ratio in result.scale]  # what refinement made of widths and heights
+    [0.91, 1.0]
     """
     return evaluate_voc(
         detections,

@@ -37,6 +37,17 @@ class FeatureMap:
         Pixels of a side of a cell.
     windows : tuple of (float, float, float, float)
         x1, y1, x2, y2 of the objects that cascades look for, in pixels of the map.
+
+    Examples
+    --------
+    >>> from badacost.detection.inspection import feature_map
+    >>> from badacost.detection.models import made_up_cars
+    >>> uses = feature_map(made_up_cars())
+    >>> uses.overall.shape, uses.cell
+    ((12, 18), 4)
+    >>> shares = uses.by_channel.sum(axis=(1, 2)) / uses.uses.sum()
+    >>> shares.shape, len(uses.channel_names)
+    ((10,), 10)
     """
 
     uses: FloatArray
@@ -160,6 +171,16 @@ class FeatureMapDisplay:
         Axes of the overall map, if it is there.
     part_axes_ : list of matplotlib Axes
         Axes of the channels or filters.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from badacost.detection.inspection import FeatureMapDisplay
+    >>> from badacost.detection.models import made_up_cars
+    >>> display = FeatureMapDisplay.from_detector(made_up_cars())
+    >>> len(display.part_axes_), display.ax_.get_title()
+    (10, 'all features')
+    >>> plt.close(display.figure_)
     """
 
     def __init__(self, maps: FeatureMap):

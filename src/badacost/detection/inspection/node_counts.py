@@ -54,6 +54,16 @@ class Efficiency:
         Trees and tests until a window is rejected, on average; those of all cascades together.
     ms_per_image : float
         Median time of `Detector.detect`, in milliseconds; reading the image is not counted.
+
+    Examples
+    --------
+    >>> from badacost.detection.inspection import efficiency
+    >>> from badacost.detection.models import made_up_cars
+    >>> work = efficiency(made_up_cars())
+    >>> work.n_cascades, work.n_trees, work.depth, work.n_nodes
+    (1, 256, 5, 1280)
+    >>> print(work.ms_per_image)  # no images, no time
+    None
     """
 
     n_cascades: int
@@ -90,6 +100,20 @@ def efficiency(
     ------
     ValueError
         Where `images` is empty.
+
+    Examples
+    --------
+    Most windows are rejected by a few trees of many:
+
+    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.inspection import efficiency
+    >>> from badacost.detection.models import made_up_cars
+    >>> (scene,) = make_scenes(1, size=(120, 160))
+    >>> work = efficiency(made_up_cars(), [scene.load()])
+    >>> work.n_trees, work.trees_per_window < 20.0
+    (256, True)
+    >>> work.ms_per_image > 0.0
+    True
     """
     check_instance("detector", detector, Detector)
     forests = [cascade.forest for cascade in detector.cascades]

@@ -1,0 +1,106 @@
+"""What the documentation promises: code that runs, commands that exist, all public names."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+_MADE = ("_build", "gallery", "generated", "results")
+PAGES = [
+    path
+    for path in sorted(DOCS.rglob("*.md"))
+    if not set(path.relative_to(DOCS).parts) & set(_MADE)
+]
+PUBLIC = [
+    "badacost",
+    "badacost.boosting",
+    "badacost.cost_report",
+    "badacost.costs",
+    "badacost.datasets",
+    "badacost.detection",
+    "badacost.detection.annotations",
+    "badacost.detection.evaluation",
+    "badacost.detection.inspection",
+    "badacost.plotting",
+    "badacost.tabular",
+]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """Return the code blocks of a page, each after as many empty lines as precede it there."""
+    text = path.read_text(encoding="utf-8")
+    found = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return ["\n" * text[: match.start(1)].count("\n") + match[1] for match in found]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(DOCS).as_posix()
+
+
+def commands() -> list[Any]:
+    """Return a case for each call of ``badacost`` in the pages."""
+    cases = []
+    for path in PAGES:
+        for block in blocks(path, "console"):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:1] == ["badacost"]:
+                    cases.append(pytest.param(words[1:], id=f"{name_of(path)}: {line.strip()}"))
+    return cases
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "python")], ids=name_of)
+def test_code(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python blocks of a page run, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names: dict[str, Any] = {"__name__": "page"}
+    try:
+        for block in blocks(path, "python"):
+            exec(compile(block, str(path), "exec"), names)
+    finally:
+        pyplot = importlib.import_module("matplotlib.pyplot")
+        pyplot.close("all")
+
+
+@pytest.mark.parametrize("words", commands())
+def test_command(words: list[str]) -> None:
+    """The commands and options in console blocks are there."""
+    typer = pytest.importorskip("typer")
+    app = importlib.import_module("badacost.cli.app").app
+    command = typer.main.get_command(app)
+    rest = list(words)
+    while getattr(command, "commands", None) and rest and not rest[0].startswith("-"):
+        name = rest.pop(0)
+        assert name in command.commands, f"no command {name!r}"
+        command = command.commands[name]
+    known = {option for parameter in command.params for option in parameter.opts}
+    known |= {option for parameter in command.params for option in parameter.secondary_opts}
+    used = {word.split("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
+    assert used <= known | {"--help"}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_reference_names_everything(module: str) -> None:
+    """Every public name has a line in the reference."""
+    lines = {
+        line.strip().rpartition(".")[2]
+        for page in (DOCS / "api").glob("*.rst")
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith("   ")
+    }
+    public = importlib.import_module(module)
+    modules = {name for name in public.__all__ if type(getattr(public, name)) is type(re)}
+    assert set(public.__all__) - modules <= lines
+
+
+def test_pages_are_found() -> None:
+    """The tests above are about something."""
+    assert len(PAGES) > 15
+    assert len(commands()) > 10
