@@ -162,7 +162,9 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
         Where the file is not a complete, unaltered archive of the expected layout.
     """
     if not os.path.exists(path):
-        raise FileNotFoundError(f"there is no {describe(path)[4:]}: check its name and folder.")
+        raise FileNotFoundError(
+            f"there is no model file {os.fspath(path)!r}: check its name and folder."
+        )
     if not os.path.isfile(path):
         raise ModelFileError(f"cannot read {describe(path)}: it is not a regular file.")
     with open(path, "rb") as file:

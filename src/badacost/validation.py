@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 _SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+_REMEDIES = {  # for what scikit-learn says in these words
+    "could not convert string": "encode text as numbers, or use badacost.tabular.TableClassifier",
+    "Input y contains NaN": "leave out samples without a class",
+    "contains infinity": "replace such values, by NaN if they are not known",
+}
 
 
 def check_number(
@@ -110,11 +116,24 @@ def check_sample_weight(
     return np.asarray(weight)
 
 
+@contextmanager
+def _remedies() -> Iterator[None]:
+    """Add what to do to errors of scikit-learn that only say what is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        for words, remedy in _REMEDIES.items():
+            if words in str(error):
+                raise ValueError(f"{str(error).rstrip('.')}: {remedy}.") from error
+        raise
+
+
 def check_training_data(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool = True
 ) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.float64], NDArray[Any]]:
     """Return samples, classes as numbers, weights, and the classes; drop samples of no weight."""
-    samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
+    with _remedies():
+        samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
     check_classification_targets(labels)
     classes, encoded = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
@@ -129,7 +148,8 @@ def check_training_data(
 def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
     """Return samples to predict, after checking them against those of the training."""
     check_is_fitted(estimator)
-    checked: NDArray[np.floating] = validate_data(estimator, X, reset=False, **_SAMPLES)
+    with _remedies():
+        checked: NDArray[np.floating] = validate_data(estimator, X, reset=False, **_SAMPLES)
     return checked
 
 
@@ -137,7 +157,8 @@ def check_validation_data(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.float64]]:
     """Return validation samples, classes as numbers in ``classes_``, and weights."""
-    samples, labels = validate_data(estimator, X, y, reset=False, **_SAMPLES)
+    with _remedies():
+        samples, labels = validate_data(estimator, X, y, reset=False, **_SAMPLES)
     unknown = np.setdiff1d(labels, estimator.classes_)
     if len(unknown):
         raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")

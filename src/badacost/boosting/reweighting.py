@@ -353,6 +353,21 @@ class PosteriorMixin(metaclass=ABCMeta):
         ------
         ValueError
             If so many mistakes are free that costs do not link all classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from badacost import BAdaCostClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> costs = [[0, 1, 1], [1, 0, 1], [1, 9, 0]]
+        >>> model = BAdaCostClassifier(costs, n_estimators=50, learning_rate=0.5).fit(X, y)
+        >>> probabilities = model.predict_proba(X[[0, 70]])
+        >>> probabilities.round(1)
+        array([[0.9, 0.1, 0. ],
+               [0. , 1. , 0. ]])
+        >>> (probabilities @ model.cost_matrix_).round(1)  # what each answer would cost on average
+        array([[0.1, 1. , 1. ],
+               [1. , 0. , 1. ]])
         """
         model: Any = self
         return self._posterior(model._scores(check_samples(self, X)))

@@ -490,10 +490,11 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         >>> from sklearn.datasets import load_wine
         >>> from badacost import BAdaCostClassifier
         >>> X, y = load_wine(return_X_y=True)
-        >>> model = BAdaCostClassifier([[0, 1, 5], [1, 0, 2], [10, 8, 0]], n_estimators=10).fit(X, y)
+        >>> model = BAdaCostClassifier([[0, 1, 5], [1, 0, 2], [10, 8, 0]]).fit(X, y)
         >>> model.predict_costs(X[[0, 177]]).argmin(axis=1), model.predict(X[[0, 177]])
         (array([0, 2]), array([0, 2]))
-        >>> (model.predict_proba(X[:1]) @ model.cost_matrix_).argmin(axis=1)  # expected costs
+        >>> expected = model.predict_proba(X[:1]) @ model.cost_matrix_
+        >>> expected.argmin(axis=1)
         array([0])
         """
         return self._scores(check_samples(self, X))

@@ -222,8 +222,8 @@ def _cells_of_array(costs: Any, labels: Sequence[Any]) -> NDArray[Any]:
         )
     if cells.ndim == 1:
         raise ValueError(
-            f"costs have shape {cells.shape}, one number for each class: give a row of prices for "
-            "each truth, or use costs_from_class_weights."
+            f"costs have shape {cells.shape}: give a row of {len(labels)} prices for each truth, or "
+            "use costs_from_class_weights where each class has one weight."
         )
     if cells.shape != (len(labels), len(labels)):
         raise ValueError(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,10 @@ def _shown(text: str) -> str:
 
 def _text_of(path: Path) -> str:
     """Return the text of a file that is not too large."""
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there is no file of costs {str(path)!r}: check its name and folder."
+        )
     with path.open("rb") as file:
         data = file.read(_LARGEST_FILE + 1)
     if len(data) > _LARGEST_FILE:

@@ -312,7 +312,7 @@ class Detector:
         Examples
         --------
         >>> from badacost.detection.models import made_up_cars
-        >>> detector = made_up_cars().with_pyramid(n_octaves_up=1)  # objects of half the height, too
+        >>> detector = made_up_cars().with_pyramid(n_octaves_up=1)  # and smaller objects
         >>> detector.pyramid.n_octaves_up
         1
         """

@@ -56,7 +56,7 @@ class ImageError(ValueError):
     ...     pixels = read_image("no-such-picture.png")
     ... except ImageError as error:
     ...     print(error)
-    cannot read the image 'no-such-picture.png': there is no such file, check its name.
+    cannot read the image 'no-such-picture.png': there is no such file.
     """
 
 
@@ -370,8 +370,7 @@ def _reason(error: Exception) -> str:
 def _check_file(path: str | os.PathLike[str]) -> None:
     """Refuse what is no file with contents."""
     if not os.path.isfile(path):
-        there = os.path.exists(path)
-        raise ImageError("it is not a file" if there else "there is no such file, check its name")
+        raise ImageError("it is not a file" if os.path.exists(path) else "there is no such file")
     if os.path.getsize(path) == 0:
         raise ImageError("it is empty")
 

@@ -81,7 +81,7 @@ def to_supervision(detections: Detections) -> supervision.Detections:
     --------
     >>> from badacost.detection import Detections
     >>> from badacost.detection.interchange import to_supervision
-    >>> found = Detections([[1, 2, 4, 6]], [0.5], [1], names=["front", "left"], angles=[90.0, 180.0])
+    >>> found = Detections([[1, 2, 4, 6]], [0.5], [1], ["front", "left"], angles=[90.0, 180.0])
     >>> boxes = to_supervision(found)
     >>> boxes.xyxy, boxes.class_id
     (array([[1., 2., 4., 6.]]), array([1]))

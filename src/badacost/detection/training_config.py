@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from dataclasses import asdict, dataclass, fields
+from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
@@ -340,6 +341,8 @@ class TrainingConfig:
         ((40, 64), (16, 64))
         """
         source = Path(path)
+        if not source.is_file():
+            raise FileNotFoundError(f"there is no file {str(source)!r}: check its name and folder.")
         data = source.read_bytes()
         if len(data) > _MAX_BYTES:
             raise ValueError(f"{source} is too large for a configuration.")
@@ -347,11 +350,13 @@ class TrainingConfig:
             given = tomllib.loads(data.decode())
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{source} is not a TOML file: {error}.") from error
-        unknown = sorted(set(given) - {item.name for item in fields(cls)})
+        known = [item.name for item in fields(cls)]
+        unknown = sorted(set(given) - set(known))
         if unknown:
+            nearest = get_close_matches(unknown[0], known, n=3, cutoff=0.0)
             raise ValueError(
                 f"{source} has the unknown parameter {unknown[0][:80]!r}; there are "
-                f"{', '.join(item.name for item in fields(cls))}."
+                f"{', '.join(nearest)} and others, which TrainingConfig documents."
             )
         try:
             return cls(**given)

@@ -228,6 +228,10 @@ def read_cars(
         training = [image for path in lists if path.exists() for image in read_kitti(path)]
         test = read_kitti(folder / "val.txt")
     else:
+        if not (folder / "label_2").is_dir():
+            raise FileNotFoundError(
+                f"{folder} has neither train.txt nor label_2: name a folder laid out as KITTI's."
+            )
         images = read_kitti(folder / "label_2")
         clean = set(clean_names(images))
         training = [image for image in images if image.name not in clean]

@@ -158,7 +158,7 @@ class AnnotatedImage:
         if self.image is None:
             raise ImageError(
                 f"{self.name!r:.200} has annotations only: give the folder of its picture to the "
-                f"reader as images."
+                "reader as images, to a command as --images."
             )
         if isinstance(self.image, np.ndarray):
             return self.image.copy()

@@ -96,7 +96,7 @@ class KittiCurve:
     >>> from badacost.detection.evaluation import evaluate_kitti
     >>> boxes = [[60 * i, 0, 60 * i + 50, 50] for i in range(80)]
     >>> truth = AnnotatedImage(None, boxes, categories=["Car"] * 80, angles=[90.0] * 80)
-    >>> found = Detections(boxes[:60], range(60), [0] * 60, ["left"], angles=[180.0], category="Car")
+    >>> found = Detections(boxes[:60], range(60), [0] * 60, ["left"], [180.0], category="Car")
     >>> curve = evaluate_kitti({"000001": found}, {"000001": truth}).moderate
     >>> curve.level.name, curve.n_objects, len(curve.thresholds)
     ('moderate', 80, 31)
