@@ -178,10 +178,7 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
         ) as error:  # fmt: skip
             reason = str(error) or "it ends too early"
             if not isinstance(error, ModelFileError):
-                reason = (
-                    f"it is damaged or no model file ({reason}), name one that save or badacost "
-                    "fit wrote"
-                )
+                reason = f"it is damaged or no model file ({reason}), name one that badacost wrote"
             raise ModelFileError(f"cannot read {describe(path)}: {reason}.") from error
 
 

@@ -302,7 +302,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
             )  # fmt: skip
         except ValueError as error:
             raise ValueError(
-                f"no stratified validation part could be held out of {len(y)} samples "
+                f"No stratified validation part could be held out of {len(y)} samples "
                 f"({str(error).rstrip('.')}): change validation_fraction, or give X_val and y_val."
             ) from error
         return [*split[::2], *split[1::2]]

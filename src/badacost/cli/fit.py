@@ -133,7 +133,10 @@ def fit(
         check_jobs(jobs)
         check_output_file(output)
         if target in (drop or []) or target == weight:
-            raise ValueError(f"--target {target!r:.80} cannot be left out or be the weight, too.")
+            raise ValueError(
+                f"--target {target!r:.80} cannot be left out or be the weight, too: name other "
+                "columns as --drop and --weight."
+            )
         if costs is None:
             raise ValueError(_explanation(data, target))
         from badacost.tabular.frames import check_columns

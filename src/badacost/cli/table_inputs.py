@@ -60,8 +60,8 @@ def without_weight(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFram
     from badacost.validation import check_sample_weight
 
     check_columns(frame, [column])
-    weight = Column(column, "number").encode(frame[column])[:, 0]
     try:
+        weight = Column(column, "number").encode(frame[column])[:, 0]
         checked = check_sample_weight(weight, len(frame), f"column {column!r:.80}")
     except ValueError as error:
         raise ValueError(f"--weight {column!r:.80} is of no use: {error}") from error
@@ -119,4 +119,10 @@ def check_output_file(path: Path) -> None:
     """
     if path.is_dir():
         raise IsADirectoryError(f"--output {str(path)!r} is a folder: name a file.")
+    for folder in path.parents:
+        if folder.is_file():
+            raise NotADirectoryError(
+                f"--output {str(path)!r} cannot be written, since {str(folder)!r} is a file: name "
+                "a folder."
+            )
     path.parent.mkdir(parents=True, exist_ok=True)

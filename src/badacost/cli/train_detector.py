@@ -133,7 +133,9 @@ def train_detector(
                 "--category-views choose the categories: leave out --category and --kitti-cars."
             )
         selection = _selection(category, kitti_cars)
-        chosen = [selection.apply(image) for image in annotated_images(annotations, format, images)]
+        read = annotated_images(annotations, format, images)
+        chosen = [selection.apply(image) for image in read]
+        _check_objects(chosen, read, category)
         found_views, labelled, have_headings = with_views(
             chosen, views, yaw_limits, single_view, category_views
         )
@@ -195,6 +197,23 @@ def _selection(category: str | None, kitti_cars: bool) -> Selection:
     if kitti_cars:
         return KITTI_CARS
     return Selection() if category is None else Selection(categories=(category,))
+
+
+def _check_objects(
+    chosen: Sequence[AnnotatedImage], read: Sequence[AnnotatedImage], category: str | None
+) -> None:
+    """Refuse pictures in which nothing is to be learned."""
+    if any((~image.ignore).any() for image in chosen):
+        return
+    known = sorted({name for image in read for name in image.categories})
+    if category is None or not known:
+        raise ValueError(
+            "there are no objects to learn: name annotations with boxes that are not ignored."
+        )
+    raise ValueError(
+        f"there are no objects to learn of the category {category!r:.80}: the categories are "
+        f"{known!r:.200}."
+    )
 
 
 def _category_of(images: Sequence[AnnotatedImage]) -> str:

@@ -217,13 +217,13 @@ def _cells_of_array(costs: Any, labels: Sequence[Any]) -> NDArray[Any]:
     if isinstance(costs, str) or cells.ndim == 0:
         raise TypeError(
             f"costs are of type {type(costs).__name__}: give None, a K x K array, "
-            "a mapping {truth: {prediction: cost}} or a labelled data frame; read_costs makes costs "
-            "of a file, costs_from_class_weights of weights."
+            "a mapping {truth: {prediction: cost}} or a labelled data frame; read_costs takes "
+            "files, costs_from_class_weights takes weights."
         )
     if cells.ndim == 1:
         raise ValueError(
-            f"costs have shape {cells.shape}: give a row of {len(labels)} prices for each truth, or "
-            "use costs_from_class_weights where each class has one weight."
+            f"costs have shape {cells.shape}: give a row of {len(labels)} prices for each truth; "
+            "costs_from_class_weights makes them of a weight for each class."
         )
     if cells.shape != (len(labels), len(labels)):
         raise ValueError(

@@ -359,7 +359,8 @@ def _find(key: str, folder: str | os.PathLike[str] | None) -> Path | None:
     path = Path(folder).expanduser() / file
     if not path.is_file():
         raise FileNotFoundError(
-            f"there is no file {path}: put {file} there, or name no folder to look elsewhere."
+            f"there is no file {path}: put {file} there, or leave out folder (a command: --data) "
+            "to look elsewhere."
         )
     return path
 

@@ -105,7 +105,7 @@ def ask(estimator: Any, name: str, display: str) -> Any:
     except AttributeError as error:
         reason = str(error).rstrip(".")
         raise TypeError(
-            f"{display} needs an estimator with {name}, as those of badacost have it: {reason}."
+            f"{display} needs an estimator with {name}: {reason}; those of badacost have it."
         ) from error
 
 

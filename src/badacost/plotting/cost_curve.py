@@ -224,7 +224,7 @@ class CostCurveDisplay:
             markersize=8,
             markerfacecolor="none",
             markeredgecolor="black",
-            label=f"least {self.best_of}: {short_number(curve[best])} at round {best + 1}",
+            label=f"{self.best_of}, least: {short_number(curve[best])} at round {best + 1}",
         )
 
     def _mark_stop(self) -> None:

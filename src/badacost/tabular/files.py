@@ -92,7 +92,7 @@ def read_table(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> p
     elif kind and kind[0] in _TEXT_SUFFIXES:
         frame = _read_text(path, is_compressed, max_bytes)
     else:
-        _refuse(path, f"is of no known kind: the name of a table ends in {_KNOWN}")
+        _refuse(path, f"is of no known kind: save the table as {_KNOWN}")
     if not len(frame):
         _refuse(path, _NO_ROWS)
     return frame

@@ -73,7 +73,10 @@ def target_labels(values: pd.Series, name: str) -> NDArray[Any]:
         )
     n_classes = len(set(labels.tolist()))
     if n_classes < 2:
-        raise ValueError(f"column {name!r:.80} has one class only, {plain(labels[0])!r:.80}.")
+        raise ValueError(
+            f"column {name!r:.80} has one class only, {plain(labels[0])!r:.80}: name another "
+            "column as target, or add rows of other classes."
+        )
     if n_classes > max(_FEW_CLASSES, len(labels) / 2):
         raise ValueError(
             f"column {name!r:.80} has {n_classes} different values in {len(labels)} rows, too many "

@@ -14,6 +14,7 @@ from badacost.boosting import BAdaCostClassifier, SAMMEClassifier
 from badacost.metrics import total_cost
 from badacost.progress import ProgressBar
 from badacost.tabular.classifier import TableClassifier
+from badacost.tabular.encoder import TableEncoder
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
@@ -94,6 +95,8 @@ def fit_and_try(
     check_columns(frame, [target])
     labels = target_labels(frame[target], target)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
+    # Columns that cannot be used are refused in terms of the whole table, not of a part of it.
+    TableEncoder(max_one_hot=model.max_one_hot, drop=model.drop).fit(frame.drop(columns=target))
 
     def weight_of(rows: NDArray[np.bool_]) -> NDArray[np.float64] | None:
         return None if weight is None else weight[rows]

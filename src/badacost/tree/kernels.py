@@ -333,11 +333,14 @@ def _scan_sorted(
             score = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
             better = score > beaten_above
         # Rarely better, often the end of a bin: in this order the processor guesses right.
-        if better and n_left >= first:
-            if n_left == n_present or (key ^ keys[np.uint64(n_left)]) >> _HIGH:
-                best = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
-                best_bin = np.int64(key >> _HIGH)
-                beaten_above = best + _ROUNDING * total_weight
+        if (
+            better
+            and n_left >= first
+            and (n_left == n_present or (key ^ keys[np.uint64(n_left)]) >> _HIGH != 0)
+        ):
+            best = _split_score(entropy, purity_left, weight_left, purity_right, weight_right)
+            best_bin = np.int64(key >> _HIGH)
+            beaten_above = best + _ROUNDING * total_weight
     return best, best_bin
 
 
