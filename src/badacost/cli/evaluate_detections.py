@@ -113,19 +113,24 @@ def _found(
     suffix = source.suffix.lower()
     if source.is_dir():
         results = _kitti_results(source, category)
-    elif suffix in (".jsonl", ".ndjson"):
-        from badacost.detection.interchange import from_json_lines
-
-        results = from_json_lines(_text(source))
-    elif suffix == ".csv":
-        from badacost.detection.interchange import from_csv
-
-        results = from_csv(_text(source))
-    elif suffix == ".json":
-        results = _coco_results(_text(source), category or _UNNAMED)
+    elif suffix in (".jsonl", ".ndjson", ".csv", ".json"):
+        text = _text(source)
+        try:
+            results = _results_in(text, suffix, category or _UNNAMED)
+        except ValueError as error:
+            raise ValueError(f"{str(source)!r}: {error}") from error
     else:
         return _detected(source, truth, jobs)
     return _matched(results, truth)
+
+
+def _results_in(text: str, suffix: str, category: str) -> dict[str, Detections]:
+    """Results in the text of a file of this suffix."""
+    from badacost.detection.interchange import from_csv, from_json_lines
+
+    if suffix == ".json":
+        return _coco_results(text, category)
+    return from_csv(text) if suffix == ".csv" else from_json_lines(text)
 
 
 def _text(path: Path) -> str:
@@ -287,6 +292,7 @@ def _with_same_views(
 ) -> dict[str, AnnotatedImage]:
     """Label objects by the views of the detections, or not at all if these are of other kinds."""
     from badacost.detection.annotations import Views
+    from badacost.detection.annotations.views import nearest_view, turn_between
 
     if yaw_limits is not None:
         labelled = with_views(list(truth.values()), yaw_limits=yaw_limits).images
@@ -295,9 +301,9 @@ def _with_same_views(
     angles = np.array((kinds.pop() or ()) if len(kinds) == 1 else ())
     if 1 < len(angles) <= _MOST_VIEWS:
         around = Views.around(len(angles))
-        away = np.abs((angles - np.array(around.angles)[:, None] + 180.0) % 360.0 - 180.0)
-        if (away.min(axis=1) < _SAME_ANGLE).all():
-            order = np.append(away.argmin(axis=1), -1)  # an unknown view stays so
+        nearest = nearest_view(around.angles, angles)
+        if (np.abs(turn_between(around.angles, angles[nearest])) < _SAME_ANGLE).all():
+            order = np.append(nearest, -1)  # an unknown view stays so
             return {
                 name: replace(image, labels=order[around.label_of(image.angles)])
                 for name, image in truth.items()

@@ -491,7 +491,7 @@ class Detector:
         if not isinstance(loaded, cls):
             raise ModelFileError(
                 f"{describe(path)} holds a {type(loaded).__name__}, not a detector: "
-                "badacost.load reads it."
+                "badacost.load reads it, and badacost predict decides with it."
             )
         return loaded
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from badacost.detection.annotations.views import nearest_view
 from badacost.detection.boxes import MAX_COORDINATE, Detections, check_name, check_same_views
 
 if TYPE_CHECKING:
@@ -686,8 +687,8 @@ def _nearest_view(alpha: float, kind: Detections, where: str) -> int:
     # Files round pi to 3.15 at most.
     if not abs(alpha) <= 3.15:
         raise ValueError(f"{where}: alpha must be from -pi to pi to tell the view; got {alpha:g}.")
-    away = np.array(kind.angles) - math.degrees(alpha)
-    return int(np.argmin(np.abs((away + 180.0) % 360.0 - 180.0)))
+    assert kind.angles is not None
+    return int(nearest_view(math.degrees(alpha), kind.angles))
 
 
 def _csv_rows(text: Any) -> Iterator[tuple[str, dict[str, str]]]:

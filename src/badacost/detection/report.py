@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
+from badacost.detection.annotations.views import nearest_view
 from badacost.detection.boxes import Detections
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import check_instance
@@ -217,8 +218,7 @@ def _labels(image: AnnotatedImage, detector: Detector) -> NDArray[np.int64]:
         return image.labels
     labels = image.labels.copy()
     unlabelled = (labels == UNKNOWN_VIEW) & np.isfinite(image.angles)
-    turn = image.angles[unlabelled, None] - np.array(detector.angles)
-    labels[unlabelled] = np.abs((turn + 180.0) % 360.0 - 180.0).argmin(axis=1)
+    labels[unlabelled] = nearest_view(image.angles[unlabelled], detector.angles)
     return labels
 
 

@@ -596,7 +596,7 @@ def _checked_images(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
         if image.image is None:
             raise ValueError(
                 f"{image.name!r:.80} has annotations only: give the folder of its picture to the "
-                "reader as images."
+                "reader as images, to a command as --images."
             )
     return checked
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from badacost.detection.training_config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,
+    ContestSettings,
     Entry,
-    contenders,
     data_folder,
     described,
     in_views,
@@ -47,7 +47,7 @@ _RESIZED_TO = (370, 1224)
 
 
 @dataclass(frozen=True)
-class CarSettings:
+class CarSettings(ContestSettings):
     """What the results depend on, besides the images.
 
     Attributes
@@ -89,6 +89,7 @@ class CarSettings:
     {'BAdaCost': 'badacost', 'SAMME': 'samme', 'SubCat': 'subcat'}
     """
 
+    subject: ClassVar[str] = "cars"
     kind: str = ""
     n_views: int = 8
     trees: tuple[int, ...] = (32, 64, 128, 512)
@@ -133,37 +134,20 @@ class CarSettings:
         )  # fmt: skip
 
     @property
-    def page(self) -> str:
-        """Name of the page that tells of the results, without suffix."""
-        return "-".join(filter(None, ["cars", self.kind]))
-
-    @property
     def name(self) -> str:
         """Name of the results, and of the folder of the contest."""
         return f"{self.page}-{self.n_views}-views"
 
     def configs(self) -> dict[str, TrainingConfig]:
         """Return how each contender is trained."""
-        badacost = TrainingConfig(
+        return self._contenders(
+            {"max_features": 1 / 16},
             window=_WINDOW,
             alpha=1.0,
             beta=3.0,
             gamma=3.0,
-            trees=self.trees,
-            max_depth=self.max_depth,
             learning_rate=self.learning_rate,
             max_features=self.max_features,
-            n_negatives=self.n_negatives,
-            n_accumulated=self.n_accumulated,
-            n_jittered=self.n_jittered,
-            seed=self.seed,
-        )
-        return contenders(
-            badacost,
-            max_features=1 / 16,
-            trees=self.subcat_trees,
-            n_negatives=self.n_subcat_negatives,
-            n_accumulated=self.n_subcat_accumulated,
         )
 
 
@@ -304,17 +288,8 @@ def run_cars(
     """
     views = Views.around(settings.n_views)
     images = read_cars(data_folder(data, "kitti_cars"), views, settings.n_images)
-    contest = Contest(
-        experiment=settings.name,
-        settings=asdict(settings),
-        category=_CATEGORY,
-        views=views,
-        training=[KITTI_CARS.apply(image) for image in images.training],
-        test=images.test,
-        configs=settings.configs(),
-        n_octaves_up=settings.n_octaves_up,
-        n_timed=settings.n_timed,
-    )
+    training = [KITTI_CARS.apply(image) for image in images.training]
+    contest = settings.contest(_CATEGORY, views, training, images.test)
     entries = run(
         contest, Path(output) / settings.name, published=published, n_jobs=n_jobs, verbose=verbose
     )
@@ -360,9 +335,7 @@ def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for name, entry in entries.items():
         results[name] = {
-            "is_published": entry.is_published,
-            "training": entry.training,
-            "work": asdict(entry.work),
+            **entry.to_dict(),
             "views": _views_found(found[name], truth, contest.views),
             "kitti": {
                 str(overlap): evaluate_kitti(

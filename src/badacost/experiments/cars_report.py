@@ -12,16 +12,20 @@ from badacost.experiments.contest import REFERENCE
 from badacost.experiments.detection_report import (
     SMALL,
     Result,
+    listed,
     markdown_table,
     percent,
     resampling_cells,
+    rivals,
     save_figure,
     store,
-    training_table,
-    versions,
-    work_table,
+    write_page,
 )
 
+_SOURCE = (
+    "Written by `badacost experiment cars`: the detectors of the paper's section on cars, "
+    "trained and tried on KITTI images."
+)
 LEVELS = ("easy", "moderate", "hard")
 # Table 2 of the paper: trained on the first 6733 images of KITTI, tested on the others.
 PAPER_AP = {
@@ -51,9 +55,14 @@ def write_report(result: Result, folder: Path) -> Path:
     results = store(result, folder, settings.page)
     results.sort(key=lambda found: found["settings"]["n_views"])
     _draw(result, folder / f"{settings.name}.png")
-    page = folder / f"{settings.page}.md"
-    page.write_text(_page(results))
-    return page
+    return write_page(
+        folder / f"{settings.page}.md",
+        results,
+        ["# Cars seen from all sides", _SOURCE, _protocol(results[0])],
+        sections=_sections,
+        beside_paper=_beside_paper(),
+        limits=_limits(results),
+    )
 
 
 def _draw(result: Result, path: Path) -> None:
@@ -68,55 +77,31 @@ def _draw(result: Result, path: Path) -> None:
     save_figure(PrecisionRecallDisplay(curves).plot(), path)
 
 
-def _page(results: list[Result]) -> str:
-    parts = [
-        "# Cars seen from all sides",
-        "Written by `badacost experiment cars`: the detectors of the paper's section on cars, "
-        "trained and tried on KITTI images.",
-        _protocol(results[0]),
-    ]
-    for result in results:
-        parts += _sections(result)
-    parts += [
-        "## Beside the paper",
-        _beside_paper(),
-        "## What this can prove, and what it cannot",
-        _limits(results),
-        versions(results[0]),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
 def _protocol(result: Result) -> str:
     settings, data = result["settings"], result["data"]
     training, test, left_out = data["training"], data["test"], data["left_out"]
-    trees, subcat_trees = (
-        ", ".join(map(str, settings[name])) for name in ("trees", "subcat_trees")
-    )
     depth = settings["max_depth"]
     omitted = ""
     if left_out["training"] or left_out["test"]:
         omitted = (
             f" Left out, since the picture was resized and its labels were not (boxes are some "
-            f"20 pixels off): {_listed(left_out['training'])} of the training images and "
-            f"{_listed(left_out['test'])} of the test images."
+            f"20 pixels off): {listed(left_out['training'])} of the training images and "
+            f"{listed(left_out['test'])} of the test images."
         )
     return (
         f"Protocol: {training['n_images']} training images with {training['n_objects']} cars to "
         f"learn (height 25, occlusion at most 1, truncation at most 0.3; others, vans, trucks, "
         f"trams and regions marked DontCare are neither cars nor background) and their mirror "
         f"images; {test['n_images']} test images with {test['n_objects']} such cars.{omitted} "
-        f"Window 48 x 84, locally decorrelated channels, rounds of {trees} trees with false alarms "
-        f"of the training images added between rounds ({settings['n_negatives']} a round, "
-        f"{settings['n_accumulated']} in all), {settings['n_jittered']} moved copies of each car. "
+        f"Window 48 x 84, locally decorrelated channels, rounds of {listed(settings['trees'])} "
+        f"trees with false alarms of the training images added between rounds "
+        f"({settings['n_negatives']} a round, {settings['n_accumulated']} in all), "
+        f"{settings['n_jittered']} moved copies of each car. "
         f"BAdaCost has the costs 1-3-3 and trees of {depth} levels, learning rate "
         f"{settings['learning_rate']:g}, {settings['max_features']:.3g} of the features at a node; "
-        f"SAMME is the same with 0|1 costs. SubCat has a cascade for each view with real-valued "
-        f"trees of 2 levels, rounds of {subcat_trees}, "
-        f"{settings['n_subcat_negatives']} negatives a round and "
-        f"{settings['n_subcat_accumulated']} in all for each cascade. Test images are doubled "
-        f"{settings['n_octaves_up']} times (in the paper once, to find cars of 24 pixels) and "
-        f"boxes clipped to the image. The program chooses nothing by the test images."
+        f"{rivals(settings)} Test images are doubled {settings['n_octaves_up']} times (in the "
+        f"paper once, to find cars of 24 pixels) and boxes clipped to the image. The program "
+        "chooses nothing by the test images."
     )
 
 
@@ -139,23 +124,13 @@ def _sections(result: Result) -> list[str]:
             _precision(detectors, str(overlap)),
         ]
     parts += [
-        f"![Precision and recall, moderate, overlap 0.7](cars-{_stem(result)}.png)",
+        f"![Precision and recall, moderate, overlap 0.7]({result['experiment']}.png)",
         "### Headings",
         _headings(detectors),
         "### Is a difference more than chance?",
         _resampling(result),
-        "### Work",
-        work_table(detectors),
-        "Worst case: levels of all trees, summed; the rest is measured on "
-        f"{result['settings']['n_timed']} test image(s).",
-        "### Training",
-        training_table(detectors),
     ]
     return parts
-
-
-def _stem(result: Result) -> str:
-    return str(result["experiment"]).removeprefix("cars-")
 
 
 def _precision(detectors: Mapping[str, Result], overlap: str) -> str:
@@ -242,15 +217,10 @@ def _limits(results: list[Result]) -> str:
             f"views has {min(data['training']['per_view'])} cars before mirroring."
         )
     if any(found["is_published"] for r in results for found in r["detectors"].values()):
-        clean = _listed(data["clean"])
         lines.append(
             f"* The published detectors were trained with the images of KITTI below number "
-            f"{FIRST_CLEAN}, so with most test images here. Clean for them are {clean}, with "
-            f"{data['n_clean_objects']} moderate cars: too few for a figure of their own, and the "
-            "rows of the published detectors are no fair comparison."
+            f"{FIRST_CLEAN}, so with most test images here. Clean for them are "
+            f"{listed(data['clean'])}, with {data['n_clean_objects']} moderate cars: too few for a "
+            "figure of their own, and the rows of the published detectors are no fair comparison."
         )
     return "\n".join(lines)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) if names else "none"

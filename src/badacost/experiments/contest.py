@@ -13,11 +13,12 @@ import os
 import platform
 import shutil
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,6 +84,79 @@ class Contest:
         }
 
 
+class ContestSettings(ABC):
+    """What the settings of contests have in common; each kind is a frozen dataclass.
+
+    Its fields are only named here, since stored results list them in the order of the dataclass.
+    """
+
+    subject: ClassVar[str]  # what the names of results begin with
+    kind: str
+    trees: tuple[int, ...]
+    max_depth: int
+    n_negatives: int
+    n_accumulated: int
+    subcat_trees: tuple[int, ...]
+    n_subcat_negatives: int
+    n_subcat_accumulated: int
+    n_jittered: int
+    n_octaves_up: int
+    n_timed: int
+    seed: int
+
+    @property
+    def page(self) -> str:
+        """Name of the page that tells of the results, without suffix."""
+        return "-".join(filter(None, [self.subject, self.kind]))
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the results, and of the folder of the contest."""
+
+    @abstractmethod
+    def configs(self) -> dict[str, TrainingConfig]:
+        """Return how each contender is trained."""
+
+    def _contenders(self, subcat: Mapping[str, Any], **badacost: Any) -> dict[str, TrainingConfig]:
+        """Return the contenders, given what else each is trained with."""
+        return contenders(
+            TrainingConfig(
+                trees=self.trees,
+                max_depth=self.max_depth,
+                n_negatives=self.n_negatives,
+                n_accumulated=self.n_accumulated,
+                n_jittered=self.n_jittered,
+                seed=self.seed,
+                **badacost,
+            ),
+            trees=self.subcat_trees,
+            n_negatives=self.n_subcat_negatives,
+            n_accumulated=self.n_subcat_accumulated,
+            **subcat,
+        )
+
+    def contest(
+        self,
+        category: str,
+        views: Views,
+        training: Sequence[AnnotatedImage],
+        test: Sequence[AnnotatedImage],
+    ) -> Contest:
+        """Return the contest with these settings and images."""
+        return Contest(
+            experiment=self.name,
+            settings=dict(vars(self)),
+            category=category,
+            views=views,
+            training=training,
+            test=test,
+            configs=self.configs(),
+            n_octaves_up=self.n_octaves_up,
+            n_timed=self.n_timed,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Entry:
     """A detector in a contest, and what it did.
@@ -104,6 +178,11 @@ class Entry:
     training: dict[str, Any] | None
     work: Efficiency
     detections: dict[str, Detections]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the detections as plain numbers, for JSON."""
+        work = asdict(self.work)
+        return {"is_published": self.is_published, "training": self.training, "work": work}
 
 
 def run(

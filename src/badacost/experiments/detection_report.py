@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,73 @@ def store(result: Result, folder: Path, page: str) -> list[Result]:
     path.write_text(json.dumps(result, allow_nan=False) + "\n")
     # A name goes on with a number, or with the kind of its settings.
     return [json.loads(other.read_text()) for other in sorted(folder.glob(f"{page}-[0-9]*.json"))]
+
+
+def write_page(
+    path: Path,
+    results: Sequence[Result],
+    introduction: Sequence[str],
+    sections: Callable[[Result], list[str]],
+    beside_paper: str,
+    limits: str,
+) -> Path:
+    """Write the page that tells of some runs.
+
+    Parameters
+    ----------
+    path : Path
+        Where the page goes.
+    results : sequence of dict
+        What was run.
+    introduction : sequence of str
+        Title and paragraphs that come first.
+    sections : callable
+        Returns the parts on a run, but for those on work and training.
+    beside_paper, limits : str
+        What the paper found, and what cannot be concluded.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    parts = [*introduction]
+    for result in results:
+        parts += [
+            *sections(result),
+            "### Work",
+            work_table(result["detectors"]),
+            "Worst case: levels of all trees, summed; the rest is measured on "
+            f"{result['settings']['n_timed']} test image(s).",
+            "### Training",
+            training_table(result["detectors"]),
+        ]
+    parts += ["## Beside the paper", beside_paper]
+    parts += ["## What this can prove, and what it cannot", limits, versions(results[0])]
+    path.write_text("\n\n".join(part for part in parts if part) + "\n")
+    return path
+
+
+def listed(values: Iterable[object]) -> str:
+    """Return values separated by commas, or "none".
+
+    Examples
+    --------
+    >>> from badacost.experiments.detection_report import listed
+    >>> listed([32, 64]), listed([])
+    ('32, 64', 'none')
+    """
+    return ", ".join(map(str, values)) or "none"
+
+
+def rivals(settings: Mapping[str, Any]) -> str:
+    """Return how SAMME and SubCat differ from BAdaCost."""
+    return (
+        "SAMME is the same with 0|1 costs. SubCat has a cascade for each view with real-valued "
+        f"trees of 2 levels, rounds of {listed(settings['subcat_trees'])}, "
+        f"{settings['n_subcat_negatives']} negatives a round and "
+        f"{settings['n_subcat_accumulated']} in all for each cascade."
+    )
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

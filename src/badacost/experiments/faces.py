@@ -13,9 +13,9 @@ import csv
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,8 +39,8 @@ from badacost.detection.training_config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,
+    ContestSettings,
     Entry,
-    contenders,
     data_folder,
     described,
     in_views,
@@ -65,7 +65,7 @@ _TOLERANCE = 1.0  # pixels between a box of the table and its ellipse
 
 
 @dataclass(frozen=True)
-class FaceSettings:
+class FaceSettings(ContestSettings):
     """What the results depend on, besides the images.
 
     Attributes
@@ -104,6 +104,7 @@ class FaceSettings:
     'faces-20-60'
     """
 
+    subject: ClassVar[str] = "faces"
     kind: str = ""
     limits: tuple[float, ...] = (15.0, 45.0)
     beta: float = 1.5
@@ -145,35 +146,14 @@ class FaceSettings:
         return Views.of_yaw([*(-limit for limit in self.limits[::-1]), *self.limits])
 
     @property
-    def page(self) -> str:
-        """Name of the page that tells of the results, without suffix."""
-        return "-".join(filter(None, ["faces", self.kind]))
-
-    @property
     def name(self) -> str:
         """Name of the results, and of the folder of the contest."""
         return "-".join([self.page, *(f"{limit:g}" for limit in self.limits)])
 
     def configs(self) -> dict[str, TrainingConfig]:
         """Return how each contender is trained."""
-        badacost = TrainingConfig(
-            window=_WINDOW,
-            alpha=1.0,
-            beta=self.beta,
-            gamma=1.0,
-            views_in_circle=False,
-            trees=self.trees,
-            max_depth=self.max_depth,
-            n_negatives=self.n_negatives,
-            n_accumulated=self.n_accumulated,
-            n_jittered=self.n_jittered,
-            seed=self.seed,
-        )
-        return contenders(
-            badacost,
-            trees=self.subcat_trees,
-            n_negatives=self.n_subcat_negatives,
-            n_accumulated=self.n_subcat_accumulated,
+        return self._contenders(
+            {}, window=_WINDOW, alpha=1.0, beta=self.beta, gamma=1.0, views_in_circle=False
         )
 
 
@@ -285,16 +265,8 @@ def run_faces(
     ]
     background = [image for path in negatives for image in _background(path, settings.n_images)]
     test = read_faces(folder, "val", views)[: settings.n_images]
-    contest = Contest(
-        experiment=settings.name,
-        settings=asdict(settings),
-        category=_CATEGORY,
-        views=views,
-        training=[*faces, *background],
-        test=[image.measured() for image in test],
-        configs=settings.configs(),
-        n_octaves_up=settings.n_octaves_up,
-        n_timed=settings.n_timed,
+    contest = settings.contest(
+        _CATEGORY, views, [*faces, *background], [image.measured() for image in test]
     )
     entries = run(
         contest, Path(output) / settings.name, published=published, n_jobs=n_jobs, verbose=verbose
@@ -345,9 +317,7 @@ def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
         found = entry.detections
         by_rounds = {rounds: evaluate_faces(found, plain, rounds=rounds) for rounds in REFINEMENTS}
         results[detector] = {
-            "is_published": entry.is_published,
-            "training": entry.training,
-            "work": asdict(entry.work),
+            **entry.to_dict(),
             "views": _views_found(found, truth, contest.views),
             "voc": {str(rounds): result.to_dict() for rounds, result in by_rounds.items()},
             "resampled": resampled[detector],

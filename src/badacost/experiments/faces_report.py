@@ -15,17 +15,21 @@ from badacost.experiments.contest import REFERENCE
 from badacost.experiments.detection_report import (
     SMALL,
     Result,
+    listed,
     markdown_table,
     percent,
     resampling_cells,
+    rivals,
     save_figure,
     store,
-    training_table,
-    versions,
-    work_table,
+    write_page,
 )
 from badacost.experiments.faces import FALSE_POSITIVES, REFINEMENTS, FaceSettings
 
+_SOURCE = (
+    "Written by `badacost experiment faces`: the detectors of the paper's section on faces, "
+    "trained and tried on images of FDDB."
+)
 # The paper's text: trained on AFLW, tested on AFW, with five rounds of box refinement.
 PAPER_AP = {"SubCat": 93.09, "BAdaCost": 97.0}
 _PLAIN, _REFINED = map(str, REFINEMENTS)
@@ -50,9 +54,14 @@ def write_report(result: Result, folder: Path) -> Path:
     settings = FaceSettings(**result["settings"])
     results = store(result, folder, settings.page)
     _draw(result, folder)
-    page = folder / f"{settings.page}.md"
-    page.write_text(_page(results))
-    return page
+    return write_page(
+        folder / f"{settings.page}.md",
+        results,
+        ["# Faces in five views", _SOURCE, _protocol(results[0])],
+        sections=_sections,
+        beside_paper=_beside_paper(),
+        limits=_limits(results),
+    )
 
 
 def _draw(result: Result, folder: Path) -> None:
@@ -74,54 +83,29 @@ def _draw(result: Result, folder: Path) -> None:
         save_figure(display, folder / f"{name}-roc.png")
 
 
-def _page(results: list[Result]) -> str:
-    parts = [
-        "# Faces in five views",
-        "Written by `badacost experiment faces`: the detectors of the paper's section on faces, "
-        "trained and tried on images of FDDB.",
-        _protocol(results[0]),
-    ]
-    for result in results:
-        parts += _sections(result)
-    parts += [
-        "## Beside the paper",
-        _beside_paper(),
-        "## What this can prove, and what it cannot",
-        _limits(results),
-        versions(results[0]),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
 def _protocol(result: Result) -> str:
     settings, data = result["settings"], result["data"]
     training, test = data["training"], data["test"]
-    trees, subcat_trees = (
-        ", ".join(map(str, settings[name])) for name in ("trees", "subcat_trees")
-    )
     return (
         f"Protocol: {training['n_images']} training images with {training['n_objects']} faces to "
         "learn (32 pixels high, turned sideways by at most 35 degrees, two estimates of the yaw "
         "at most 20 degrees apart; other faces are neither faces nor background), their mirror "
         f"images, and {data['n_negatives']} pictures without people; {test['n_images']} test "
         f"images with {test['n_objects']} faces. Window 40 x 40, locally decorrelated channels, "
-        f"rounds of {trees} trees with false alarms added between rounds "
+        f"rounds of {listed(settings['trees'])} trees with false alarms added between rounds "
         f"({settings['n_negatives']} a round, {settings['n_accumulated']} in all), "
         f"{settings['n_jittered']} moved copies of each face. BAdaCost pays {settings['beta']:g} "
         f"for a missed face and 1 for any other mistake, with trees of {settings['max_depth']} "
-        "levels; SAMME is the same with 0|1 costs. SubCat has a cascade for each view with "
-        f"real-valued trees of 2 levels, rounds of {subcat_trees}, "
-        f"{settings['n_subcat_negatives']} negatives a round and "
-        f"{settings['n_subcat_accumulated']} in all for each cascade. Test images are doubled "
-        f"{settings['n_octaves_up']} times (in the paper once, to find faces of 20 pixels), for "
-        "published detectors too. The program chooses nothing by the test images."
+        f"levels; {rivals(settings)} Test images are doubled {settings['n_octaves_up']} times (in "
+        "the paper once, to find faces of 20 pixels), for published detectors too. The "
+        "program chooses nothing by the test images."
     )
 
 
 def _sections(result: Result) -> list[str]:
     detectors, data = result["detectors"], result["data"]
     limits = ", ".join(f"{limit:g}" for limit in result["settings"]["limits"])
-    per_view = ", ".join(map(str, data["training"]["per_view"]))
+    per_view = listed(data["training"]["per_view"])
     name = result["experiment"]
     parts = [
         f"## Views with limits of {limits} degrees to both sides",
@@ -139,14 +123,6 @@ def _sections(result: Result) -> list[str]:
             _roc(detectors),
             f"![Discrete curves of refined boxes]({name}-roc.png)",
         ]
-    parts += [
-        "### Work",
-        work_table(detectors),
-        "Worst case: levels of all trees, summed; the rest is measured on "
-        f"{result['settings']['n_timed']} test image(s).",
-        "### Training",
-        training_table(detectors),
-    ]
     return parts
 
 

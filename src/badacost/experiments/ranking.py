@@ -193,8 +193,7 @@ class RankComparison:
         >>> comparison.significantly_worse(0.05)
         ('stump',)
         """
-        limit = self.critical_difference(alpha)
-        return tuple(name for name, gap in self._gaps().items() if gap >= limit)
+        return self._significant(alpha, sign=1)
 
     def significantly_better(self, alpha: float = 0.05) -> tuple[str, ...]:
         """Return the algorithms whose ranks are significantly lower than the reference's.
@@ -216,8 +215,7 @@ class RankComparison:
         >>> comparison.significantly_better(0.05)
         ('forest',)
         """
-        limit = self.critical_difference(alpha)
-        return tuple(name for name, gap in self._gaps().items() if gap <= -limit)
+        return self._significant(alpha, sign=-1)
 
     def plot(self, ax: Axes | None = None, alpha: float = 0.10) -> Axes:
         """Draw the critical difference diagram around the reference.
@@ -359,6 +357,11 @@ class RankComparison:
         if name in self.significantly_worse(alpha):
             return "worse"
         return "better" if name in self.significantly_better(alpha) else "no"
+
+    def _significant(self, alpha: float, sign: int) -> tuple[str, ...]:
+        """Return the algorithms that differ significantly: 1 for worse ones, -1 for better ones."""
+        limit = self.critical_difference(alpha)
+        return tuple(name for name, gap in self._gaps().items() if sign * gap >= limit)
 
     def _gaps(self) -> dict[str, float]:
         """Return how much higher each average rank is than the reference's."""

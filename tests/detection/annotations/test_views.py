@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from badacost.detection.annotations import Views, heading_of_yaw
+from badacost.detection.annotations.views import nearest_view, turn_between
 
 finite = st.floats(-1e4, 1e4)
 
@@ -50,6 +51,31 @@ class TestAround:
         labels = Views.around(4).label_of([[0.0, math.nan], [math.inf, 90.0]])
         assert labels.tolist() == [[0, -1], [-1, 3]]
         assert labels.dtype == np.int64
+
+
+class TestNearest:
+    @given(finite, st.lists(finite, min_size=1, max_size=8))
+    def test_no_other_view_is_nearer(self, heading, angles):
+        away = [math.acos(math.cos(math.radians(angle - heading))) for angle in angles]
+        assert away[nearest_view(heading, angles)] == pytest.approx(min(away), abs=1e-6)
+
+    @given(st.integers(2, 36), finite)
+    def test_agrees_with_the_ranges_of_views(self, n_views, heading):
+        views = Views.around(n_views)
+        position = (heading - views.starts[0]) * n_views / 360.0
+        if abs(position - round(position)) > 1e-6:
+            assert nearest_view(heading, views.angles) == views.label_of(heading)
+
+    def test_shape_and_ties(self):
+        labels = nearest_view([[-170.0, 60.0], [45.0, 400.0]], [0.0, 90.0, 180.0])
+        assert labels.tolist() == [[2, 1], [0, 0]]
+        assert labels.dtype == np.int64
+
+    @given(finite, finite)
+    def test_turns_lead_from_the_first_to_the_second(self, first, second):
+        turn = float(turn_between(first, second))
+        assert -180.0 <= turn <= 180.0
+        assert math.remainder(first + turn - second, 360.0) == pytest.approx(0.0, abs=1e-6)
 
 
 class TestYaw:

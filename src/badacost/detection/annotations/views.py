@@ -49,6 +49,55 @@ def heading_of_yaw(yaw: ArrayLike) -> FloatArray:
     return np.asarray(yaw, dtype=np.float64) + TOWARDS_VIEWER
 
 
+def turn_between(first: ArrayLike, second: ArrayLike) -> FloatArray:
+    """Return the angle from headings to others, at most half a turn either way.
+
+    Parameters
+    ----------
+    first, second : array-like of float
+        Headings in degrees, of shapes that broadcast.
+
+    Returns
+    -------
+    ndarray of float
+        Degrees, -180 for half a turn.
+
+    Examples
+    --------
+    >>> from badacost.detection.annotations.views import turn_between
+    >>> turn_between(170.0, [-170.0, 90.0, -10.0])
+    array([  20.,  -80., -180.])
+    """
+    return np.asarray((np.subtract(second, first) + 180.0) % 360.0 - 180.0)
+
+
+def nearest_view(headings: ArrayLike, angles: ArrayLike) -> NDArray[np.int64]:
+    """Return the view whose angle is nearest to each heading.
+
+    For views that are known by their angles only; `Views.label_of` knows where each one ends.
+
+    Parameters
+    ----------
+    headings : array-like of float
+        In degrees, of any shape.
+    angles : array-like of float of shape (n_views,)
+        Heading in degrees that stands for each view.
+
+    Returns
+    -------
+    ndarray of int64
+        Indices of views, in the shape of `headings`; the first one of those that are equally near.
+
+    Examples
+    --------
+    >>> from badacost.detection.annotations.views import nearest_view
+    >>> nearest_view([-170.0, 60.0, 45.0], angles=[0.0, 90.0, 180.0])
+    array([2, 1, 0])
+    """
+    away = turn_between(np.asarray(headings, dtype=np.float64)[..., np.newaxis], angles)
+    return np.abs(away).argmin(axis=-1).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Views:
     """Ranges of headings that together make the full circle, each a class.
@@ -188,7 +237,7 @@ class Views:
         ends = [*self.starts[1:], self.starts[0] + self.turn * 360.0]
         mirror = []
         for end in ends:
-            away = np.abs(_turn_between(180.0 - end, np.array(self.starts)))
+            away = np.abs(turn_between(180.0 - end, self.starts))
             if len(self) > 1 and away.min() > _TOLERANCE:
                 raise ValueError(
                     "these views are not symmetric, a mirror shows parts of several of them: use "
@@ -215,11 +264,6 @@ class Views:
         turned = self.turn * (np.where(known, headings, 0.0) - self.starts[0]) % 360.0
         labels = np.searchsorted(self._edges, turned, side="right") - 1
         return np.where(known, labels, -1).astype(np.int64)
-
-
-def _turn_between(first: float, second: FloatArray) -> FloatArray:
-    """Return the angle from one heading to others, at most half a turn either way."""
-    return np.asarray((second - first + 180.0) % 360.0 - 180.0)
 
 
 def _within_half_turn(angle: float) -> float:

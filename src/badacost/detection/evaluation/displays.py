@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
@@ -19,29 +20,25 @@ if TYPE_CHECKING:
 Curve = TypeVar("Curve", PrecisionRecallCurve, RocCurve)
 
 
-class _CurvesDisplay:
-    """Lines on axes, with a legend.
+class _CurvesDisplay(ABC):
+    """Lines on axes, with a legend."""
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Axes of the plot.
-    figure_ : matplotlib Figure
-        Its figure.
-    lines_ : list of matplotlib Line2D
-        The curves.
-    """
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw the curves.
 
-    def _draw(
-        self,
-        lines: Mapping[str, tuple[FloatArray, FloatArray]],
-        ax: Axes | None,
-        place: Literal["lower left", "lower right"],
-    ) -> None:
-        """Draw lines of x and y coordinates by their labels."""
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; new axes by default.
+
+        Returns
+        -------
+        display
+            The display itself.
+        """
         self.figure_, self.ax_ = canvas(ax, 5.6, 4.4)
         self.lines_ = []
-        for i, (label, (x, y)) in enumerate(lines.items()):
+        for i, (label, (x, y)) in enumerate(self._lines().items()):
             (line,) = self.ax_.plot(
                 x,
                 y,
@@ -53,7 +50,16 @@ class _CurvesDisplay:
         self.ax_.set_ylim(0.0, 1.02)
         self.ax_.grid(color="0.9", linewidth=0.8)
         self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.legend(edgecolor="none", loc=place)
+        self._set_axes()
+        return self
+
+    @abstractmethod
+    def _lines(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Return x and y coordinates by labels."""
+
+    @abstractmethod
+    def _set_axes(self) -> None:
+        """Name the axes, set the range of x, and put the legend where curves seldom are."""
 
 
 class PrecisionRecallDisplay(_CurvesDisplay):
@@ -87,26 +93,15 @@ class PrecisionRecallDisplay(_CurvesDisplay):
     def __init__(self, curves: Mapping[str, PrecisionRecallCurve]):
         self.curves = _checked(curves, PrecisionRecallCurve)
 
-    def plot(self, *, ax: Axes | None = None) -> PrecisionRecallDisplay:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; new axes by default.
-
-        Returns
-        -------
-        PrecisionRecallDisplay
-            The display itself.
-        """
-        lines = {
+    def _lines(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+        return {
             f"{name}, AP {curve.average_precision():.3f}": (curve.recall, curve.precision)
             for name, curve in self.curves.items()
         }
-        self._draw(lines, ax, "lower left")
+
+    def _set_axes(self) -> None:
         self.ax_.set(xlabel="recall", ylabel="precision", xlim=(0.0, 1.02))
-        return self
+        self.ax_.legend(edgecolor="none", loc="lower left")
 
 
 class RocDisplay(_CurvesDisplay):
@@ -144,31 +139,20 @@ class RocDisplay(_CurvesDisplay):
         self.curves = _checked(curves, RocCurve)
         self.false_positives = false_positives
 
-    def plot(self, *, ax: Axes | None = None) -> RocDisplay:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; new axes by default.
-
-        Returns
-        -------
-        RocDisplay
-            The display itself.
-        """
+    def _lines(self) -> dict[str, tuple[FloatArray, FloatArray]]:
         limit = self.false_positives
-        lines = {
+        return {
             f"{name}, {curve.rate_below(limit):.3f} below {limit:g} false positives": (
                 curve.false_positives,
                 curve.true_positive_rate,
             )
             for name, curve in self.curves.items()
         }
-        self._draw(lines, ax, "lower right")
+
+    def _set_axes(self) -> None:
         most = max(np.max(curve.false_positives, initial=1.0) for curve in self.curves.values())
         self.ax_.set(xlabel="false positives", ylabel="true-positive rate", xlim=(0.0, most))
-        return self
+        self.ax_.legend(edgecolor="none", loc="lower right")
 
 
 def _checked(curves: Mapping[str, Curve], kind: type[Curve]) -> dict[str, Curve]:
