@@ -27,16 +27,20 @@ from badacost import (
     CostSensitiveTreeClassifier,
     MinimumCostClassifier,
     PIBoostClassifier,
+    SAMMEClassifier,
     html_page,
 )
 from badacost.cost_report import write_cost_report
-from badacost.cost_report.comparison import N_RESAMPLES, Way, compare, forest
+from badacost.cost_report.comparison import N_RESAMPLES, Way, compare, forest, samme
 from badacost.cost_report.evidence import Evidence, gather, positions
+from badacost.cost_report.known_rows import count_known
 from badacost.cost_report.money import Money, number
+from badacost.cost_report.naming import model_name
 from badacost.cost_report.sensitivity import shift
 from badacost.costs import minimum_cost_decision
 from badacost.metrics import average_cost, cost_confusion_matrix
 from badacost.tabular import TableClassifier
+from badacost.tabular.training import COST_BLIND
 from tests.detection.test_report import HOSTILE, Page
 
 matplotlib.use("Agg")
@@ -92,6 +96,7 @@ def test_figures_are_those_of_the_metrics(tmp_path) -> None:
     assert steps == [(done, len(steps)) for done in range(1, len(steps) + 1)]
     assert page.headings == ALL_HEADINGS
     assert len(page.pictures) == 5
+    assert not {"predicted", "prediction"} & {*text_of(page).split()}, "truth and answer"
     answers = model.predict(X_test)
     cost = average_cost(y_test, answers, COSTS)
     constant = min(average_cost(y_test, np.full_like(y_test, k), COSTS) for k in range(3))
@@ -101,13 +106,15 @@ def test_figures_are_those_of_the_metrics(tmp_path) -> None:
     assert f"240 decisions of the model cost {money.rate(cost)} each" in text
     assert f"one answer that is cheapest would have cost {money.rate(constant)} each" in text
     assert f"finds most probable would have cost {money.rate(blind)} each" in text
-    assert page.row("the model")[0] == money.rate(cost)
-    assert page.row("the model")[2] == money.amount(cost * 240)
-    assert page.row("the model")[3] == f"{(answers != y_test).mean():.1%}"
+    name = "the model (BAdaCost, margin rule)"
+    assert f"What 240 decisions of {name} cost" in text
+    assert page.row(name)[0] == money.rate(cost)
+    assert page.row(name)[2] == money.amount(cost * 240)
+    assert page.row(name)[3] == f"{(answers != y_test).mean():.1%}"
     least = minimum_cost_decision(model.predict_proba(X_test), COSTS)
     least_cost = average_cost(y_test, least, COSTS)
     assert page.row("least expected cost by its probabilities")[0] == money.rate(least_cost)
-    assert len(page.row("SAMME, cost-blind, same settings")) == 6
+    assert len(page.row(COST_BLIND)) == len(page.row("SAMME, then least expected cost")) == 6
     assert len(page.row("random forest, least expected cost")) == 6
     assert "The dearest mistake is to answer “2” where “1” is true: 30 EUR." in text
 
@@ -207,7 +214,8 @@ def test_any_classifier(tmp_path, name) -> None:
     assert set(ALL_HEADINGS) - set(page.headings) == missing
     prices = ONE_WAY if name == "one-way costs" else COSTS
     cost = average_cost(y, model.predict(X), prices)
-    assert float(page.row("the model")[0]) == pytest.approx(cost, abs=0.006)
+    row = page.row(model_name(model[-1] if name == "pipeline" else model))
+    assert float(row[0]) == pytest.approx(cost, abs=0.006)
 
 
 @pytest.mark.parametrize("decision", ["own", "bayes"])
@@ -225,10 +233,11 @@ def test_tables(tmp_path, decision) -> None:
     page = written(tmp_path, model, frame, frame["grade"], train=train)
     assert page.headings == ALL_HEADINGS
     answers = model.predict(frame)
-    assert float(page.row("the model")[0]) == pytest.approx(
+    rule = "bayes" if decision == "bayes" else "margin"
+    assert float(page.row(f"the model (BAdaCost, {rule} rule)")[0]) == pytest.approx(
         average_cost(frame["grade"], answers, costs), rel=0.01
     )
-    assert any(row[0].startswith("SAMME") for row in page.rows) == (decision == "bayes")
+    assert any(row[0] == COST_BLIND for row in page.rows) == (decision == "bayes")
     assert page.row("decision") == [repr(decision)]
 
 
@@ -236,6 +245,7 @@ def test_training_without_a_class() -> None:
     X, y = noisy()
     some = y < 2
     evidence = gather(booster().fit(X, y), X, y, train=(X[some], y[some]))
+    assert all({*way.answers} <= {0, 1} for way in samme(evidence, 0, None))
     answers = forest(evidence, 0, None).answers
     assert {*answers} <= {0, 1}
     rival = MinimumCostClassifier(RandomForestClassifier(200, random_state=0), COSTS[:2, :2])
@@ -282,8 +292,96 @@ def test_what_is_cheaper_is_said(tmp_path) -> None:
     X, y = noisy(600)
     wrong = booster(COSTS.T).fit(X, y)
     page = written(tmp_path, wrong, X, y, costs=COSTS)
-    assert "Clearly cheaper on these samples:" in text_of(page)
-    assert "the model is dearer by" in text_of(page)
+    text = text_of(page)
+    assert "The cheapest of the 4 ways is least expected cost by its probabilities, at" in text
+    assert "the model is dearer by" in text
+
+
+def test_the_next_way_is_named_if_the_model_is_cheapest(tmp_path) -> None:
+    X, y = noisy(600)
+    X[:, 0] += y
+    model = booster(n_estimators=40, decision="bayes").fit(X, y)
+    page = written(tmp_path, model, X, y)
+    assert (
+        "None of the 2 other ways is cheaper; the next is the most probable class of the same "
+        "model, at " in text_of(page)
+    )
+    assert not any(row[0].startswith("least expected") for row in page.rows), "that is the model"
+
+
+def test_savings_that_may_be_chance_are_grey(tmp_path) -> None:
+    X, y = noisy(seed=1)
+    equal = 1.0 - np.eye(3)
+    model = booster(equal, decision="bayes").fit(*noisy())
+    written(tmp_path, model, X, y)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<div class="doubtful"><dt>saved against being cost-blind</dt>' in text
+    assert "<div><dt>saved against the best constant</dt>" in text, "that is clear"
+    assert "the saving may be chance: 0.000 to 0.000 each" in text
+
+
+def remark_of(page: Page) -> list[str]:
+    return [text for text in page.texts if "decisions look cheap" in text]
+
+
+def test_rows_of_the_training_are_noticed(tmp_path) -> None:
+    (X, y), other = noisy(), noisy(seed=1)
+    model = booster().fit(X, y)
+    notes: list[str] = []
+    page = written(tmp_path, model, X, y, train=(X, y), note=notes.append)
+    assert notes == ["the model was fitted to 240 of these 240 rows: on rows that it knows, "
+                     "decisions look cheap."]  # fmt: skip
+    assert remark_of(page) == [f"T{notes[0][1:]}"]
+    assert not remark_of(written(tmp_path, model, *other, train=(X, y), note=notes.append))
+    assert len(notes) == 1
+    table = pd.DataFrame(X, columns=list("abcd"))
+    fitted = TableClassifier(booster()).fit(table, y)
+    assert "fitted to as many rows" in remark_of(written(tmp_path, fitted, table, y))[0]
+    assert not remark_of(written(tmp_path, fitted, table[1:], y[1:]))
+
+
+@given(st.integers(0, 20), st.integers(0, 3))
+def test_known_rows_are_counted(n_known, n_changed) -> None:
+    X, y = noisy(40)
+    X[3, 1] = np.nan
+    rows, classes = X[:n_known].copy(), y[:n_known].copy()
+    classes[:n_changed] = (classes[:n_changed] + 1) % 3
+    assert count_known(rows, classes, X, y) == max(n_known - n_changed, 0)
+
+
+def test_known_rows_of_text_are_not_counted() -> None:
+    classes = np.array([0])
+    assert count_known([["a"]], classes, [["a"]], classes) is None
+
+
+def test_rival_has_a_depth_of_its_own() -> None:
+    X, y = noisy()
+    evidence = gather(booster(max_depth=7).fit(X, y), *noisy(seed=1), train=(X, y))
+    blind, sighted = samme(evidence, 0, None)
+    assert "trees of depth 1: of 1, 2, 4, 7 the cheapest in 3-fold" in blind.remark
+    rival = SAMMEClassifier(n_estimators=8, max_depth=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(blind.answers, rival.predict(evidence.features))
+    least = minimum_cost_decision(rival.predict_proba(evidence.features), COSTS)
+    np.testing.assert_array_equal(sighted.answers, least)
+    unlimited = gather(booster(max_depth=None, max_leaf_nodes=4).fit(X, y), X, y, train=(X, y))
+    assert "of 1, 2, 4, any the" in samme(unlimited, 0, None)[0].remark
+    other = gather(booster(estimator=GaussianNB()).fit(X, y), X, y, train=(X, y))
+    assert samme(other, 0, None)[0].remark == "SAMME has the settings of the model."
+    few = gather(booster(max_depth=3).fit(X, y), X, y, train=(X[:4], np.array([0, 1, 1, 1])))
+    assert "depth 3" in samme(few, 0, None)[0].remark
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (BAdaCostClassifier(), "BAdaCost, margin rule"),
+        (TableClassifier(BAdaCostClassifier(decision="bayes")), "BAdaCost, bayes rule"),
+        (TableClassifier(SAMMEClassifier()), "SAMME"),
+        (MinimumCostClassifier(GaussianNB(), COSTS), "GaussianNB, bayes rule"),
+    ],
+)
+def test_names_of_models(model, name) -> None:
+    assert model_name(model) == f"the model ({name})"
 
 
 def test_same_page_again(tmp_path) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -155,6 +156,7 @@ def folder(filled: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(filled)
     before = _files()
     yield
+    plt.close("all")
     assert _files() == before
 
 
@@ -314,13 +316,13 @@ COMMANDS = [
         "text as weights of rows",
         f"{FIT} --costs costs.csv --weight ward",
         "--weight 'ward' is of no use",
-        "must have numbers; got 'north' in row 1",
+        "must have numbers; got 'north' in line 2",
     ),
     command(
         "a negative weight of a row",
         "fit negative_weight.csv --target grade --costs costs.csv --weight weight",
         "--weight 'weight' is of no use",
-        "must not be negative; sample 60 has -2",
+        "it is negative in line 62: write 0 or more",
     ),
     # The prices
     command(
@@ -536,7 +538,7 @@ COMMANDS = [
     command(
         "a trial on classes that the model does not know",
         "evaluate grades.badacost other_grades.csv",
-        "the class 'medium' in row 3, which the model does not know",
+        "the class 'medium' in line 4, which the model does not know",
         "there are 'high', 'low', 'mid'",
     ),
     command(

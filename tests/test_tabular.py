@@ -33,7 +33,7 @@ from badacost.tabular import (
     write_table,
 )
 from badacost.tabular.columns import Column
-from badacost.tabular.target import known_labels, target_labels
+from badacost.tabular.target import classes_in_text, known_labels, target_labels
 
 COSTS = {"low": {"mid": 1, "high": 2}, "mid": {"low": 4, "high": 1}, "high": {"low": 9, "mid": 3}}
 
@@ -84,7 +84,10 @@ class TestReading:
         write_table(frame, tmp_path / name)
         again = read_table(tmp_path / name)
         assert again.columns.tolist() == frame.columns.tolist()
-        pd.testing.assert_frame_equal(again, frame, check_dtype=False, check_column_type=False)
+        kept = frame.drop(columns="site")
+        encoder = TableEncoder().fit(again.drop(columns="site"))
+        assert encoder.columns_ == TableEncoder().fit(kept).columns_
+        np.testing.assert_array_equal(encoder.transform(again), encoder.transform(kept))
 
     @pytest.mark.parametrize("separator", [",", ";", "\t"])
     def test_separators_quotes_and_byte_order_marks(self, tmp_path, separator) -> None:
@@ -92,17 +95,41 @@ class TestReading:
         (tmp_path / "t.csv").write_text("\ufeff\n" + "\r\n".join(lines) + "\r\n\r\n", newline="")
         frame = read_table(tmp_path / "t.csv")
         assert frame.columns.tolist() == ["a;b,c", "d"]
-        assert frame.iloc[0].tolist() == [1, "x;,y\nz"]
+        assert frame.iloc[0].tolist() == ["1", "x;,y\nz"]
+        assert frame.index.tolist() == [3]
 
     def test_missing_values_dates_and_decimal_commas(self, tmp_path) -> None:
         text = "a;b;c;d;e\n1,5;2024-05-31;None;True;x\n?;;nan;False;2024-13-01\n-2;2024-06-01;;;y\n"
         (tmp_path / "t.csv").write_text(text)
         frame = read_table(tmp_path / "t.csv")
-        np.testing.assert_array_equal(frame["a"], [1.5, np.nan, -2.0])
-        assert frame["b"].dt.day.tolist()[::2] == [31.0, 1.0]
+        assert frame["a"].tolist() == ["1.5", None, "-2"]
+        assert frame["b"].tolist() == ["2024-05-31", None, "2024-06-01"]
         assert frame["c"].tolist()[0] == "None"
         assert frame["c"].isna().tolist() == [False, True, True]
         assert frame["e"].tolist() == ["x", "2024-13-01", "y"]
+
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    @pytest.mark.parametrize(
+        ("cells", "read"),
+        [
+            (["5,5", "7", ",25"], ["5.5", "7", ".25"]),
+            (["5,5", "2.5", "7"], ["5,5", "2.5", "7"]),
+            (["1,000,000", "5,5", "7"], ["1,000,000", "5,5", "7"]),
+            (["5,5", "Bern, West", "7"], ["5,5", "Bern, West", "7"]),
+        ],
+    )
+    def test_decimal_commas(self, tmp_path, separator, cells, read) -> None:
+        lines = [f"a{separator}b", *(f"{cell}{separator}x" for cell in cells)]
+        (tmp_path / "t.csv").write_text("\n".join(lines))
+        assert read_table(tmp_path / "t.csv")["a"].tolist() == read
+
+    def test_cells_are_stripped_and_lines_are_those_of_the_file(self, tmp_path) -> None:
+        (tmp_path / "t.csv").write_text('a , b\n x ,"1\n2"\n\ny, NA \n')
+        frame = read_table(tmp_path / "t.csv")
+        assert frame.columns.tolist() == ["a", "b"]
+        assert frame["a"].tolist() == ["x", "y"]
+        assert frame["b"].isna().tolist() == [False, True]
+        assert frame.index.tolist() == [2, 5]
 
     def test_a_column_that_counts_rows_is_left_out(self, tmp_path) -> None:
         pd.DataFrame({"a": [5, 6, 7]}).to_csv(tmp_path / "t.csv")
@@ -225,10 +252,16 @@ class TestEncoder:
         ("values", "message"),
         [
             ([f"id {k}" for k in range(30)], "looks like an identifier.*--drop 'c'"),
-            ([*map(str, range(100, 130)), "oops"], "has numbers, but also 'oops' in row 31"),
+            ([*map(str, range(60)), *"abcdef"], "has numbers, but also 'a' in row 61 and 5 like"),
+            ([*map(str, range(30)), *(f"x{k}" for k in range(9))], "also 'x0' in row 31 and 8"),
+            (["1,100.50", "900", "2,000"], r"numbers as '1,100.50' in row 1, not as 1234.5: rew"),
+            (["5,5", "6", "7.5"], r"numbers as '5,5' in row 1, not as 1.5: rewrite"),
+            (["31.05.2024", "1.6.2024"], "dates as '31.05.2024' in row 1, not as 2024-05-31"),
+            (["2024-05-31"] * 20 + ["5/31/2024"], "dates as '5/31/2024' in row 21"),
             ([[1], [2]], "values of type list"),
             ([1 + 2j, 3.0], "values of type complex"),
-            ([1.0, np.inf], "finite numbers; got"),
+            ([1.0, np.inf], "finite numbers; got inf in row 2: correct it"),
+            (["1", "inf"], "finite numbers; got 'inf' in row 2"),
         ],
     )
     def test_columns_that_are_refused(self, values, message) -> None:
@@ -249,6 +282,95 @@ class TestEncoder:
     def test_values_of_another_kind(self, kind, values, message) -> None:
         with pytest.raises(ValueError, match=message):
             Column("c", kind).encode(pd.Series(values, dtype=object))
+
+    @pytest.mark.parametrize("nothing", [np.nan, None, pd.NaT, "", " "])
+    def test_empty_columns_at_prediction(self, nothing) -> None:
+        later = patients(3).assign(**dict.fromkeys(patients().columns, nothing))
+        encoded = TableEncoder().fit(patients()).transform(later)
+        assert np.isnan(encoded).all()
+
+    @pytest.mark.parametrize(
+        ("train", "later", "expected"),
+        [
+            (["2024-01-01", "2024-01-02"] * 10 + ["open"], ["2024-01-02", "open"], [19724, np.nan]),
+            (["01", "02"] * 10 + ["XX"], ["02", "XX"], [2, np.nan]),
+            (["01", "02"] * 10 + ["XX"], [2, None], [2, np.nan]),
+            (["1", "2.5"] * 10, ["7", "8"], [7, 8]),
+            (["true", "False"] * 10, ["TRUE", "false"], [1, 0]),
+            (["true", "false", "unknown"], ["false", "true"], [[1, 0, 0], [0, 1, 0]]),
+            (["true", "false", "unknown"], [False, True], [[1, 0, 0], [0, 1, 0]]),
+            (["01", "02", "XX"], ["02", "01"], [[0, 1, 0], [1, 0, 0]]),
+            (["01", "02", "XX"], [2, 1], [[0, 1, 0], [1, 0, 0]]),
+            (["01", "02", "XX"], [2.0, 1.0], [[0, 1, 0], [1, 0, 0]]),
+            (["1", "1.0", "x"], ["1.0", "x"], [[0, 1, 0], [0, 0, 1]]),
+            (
+                ["2024-01-01", "2024-01-02", "open"],
+                pd.to_datetime(["2024-01-02", "2024-01-01"]),
+                [[0, 1, 0], [1, 0, 0]],
+            ),
+            (pd.Categorical(["1", "2"] * 10), [2, 1], [1, 0]),
+        ],
+    )
+    def test_the_kind_of_a_column_is_that_of_the_fit(self, train, later, expected) -> None:
+        encoder = TableEncoder().fit(pd.DataFrame({"c": train}))
+        encoded = encoder.transform(pd.DataFrame({"c": later}))
+        np.testing.assert_array_equal(encoded, np.reshape(expected, encoded.shape))
+
+    @given(
+        st.lists(
+            st.sampled_from(
+                ["01", "1", "1.0", "2", "XX", "true", "False", "2024-01-01", "2024-01-02 12:30",
+                 "open", "NA", "", " 3 ", "1e3", "-5"]
+            ),
+            min_size=2, max_size=40,
+        ),
+        st.data(),
+    )  # fmt: skip
+    def test_a_row_is_encoded_the_same_in_whatever_file_it_stands(
+        self, tmp_path_factory, cells, data
+    ) -> None:
+        path = tmp_path_factory.mktemp("rows") / "t.csv"
+        lines = [f"{cell},{number % 3}\n" for number, cell in enumerate(cells)]
+        path.write_text("".join(["c,x\n", *lines]))
+        encoder = TableEncoder()
+        whole = encoder.fit_transform(read_table(path))
+        rows = data.draw(st.lists(st.integers(0, len(cells) - 1), min_size=1, unique=True))
+        path.write_text("".join(["c,x\n", *(lines[row] for row in rows)]))
+        np.testing.assert_array_equal(encoder.transform(read_table(path)), whole[rows])
+
+    def test_a_few_texts_among_numbers_are_noted(self) -> None:
+        nine_of_ten = pd.DataFrame({"c": [*"123456789", "x"]})
+        assert TableEncoder().fit(nine_of_ten).columns_ == (Column("c", "number", (), ("x",)),)
+        cells = [*map(str, range(0, 60, 2)), "unknown", "unknown", None]
+        encoder = TableEncoder().fit(pd.DataFrame({"age": cells}))
+        (note,) = encoder.notes_
+        assert "'age' has numbers, but 'unknown' in row 31" in note
+        assert "in 2 of 32 cells" in note
+        with pytest.raises(ValueError, match="must have numbers; got 'oops' in row 2"):
+            encoder.transform(pd.DataFrame({"age": ["unknown", "oops"]}))
+
+    def test_categories_that_are_mostly_unknown_are_warned_of(self) -> None:
+        encoder = TableEncoder().fit(pd.DataFrame({"zip": ["a", "b", "c"]}))
+        encoder.transform(pd.DataFrame({"zip": ["a", "x", None]}))
+        with pytest.warns(UserWarning, match="'zip': 2 of 3 values are unknown to the model"):
+            encoder.transform(pd.DataFrame({"zip": ["a", "x", "y", None]}))
+
+    def test_all_columns_that_are_refused_are_named_at_once(self) -> None:
+        frame = pd.DataFrame({"x": range(30), "id": [f"id {k}" for k in range(30)]})
+        frame["day"] = "31.05.2024"
+        frame.loc[3, "day"] = "30.05.2024"
+        with pytest.raises(ValueError, match=r"^2 columns cannot") as info:
+            TableEncoder().fit(frame)
+        assert "'id' looks like an identifier" in str(info.value)
+        assert "--drop 'id' --drop 'day'" in str(info.value)
+        encoder = TableEncoder(drop=["id", "day"]).fit(frame.assign(y=frame["x"] % 3))
+        with pytest.raises(ValueError, match=r"^2 columns cannot"):
+            encoder.transform(pd.DataFrame({"x": ["one"], "y": ["two"]}))
+
+    def test_names_of_features_are_distinct(self) -> None:
+        frame = pd.DataFrame({"a": ["x", "y", "z"] * 3, "a=x": range(9)})
+        names = TableEncoder().fit(frame).get_feature_names_out()
+        assert len(set(names)) == len(names) == 4
 
     def test_columns_by_name(self) -> None:
         encoder = TableEncoder(drop=["street"]).fit(patients())
@@ -271,6 +393,11 @@ class TestEncoder:
     def test_a_column_that_counts_rows_is_noted(self) -> None:
         encoder = TableEncoder().fit(pd.DataFrame({"id": range(7, 12), "x": [1, 3, 2, 5, 4]}))
         assert "'id' only counts the rows" in encoder.notes_[0]
+        accounts = pd.DataFrame({"account": np.arange(30)[::-1] * 3, "x": np.arange(30) % 7})
+        (note,) = TableEncoder().fit(accounts).notes_
+        assert "'account' has another whole number in every row" in note
+        assert "--drop 'account'" in note
+        assert not TableEncoder().fit(accounts[:15]).notes_
 
     @given(
         st.lists(
@@ -327,8 +454,27 @@ class TestTarget:
         assert known_labels(pd.Series(["True"]), [False, True], "y").tolist() == [True]
         with pytest.raises(ValueError, match=r"'hihg' in row 2.*did you mean 'high'"):
             known_labels(pd.Series(["low", "hihg"]), ["high", "low"], "y")
+        assert known_labels(pd.Series([1, 2]), ["01", "02"], "y").tolist() == ["01", "02"]
+        assert known_labels(pd.Series(["02", "1.0"]), [1, 2], "y").tolist() == [2, 1]
         with pytest.raises(ValueError, match="no class in row 1"):
             known_labels(pd.Series([None, "low"]), ["high", "low"], "y")
+
+    @pytest.mark.parametrize(
+        ("texts", "classes"),
+        [
+            (["1", "2", None], [1, 2]),
+            (["1.0", "2.0", None], [1, 2]),
+            (["01", "2", None], ["01", "2"]),
+            (["true", "False", None], [True, False]),
+            (["1", "x", None], ["1", "x"]),
+            (["1.5", "2", None], [1.5, 2]),
+            ([3, 4, None], [3, 4]),
+        ],
+    )
+    def test_classes_of_a_file(self, texts, classes) -> None:
+        found = classes_in_text(pd.Series(texts, dtype=object))
+        assert found.dropna().tolist() == classes
+        assert found.isna().tolist() == [False, False, True]
 
 
 class TestClassifier:
@@ -414,8 +560,33 @@ class TestTraining:
         frame = patients()
         frame.loc[5, "risk"] = "odd"
         costs = {k: {**v, "odd": 1} for k, v in COSTS.items()} | {"odd": dict.fromkeys(COSTS, 1)}
-        model = fit_and_try(small_model().set_params(cost_matrix=costs), frame, "risk")
+        said: list[str] = []
+        start = small_model().set_params(cost_matrix=costs)
+        model = fit_and_try(start, frame, "risk", announce=said.append)
         assert "odd" in model.classes_
+        assert "No row of 'odd' was held out: the figures say nothing about it." in said
+
+    def test_what_a_column_holds_does_not_depend_on_the_rows_held_out(self) -> None:
+        frame = patients()
+        frame["age"] = frame["age"].astype(object)
+        frame.loc[7, "age"] = "unknown"
+        models = [
+            fit_and_try(small_model(), frame, "risk", refit=False, random_state=seed)
+            for seed in range(6)
+        ]
+        assert len({model.encoder_.columns_ for model in models}) == 1
+        assert models[0].encoder_.columns_[0].missing == ("unknown",)
+        frame.loc[50, "age"] = np.inf
+        with pytest.raises(ValueError, match="got inf in row 51"):
+            fit_and_try(small_model(), frame, "risk")
+
+    def test_lines_of_a_file_are_named_whatever_rows_are_left_out(self, tmp_path) -> None:
+        frame = patients()
+        frame.loc[50, "age"] = np.inf
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        read = read_table(tmp_path / "t.csv")
+        with pytest.raises(ValueError, match="got 'inf' in line 52"):
+            small_model().fit(read[read["ward"] != "south"].iloc[5:], "risk")
 
     def test_the_refit_has_the_rounds_of_early_stopping(self) -> None:
         booster = BAdaCostClassifier(
@@ -460,6 +631,15 @@ class TestSavedModels:
         one, two = ((tmp_path / name).read_bytes() for name in ("m.badacost", "again.badacost"))
         assert one == two
 
+    def test_texts_that_stand_for_no_value_are_saved(self, tmp_path) -> None:
+        frame = patients()
+        frame["age"] = frame["age"].astype(object)
+        frame.loc[7, "age"] = "unknown"
+        small_model().fit(frame, "risk").save(tmp_path / "m.badacost")
+        again = badacost.load(tmp_path / "m.badacost")
+        assert again.predict(frame).shape == (120,)
+        assert again.encoder_.columns_[0].missing == ("unknown",)
+
     def test_loading_needs_no_pandas(self, tmp_path, model, monkeypatch) -> None:
         model.save(tmp_path / "m.badacost")
         monkeypatch.setitem(sys.modules, "pandas", None)
@@ -488,6 +668,8 @@ class TestSavedModels:
             (("columns", 1, "levels"), ["a", "b"]),
             (("columns", 1, "levels"), ["a", "a", "b"]),
             (("columns", 1, "levels"), "abc"),
+            (("columns", 0, "missing"), "x"),
+            (("columns", 0, "missing"), [1]),
             (("target",), 5),
             (("n_rows",), -1),
             (("n_rows",), "many"),
@@ -591,6 +773,15 @@ class TestBestDepth:
         table = pd.DataFrame({"a": np.arange(30.0), "target": ["x"] * 14 + ["y"] * 14 + ["z"] * 2})
         model = TableClassifier(BAdaCostClassifier(n_estimators=3))
         assert best_depth(model, table, "target", (2, 3)) == 2
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_rare_classes_are_in_the_sample_of_a_large_table(self, seed) -> None:
+        n_rows = 25_000
+        x = np.random.default_rng(0).normal(size=n_rows)
+        table = pd.DataFrame({"x": x, "y": ["a"] * (n_rows - 2) + ["b"] * 2})
+        costs = {"a": {"b": 1.0}, "b": {"a": 9.0}}
+        model = TableClassifier(BAdaCostClassifier(costs, n_estimators=1))
+        assert best_depth(model, table, "y", (1,), random_state=seed) == 1
 
     def test_is_used_for_the_fit_and_its_rival(self) -> None:
         table = find_dataset("diabetes")

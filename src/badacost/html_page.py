@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from importlib import metadata
@@ -23,6 +23,7 @@ from badacost.plotting.canvas import import_pyplot
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+_DOUBTFUL = '<div class="doubtful">'
 _DPI = 110
 _QUALITY = 88
 _FULL_SHADE = (0xE8, 0x7A, 0x2C)
@@ -56,6 +57,7 @@ td.number { white-space: nowrap; }
 .keys div { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: 6px; }
 .keys dt { color: var(--soft); font-size: .85rem; }
 .keys dd { margin: .1rem 0 0; font-size: 1.6rem; font-weight: 600; line-height: 1.25; }
+.keys .doubtful dd { color: var(--soft); font-weight: 400; }
 .keys small { display: block; color: var(--soft); font-size: .85rem; font-weight: 400; }
 .bar { min-width: 7rem; vertical-align: middle; }
 .bar i { display: block; height: .7rem; background: var(--mark); }
@@ -207,13 +209,15 @@ def shorten(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1 - tail]}…{line[len(line) - tail :]}"
 
 
-def key_figures(facts: Iterable[tuple[str, str, str]]) -> str:
+def key_figures(facts: Iterable[tuple[str, str, str]], *, doubtful: Collection[str] = ()) -> str:
     """Return figures to be seen first.
 
     Parameters
     ----------
     facts : iterable of (name, figure, remark)
         What is shown small, large, and small again.
+    doubtful : collection of str
+        Names of figures that may be chance: they are shown in grey.
 
     Returns
     -------
@@ -230,7 +234,8 @@ def key_figures(facts: Iterable[tuple[str, str, str]]) -> str:
     <BLANKLINE>
     """
     boxes = "\n".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(figure)}<small>{escape(remark)}</small></dd></div>"
+        f"{_DOUBTFUL if name in doubtful else '<div>'}<dt>{escape(name)}</dt>"
+        f"<dd>{escape(figure)}<small>{escape(remark)}</small></dd></div>"
         for name, figure, remark in facts
     )
     return f'<dl class="keys">\n{boxes}\n</dl>\n'

@@ -12,7 +12,8 @@ _WIDTH = 30
 class ProgressBar:
     """Shows how far a loop is, a few figures and the time left.
 
-    On a terminal the line is redrawn; elsewhere, as in a log file, a line is written every tenth.
+    On a terminal the line is redrawn; elsewhere, as in a log file, a line is written half-way and
+    at the end.
 
     Parameters
     ----------
@@ -31,18 +32,18 @@ class ProgressBar:
         self._redraws = self.stream.isatty()
         self._begin = time.monotonic()
         self._last_drawn = -1.0
-        self._tenths = 0
+        self._halves = 0
 
     def update(self, done: int, *, share: float | None = None, **figures: float | None) -> None:
         """Show that `done` steps are finished, `share` of the work if steps are not alike."""
         now = time.monotonic() - self._begin
-        tenths = 10 * done // self.total
+        halves = 2 * done // self.total
         if self._redraws:
             if done < self.total and now - self._last_drawn < 0.1:
                 return
-        elif tenths == self._tenths:
+        elif halves == self._halves:
             return
-        self._last_drawn, self._tenths = now, tenths
+        self._last_drawn, self._halves = now, halves
         filled = _WIDTH * done // self.total
         shown = "  ".join(
             f"{key} {value:.4g}" for key, value in figures.items() if value is not None

@@ -516,7 +516,7 @@ def test_callbacks() -> None:
 def test_progress_bar(capsys) -> None:
     booster(verbose=1).fit(X, Y)
     assert (
-        "PIBoostClassifier [##############################] 8/8  train " in capsys.readouterr()[1]
+        "PIBoostClassifier [##############################] 8/8  error " in capsys.readouterr()[1]
     )
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from badacost.cli.app import app
 from badacost.costs import read_costs
-from badacost.tabular import DATASETS, read_table
+from badacost.tabular import DATASETS, find_dataset, read_table
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +53,54 @@ def test_without_costs_the_next_step_is_to_make_some() -> None:
     assert len(read_table("new/iris.parquet")) == 150
 
 
+def test_files_are_not_overwritten() -> None:
+    for option in ("--output", "--test", "--costs"):
+        Path("mine.csv").write_text("mine")
+        files = {"--output": "t.csv", "--test": "u.csv", "--costs": "c.csv", option: "mine.csv"}
+        words = [word for pair in files.items() for word in pair]
+        result = run("datasets", "write", "iris", *words, status=1)
+        assert "'mine.csv' exists: add --force to replace it" in result.stderr
+        assert Path("mine.csv").read_text() == "mine"
+        assert not Path("t.csv").exists()
+        run("datasets", "write", "iris", *words, "--force")
+        assert Path("mine.csv").read_text() != "mine"
+        for name in ("t.csv", "u.csv", "c.csv"):
+            Path(name).unlink(missing_ok=True)
+
+
+def test_a_quarter_of_each_class_is_held_out() -> None:
+    given = ["datasets", "write", "wine", "--output", "a.csv", "--test", "b.csv"]
+    assert "others in b.csv" in run(*given).stdout
+    train, test, whole = read_table("a.csv"), read_table("b.csv"), find_dataset("wine").load()
+    rows = [tuple(row) for frame in (train, test) for row in frame.to_numpy()]
+    assert len(set(rows)) == len(rows) == len(whole)
+    for name, count in whole["cultivar"].value_counts().items():
+        assert (test["cultivar"] == name).sum() == round(count / 4)
+    before = Path("b.csv").read_text()
+    run(*given, "--force")
+    assert Path("b.csv").read_text() == before
+    run(*given, "--force", "--seed", "1")
+    assert Path("b.csv").read_text() != before
+
+
+def test_a_newcomer_can_try_the_model_on_rows_it_has_not_seen() -> None:
+    files = ["--output", "a.csv", "--test", "b.csv", "--costs", "c.csv"]
+    lines = run("datasets", "write", "iris", *files).stdout.splitlines()
+    (fit,) = (line.removeprefix("Next: badacost ") for line in lines if line.startswith("Next"))
+    (evaluate,) = (line.removeprefix("Then: badacost ") for line in lines if "evaluate" in line)
+    run(*fit.split(), "--trees", "2", "--depth", "1", "--quiet")
+    shown = run(*evaluate.split())
+    assert "on 36 rows" in shown.stdout
+    assert shown.stderr == ""
+
+
+def test_the_list_has_80_columns(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("datasets").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) < len(DATASETS) + 14
+
+
 def test_costs_are_rows_of_truth() -> None:
     run("datasets", "write", "breast-cancer", "--output", "t.csv", "--costs", "c.csv")
     assert read_costs("c.csv") == {
@@ -68,12 +116,15 @@ def test_costs_are_rows_of_truth() -> None:
         (["made-up scenes", "--output", "t.csv"], "train-detector"),
         (["iris", "--output", "t.xlsx"], "does not say what to write"),
         (["iris", "--output", "."], "is a folder"),
+        (["iris", "--output", "t.csv", "--test", "t.csv"], "name the same file"),
+        (["iris", "--output", "t.csv", "--test", "new/t.xlsx"], "does not say what to write"),
     ],
 )
 def test_mistakes(arguments, message) -> None:
     result = run("datasets", "write", *arguments, status=1)
     assert message in result.stderr
     assert result.stdout == ""
+    assert not list(Path().iterdir())
 
 
 def test_a_set_that_cannot_be_fetched(monkeypatch) -> None:

@@ -91,6 +91,34 @@ def test_other_costs_and_weights(model) -> None:
     assert got["average_cost"] == pytest.approx(by_hand(model, pd.read_csv("data.csv")["w"]))
 
 
+def test_weights_that_are_a_feature_too() -> None:
+    frame = pd.read_csv("data.csv")
+    TableClassifier(BAdaCostClassifier(n_estimators=2)).fit(frame, "grade").save("w.badacost")
+    assert figures("w.badacost", "data.csv", "--weight", "w")["n_rows"] == 120
+
+
+def test_categories_that_are_unknown_are_noted() -> None:
+    frame = pd.read_csv("data.csv").assign(zone=["a", "b", "c"] * 40)
+    TableClassifier(BAdaCostClassifier(n_estimators=2)).fit(frame, "grade").save("z.badacost")
+    frame.assign(zone="north").to_csv("data.csv", index=False)
+    said = evaluate("z.badacost", "data.csv").stderr
+    assert said.count("column 'zone': 120 of 120 values are unknown to the model") == 1
+
+
+@pytest.mark.parametrize("length", [5, 25, 60])
+def test_long_names_fit_on_a_terminal(model, monkeypatch, length) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"{letter}{'x' * length}" for letter in "abcd"]
+    frame = pd.DataFrame({"x": np.arange(80.0) % 9, "y": names * 20})
+    frame.to_csv("long.csv", index=False)
+    TableClassifier(BAdaCostClassifier(n_estimators=2)).fit(frame, "y").save("l.badacost")
+    shown = evaluate("l.badacost", "long.csv").stdout
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert max(map(len, rows)) <= 80
+    assert "…" not in shown.partition("How often")[2]
+    assert ("┃  1 ┃" in shown) == (length > 5)
+
+
 def test_another_name_of_the_target(model) -> None:
     pd.read_csv("data.csv").rename(columns={"grade": "truth"}).to_csv("data.csv", index=False)
     assert "no column 'grade'" in evaluate("m.badacost", "data.csv", status=1).stderr
@@ -152,7 +180,7 @@ def test_classes_that_are_not_known(model) -> None:
     frame = pd.read_csv("data.csv")
     frame.loc[3, "grade"] = 5
     frame.to_csv("data.csv", index=False)
-    assert "the class '5' in row 4" in evaluate("m.badacost", "data.csv", status=1).stderr
+    assert "the class '5' in line 5" in evaluate("m.badacost", "data.csv", status=1).stderr
     frame.loc[3, "grade"] = None
     frame.to_csv("data.csv", index=False)
     result = evaluate("m.badacost", "data.csv", "--json")

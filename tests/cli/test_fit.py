@@ -136,6 +136,52 @@ class TestFit:
         assert got["columns"] == ["income", "job"]
         assert "'job' must have numbers" in fit("--weight", "job", status=1).stderr
 
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            (None, "is empty in line 5: write 0 for a row that should not count"),
+            (-1, "is negative in line 5: write 0 or more"),
+        ],
+    )
+    def test_weights_that_are_none(self, weight, message) -> None:
+        loans = pd.read_csv("loans.csv").astype({"weight": float})
+        loans.loc[3, "weight"] = weight
+        loans.loc[1, "loan"] = None  # left out, but the lines below stay the lines of the file
+        loans.to_csv("loans.csv", index=False)
+        assert message in fit("--weight", "weight", status=1).stderr
+
+    def test_a_model_is_replaced_and_that_is_said(self) -> None:
+        assert "replaced" not in fit("--trees", "1").stdout
+        shown = fit("--trees", "1").stdout
+        assert "where it replaced another" in shown
+        assert " 1 round of depth 2" in shown
+        assert json.loads(fit("--json").stdout)["replaced"]
+
+    def test_a_bad_cell_among_numbers_is_noted(self) -> None:
+        text = Path("loans.csv").read_text().splitlines(keepends=True)
+        income = text[7].split(",")[1]
+        text[7] = text[7].replace(income, "unknown")
+        Path("loans.csv").write_text("".join(text))
+        result = fit("--json")
+        said = "column 'income' has numbers, but 'unknown' in line 8"
+        assert f"Note: {said}" in result.stderr
+        assert said in json.loads(result.stdout)["notes"][0]
+        assert badacost.load("model.badacost").encoder_.columns_[0].kind == "number"
+
+    def test_classes_that_are_not_held_out(self) -> None:
+        loans = pd.read_csv("loans.csv")
+        loans = pd.concat([loans[loans["loan"] != "bad"], loans[loans["loan"] == "bad"][:1]])
+        loans.to_csv("loans.csv", index=False)
+        assert "No row of 'bad' was held out: the figures say nothing about it." in fit().stderr
+
+    def test_the_figures_of_the_bar_have_names(self) -> None:
+        lines = [line for line in fit().stderr.splitlines() if "[###" in line]
+        assert len(lines) == 6
+        assert all("  cost " in line for line in lines if line.startswith("BAdaCost"))
+        assert all("  error " in line for line in lines if line.startswith("SAMME"))
+        stopped = fit("--early-stopping", "--no-compare").stderr
+        assert "  validation cost " in stopped
+
     def test_early_stopping(self) -> None:
         got = json.loads(fit("--early-stopping", "--trees", "60", "--json").stdout)
         assert got["n_trees"] < 60
@@ -145,8 +191,10 @@ class TestFit:
         loans.loc[:9, "loan"] = None
         loans.to_csv("loans.csv", index=False)
         result = fit("--json")
-        assert "10 of 150 rows have no 'loan'" in result.stderr
+        assert "10 of 150 rows have no 'loan' and are left out.\n" in result.stderr
         assert json.loads(result.stdout)["n_rows"] == 140
+        loans.fillna({"loan": "null"}).to_csv("loans.csv", index=False)
+        assert "left out: 'null' stands for no value; if it is a class, rename" in fit().stderr
 
 
 class TestMistakes:
@@ -166,6 +214,7 @@ class TestMistakes:
             (["--target", "income"], "fractions"),
             (["--target", "customer"], "cannot be left out"),
             (["--jobs", "0"], "--jobs must not be 0"),
+            (["--seed", "-1"], "--seed must be"),
             (["--output", "."], "is a folder"),
             (["--costs", "no.csv"], "no file of costs 'no.csv'"),
             (["--costs", "."], "is a folder"),
@@ -176,6 +225,21 @@ class TestMistakes:
         result = fit(*options, status=1)
         assert message in result.stderr
         assert not Path("model.badacost").exists()
+
+    def test_no_folder_is_made_before_there_is_something_to_write(self) -> None:
+        fit("--target", "lone", "--output", "new/m.badacost", status=1)
+        run("costs", "loans.csv", "--target", "lone", "--output", "new/c.csv", status=1)
+        assert not Path("new").exists()
+
+    def test_all_columns_of_no_use_are_named_at_once(self) -> None:
+        loans = pd.read_csv("loans.csv")
+        loans["since"] = [f"{day % 28 + 1}.05.{2000 + day % 20}" for day in range(150)]
+        loans.to_csv("loans.csv", index=False)
+        given = ["fit", "loans.csv", "--target", "loan", "--costs", "costs.csv"]
+        message = run(*given, status=1).stderr
+        assert "2 columns cannot be used: 'customer' looks like an identifier" in message
+        assert "'since' has dates as '1.05.2000' in line 2, not as 2024-05-31" in message
+        assert "--drop 'customer' --drop 'since'" in message
 
     def test_an_identifier_is_named_with_the_remedy(self) -> None:
         given = ["fit", "loans.csv", "--target", "loan", "--costs", "costs.csv"]
@@ -236,6 +300,29 @@ class TestCosts:
             "costs", "explain", "costs.csv", "--target", "loan", status=1
         ).stderr  # fmt: skip
         assert "no file 'no.csv'" in run("costs", "explain", "no.csv", status=1).stderr
+
+    def test_a_target_of_many_classes(self) -> None:
+        loans = pd.read_csv("loans.csv").assign(age=np.arange(150) % 30)
+        loans.to_csv("loans.csv", index=False)
+        given = ["costs", "loans.csv", "--target", "age"]
+        message = run(*given, status=1).stderr
+        assert "--target 'age' has 30 classes, which makes 870 prices" in message
+        assert len(run(*given, "--many").stdout.splitlines()) == 31
+
+    @pytest.mark.parametrize("width", [60, 100])
+    def test_explanation_has_the_width_of_the_terminal(self, monkeypatch, width) -> None:
+        monkeypatch.setenv("COLUMNS", str(width))
+        longest = max(map(len, run("costs", "explain", "costs.csv").stdout.splitlines()))
+        assert width - 20 < longest <= width
+
+    def test_decimal_commas_in_data_and_prices(self) -> None:
+        loans = pd.read_csv("loans.csv")
+        loans.to_csv("loans.csv", index=False, sep=";", decimal=",")
+        text = Path("costs.csv").read_text().replace(",", ";").replace("9", "9,5")
+        Path("costs.csv").write_text(text)
+        got = json.loads(fit("--json").stdout)
+        assert got["costs"][0] == [0, 4, 9.5]
+        assert badacost.load("model.badacost").encoder_.columns_[0].kind == "number"
 
     def test_a_column_that_is_not_there(self) -> None:
         assert (

@@ -62,10 +62,10 @@ def test_to_a_file(model, name) -> None:
     labels = ["may", "no", "yes"]
     named = [f"{what}({label})" for what in ("P", "cost") for label in labels]
     assert got.columns.tolist() == ["name", "x", "prediction", *named]
-    shares = got[named[:3]].to_numpy()
+    shares = got[named[:3]].to_numpy(float)
     np.testing.assert_allclose(shares, model.predict_proba(read_table("data.csv")))
     matrix = [[COSTS[i].get(j, 0) for j in labels] for i in labels]
-    np.testing.assert_allclose(got[named[3:]].to_numpy(), shares @ np.array(matrix))
+    np.testing.assert_allclose(got[named[3:]].to_numpy(float), shares @ np.array(matrix))
 
 
 def test_json() -> None:
@@ -88,8 +88,43 @@ def test_columns_that_are_missing_extra_or_in_another_order() -> None:
 
 def test_categories_that_are_new_are_missing_values() -> None:
     pd.DataFrame({"x": [0.0, 0.0], "kind": ["z", None]}).to_csv("other.csv", index=False)
-    lines = predict("m.badacost", "other.csv").stdout.splitlines()
+    result = predict("m.badacost", "other.csv")
+    lines = result.stdout.splitlines()
     assert lines[1] == lines[2]
+    assert result.stderr == (
+        "Note: column 'kind': 1 of 1 values are unknown to the model, and missing values to it.\n"
+    )
+
+
+def test_cells_of_a_category_that_look_like_numbers(model) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.choice(["01", "02", "03", "XX"], 120)
+    labels = np.where(codes == "02", "yes", "no")
+    train = pd.DataFrame({"code": codes, "day": "2024-01-0" + pd.Series(codes).str[-1]})
+    train["answer"] = labels
+    costs = {"no": {"yes": 1}, "yes": {"no": 3}}
+    train.to_csv("train.csv", index=False)
+    start = TableClassifier(BAdaCostClassifier(n_estimators=3, max_depth=2), cost_matrix=costs)
+    start.fit(read_table("train.csv"), "answer").save("codes.badacost")
+    train[train["code"] != "XX"].to_csv("later.csv", index=False)
+    got = predict("codes.badacost", "later.csv", "--keep", "answer")
+    assert got.stderr == ""
+    answers = pd.read_csv(io.StringIO(got.stdout))
+    assert (answers["prediction"] == answers["answer"]).all()
+
+
+def test_all_columns_are_kept_as_they_stand() -> None:
+    Path("other.csv").write_text("x,kind,code\n0.50,a,01\n-1,b,02\n")
+    lines = predict("m.badacost", "other.csv", "--keep-all").stdout.splitlines()
+    assert lines[0] == "x,kind,code,prediction"
+    assert lines[1].startswith("0.50,a,01,")
+    predict("m.badacost", "other.csv", "--keep-all", "--keep", "x", "--output", "o.parquet")
+    assert read_table("o.parquet").columns.tolist() == ["x", "kind", "code", "prediction"]
+
+
+def test_no_folder_is_made_before_there_is_something_to_write() -> None:
+    predict("m.badacost", "no.csv", "--output", "new/o.csv", status=1)
+    assert not Path("new").exists()
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_classifier(grades) -> None:
     assert "Report [" in result.stderr, "progress"
     text = Path("report.html").read_text(encoding="utf-8")
     assert "<h1>Grades &lt;3</h1>" in text
-    assert "What 30 decisions of a BAdaCostClassifier cost" in text
+    assert "What 30 decisions of the model (BAdaCost, margin rule) cost" in text
     model, test = load("grades.bada"), grades[60:]
     cost = average_cost(test["grade"], model.predict(test), model.cost_matrix_, labels=list("abc"))
     assert f"<dd>{cost:.2f} EUR" in text
@@ -123,8 +123,26 @@ def test_classifier(grades) -> None:
 def test_classifier_with_training_data_and_other_costs(grades) -> None:
     report("grades.bada", "--data", "test.csv", "--train", "train.csv", "--costs", "costs.csv")
     text = Path("report.html").read_text(encoding="utf-8")
-    assert "SAMME, cost-blind, same settings" in text
+    assert "cost-blind boosting (SAMME)" in text
+    assert "decisions look cheap" not in text
     assert "answer “c” where “b” is true: 90." in text
+
+
+@pytest.mark.parametrize("options", [[], ["--train", "train.csv"]])
+def test_rows_of_the_fit(grades, options) -> None:
+    result = report("grades.bada", "--data", "train.csv", *options)
+    assert "Note: the model was fitted to " in result.stderr
+    assert "decisions look cheap" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_warnings_are_notes(grades) -> None:
+    wards = grades.assign(ward=np.where(np.arange(len(grades)) % 2, "north", "south"))
+    booster = BAdaCostClassifier(n_estimators=1, max_depth=1)
+    TableClassifier(booster).fit(wards[:60], "grade").save("wards.bada")
+    wards[60:].assign(ward="east").to_csv("east.csv", index=False)
+    stderr = report("wards.bada", "--data", "east.csv").stderr
+    assert stderr.count("Note: ") == 1
+    assert "'ward'" in stderr
 
 
 def test_classifier_that_was_fitted_to_a_frame(grades) -> None:
@@ -166,7 +184,8 @@ def test_detectors_have_progress() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing.bada"], "nothing.bada"),
+        (["nothing.bada"], "there is no model 'nothing.bada': check its name and folder."),
+        (["nothing.bada", "--data", "boxes.csv"], "there is no model 'nothing.bada'"),
         (["boxes.csv"], "boxes.csv"),
         (["dark.bada", "--jobs", "0"], "--jobs must not be 0"),
         (["dark.bada", "--output", "pictures"], "is a folder: name a file"),

@@ -25,7 +25,7 @@ def test_it_runs_every_kernel_that_others_call() -> None:
     assert "Compiling [####" in result.stderr
     left = {
         kernel.__name__
-        for module in (*warmup._TABLE_KERNELS, *warmup._DETECTION_KERNELS)
+        for module in (*warmup._TABLE_KERNELS, *warmup.DETECTION_KERNELS)
         for kernel in warmup._kernels(module)
         if not kernel.signatures and not kernel.__name__.startswith("_")
     }
@@ -40,6 +40,31 @@ def test_quiet_and_nothing_to_do() -> None:
 def test_without_pillow_detection_is_left_out(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert 'pip install "badacost[detection]"' in run("--no-tables").stderr
+
+
+def test_what_is_on_disk_is_known_by_its_name(tmp_path, monkeypatch) -> None:
+    def loop() -> None:
+        pass
+
+    kernel = SimpleNamespace(
+        __name__="loop", py_func=loop, stats=SimpleNamespace(cache_path=str(tmp_path))
+    )
+    monkeypatch.setattr(warmup, "_kernels", lambda module: [kernel])
+    assert not warmup.is_compiled(("module",))
+    line = loop.__code__.co_firstlineno
+    (tmp_path / f"module.loop-{line + 1}.py311.nbi").touch()
+    assert not warmup.is_compiled(("module",))
+    (tmp_path / f"module.loop-{line}.py311.nbi").touch()
+    assert warmup.is_compiled(("module",))
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_demo_says_that_it_compiles(tmp_path, monkeypatch, compiled) -> None:
+    monkeypatch.setattr("badacost.cli.demo.is_compiled", lambda modules: compiled)
+    picture = str(tmp_path / "found.png")
+    result = CliRunner().invoke(app, ["demo", "detect", "--scenes", "1", "--output", picture])
+    assert result.exit_code == 0, result.output
+    assert ("compiling, once: about half a minute" in result.stderr) != compiled
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -56,6 +56,24 @@ def test_table_is_aligned():
     assert "0.25" not in explain_costs(0.25 * ordinal_costs(11)).splitlines()[1]
 
 
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("length", [3, 20, 70])
+def test_lines_are_as_wide_as_asked_for(width, length):
+    names = [f"{letter}{'x ' * length}y" for letter in "abcd"]
+    lines = explain_costs(ordinal_costs(4, under=3), classes=names, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_columns_are_numbered_where_their_names_do_not_fit():
+    costs = labelled_costs([[0, 2], [3, 0]], ["a" * 50, "b" * 50])
+    assert explain_costs(costs).splitlines()[1:4] == [
+        " " * 32 + "  1  2",
+        f"1 {'a' * 27}...  0  2",
+        f"2 {'b' * 27}...  3  0",
+    ]
+    assert explain_costs(costs, width=160).splitlines()[1].endswith("b" * 50)
+
+
 @pytest.mark.parametrize(
     ("costs", "expected"),
     [
@@ -196,6 +214,7 @@ def test_constant_answer_is_the_decision_of_least_cost():
         ({"costs": COSTS, "priors": [0, 0]}, "give finite numbers"),
         ({"costs": COSTS, "priors": [np.nan, 1]}, "give finite numbers"),
         ({"costs": COSTS, "priors": ["x", "y"]}, "priors are not numbers"),
+        ({"costs": COSTS, "width": 10}, "width must be"),
         ({"costs": COSTS, "priors": {"ill": 1}}, "labels ['ill'] in priors are not among"),
     ],
 )

@@ -339,6 +339,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
             add(stage)
             stages.append(replace(stage, labels=[]))
         bar = ProgressBar(self.n_estimators, type(self).__name__) if self.verbose else None
+        zero_one = 1.0 - np.eye(len(self.classes_))
+        what = "error" if np.array_equal(self.cost_matrix_, zero_one) else "cost"
         reason = None
         try:
             while len(stages) < self.n_estimators and reason is None:
@@ -356,11 +358,10 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 if reason is None and self.early_stopping and held_out is not None:
                     reason = "early stopping" if self._no_progress(held_out.curve) else None
                 if bar is not None:
-                    bar.update(
-                        len(stages),
-                        train=train.curve[-1],
-                        validation=held_out.curve[-1] if held_out else None,
-                    )
+                    figures = {what: train.curve[-1]}
+                    if held_out is not None:
+                        figures[f"validation {what}"] = held_out.curve[-1]
+                    bar.update(len(stages), **figures)
         finally:
             if bar is not None:
                 bar.close()

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from badacost.tabular import CostSummary
 
+_ANY_WIDTH = 10_000
+_LONGEST_NAME = 30  # before rows whose columns are numbered
+
 
 def money(value: float) -> str:
     """Return a cost for people: four digits, more for large sums.
@@ -56,8 +59,8 @@ def show_contest(summary: CostSummary, name: str, title: str) -> None:
     Console().print(table)
 
 
-def show_matrix(rows: Any, names: Sequence[str], title: str, sums: bool = True) -> None:
-    """Print a matrix of truths and answers.
+def show_matrix(rows: Any, names: Sequence[str], title: str, sums: bool = True) -> bool:
+    """Print a matrix of truths and answers, if it fits on the terminal.
 
     Parameters
     ----------
@@ -69,18 +72,35 @@ def show_matrix(rows: Any, names: Sequence[str], title: str, sums: bool = True) 
         Title of the table.
     sums : bool, default=True
         Whether to add the sum of each row.
+
+    Returns
+    -------
+    bool
+        Whether it was printed.
     """
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title)
-    table.add_column("truth \\ answer")
-    for name in (*names, *(["sum"] * sums)):
-        table.add_column(_plain(name), justify="right")
-    for name, row in zip(names, rows, strict=True):
-        cells = [*row, *([sum(row)] * sums)]
-        table.add_row(_plain(name), *(money(float(cell)) for cell in cells))
-    Console().print(table)
+    console = Console()
+    cells = [[money(float(cell)) for cell in (*row, *([sum(row)] * sums))] for row in rows]
+    numbers = [str(number) for number in range(1, len(names) + 1)]
+    numbered = [
+        f"{number} {name:.{_LONGEST_NAME}}" for number, name in zip(numbers, names, strict=True)
+    ]
+    # Where the names of the answers do not fit, their numbers do.
+    for truths, answers in ((names, names), (numbered, numbers)):
+        table = Table(title=title)
+        table.add_column("truth \\ answer", no_wrap=True)
+        for name in (*answers, *(["sum"] * sums)):
+            table.add_column(_plain(name), justify="right", no_wrap=True)
+        for name, row in zip(truths, cells, strict=True):
+            table.add_row(_plain(name), *row)
+        if console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum <= (
+            console.width
+        ):
+            console.print(table)
+            return True
+    return False
 
 
 def _plain(text: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
@@ -12,7 +13,13 @@ from typer.core import TyperGroup
 
 from badacost.cli.errors import plain_errors
 from badacost.cli.json_output import note
-from badacost.cli.table_inputs import check_output_file, costs_of_classes, table_with_target
+from badacost.cli.table_inputs import (
+    check_absent,
+    check_output_file,
+    check_place,
+    costs_of_classes,
+    table_with_target,
+)
 
 
 class _TemplateByDefault(TyperGroup):
@@ -25,6 +32,7 @@ class _TemplateByDefault(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+_MANY_CLASSES = 20
 app = typer.Typer(cls=_TemplateByDefault, no_args_is_help=True)
 
 
@@ -46,6 +54,9 @@ def template(
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Begin with prices that make up for rare classes.")
     ] = False,
+    many: Annotated[
+        bool, typer.Option("--many", help=f"Allow more than {_MANY_CLASSES} classes.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace OUTPUT, with the prices in it, if it exists.")
     ] = False,
@@ -61,15 +72,21 @@ def template(
 
         to_file = output is not None and str(output) != "-"
         if output is not None and to_file:
-            check_output_file(output)
-            if output.exists() and not force:
-                raise FileExistsError(f"{str(output)!r} exists: add --force to replace it.")
+            check_place(output)
+            check_absent(output, force)
         labels = target_labels(table_with_target(data, target)[target], target)
         classes = sorted(set(labels.tolist()))
+        if len(classes) > _MANY_CLASSES and not many:
+            raise ValueError(
+                f"--target {target!r:.80} has {len(classes)} classes, which makes "
+                f"{len(classes) * (len(classes) - 1)} prices: name another column, or add --many "
+                "if it is the right one."
+            )
         costs = zero_one_costs(len(classes))
         if balanced:
             costs = costs_from_class_weights("balanced", y=labels, classes=classes).round(3)
         if output is not None and to_file:
+            check_output_file(output)
             write_costs(costs, output, classes=classes)
             typer.echo(
                 f"Costs of {len(classes)} classes are in {output}: write your prices into it. Each "
@@ -100,7 +117,7 @@ def explain(
         if data is None or target is None:
             if not costs.is_file():
                 raise FileNotFoundError(f"there is no file {str(costs)!r}: check its name.")
-            typer.echo(explain_costs(read_costs(costs)))
+            typer.echo(explain_costs(read_costs(costs), width=_width()))
             return
         from badacost.tabular.target import target_labels
 
@@ -109,4 +126,9 @@ def explain(
         prices = costs_of_classes(costs, classes)
         shares = [labels.count(label) / len(labels) for label in classes]
         note(f"shares of the classes are those of {len(labels)} rows.")
-        typer.echo(explain_costs(prices, classes=classes, priors=shares))
+        typer.echo(explain_costs(prices, classes=classes, priors=shares, width=_width()))
+
+
+def _width() -> int:
+    """Columns of the terminal, 80 where there is none, and never too few for sentences."""
+    return max(40, get_terminal_size().columns)

@@ -10,10 +10,11 @@ import typer
 
 from badacost.cli.errors import plain_errors
 from badacost.cli.json_output import write_json
-from badacost.cli.table_inputs import check_output_file
+from badacost.cli.table_inputs import check_absent, check_output_file, check_place
 
 app = typer.Typer()
 _SCENES = "made-up scenes"
+_TEST_SHARE = 0.25
 
 
 @app.callback(invoke_without_command=True)
@@ -50,6 +51,12 @@ def write(
     costs: Annotated[
         Path | None, typer.Option(help="CSV file for example costs, made up to suit the set.")
     ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(help="File for a quarter of the rows of each class, left out of OUTPUT."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Which rows go to TEST.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
     """Write a data set as a table, with its classes in the last column.
 
@@ -60,19 +67,35 @@ def write(
         from badacost.costs import write_costs
         from badacost.tabular import find_dataset, write_table
         from badacost.tabular.files import check_table_name
+        from badacost.tabular.training import held_out_rows
 
         if name.casefold().replace("-", " ") == _SCENES.replace("-", " "):
             raise ValueError(f"{_SCENES} are no table but pictures: use badacost train-detector.")
         dataset = find_dataset(name)
-        for path in filter(None, (output, costs)):
-            check_output_file(path)
-        check_table_name(output)
+        files = [path for path in (output, test, costs) if path is not None]
+        if len({path.resolve() for path in files}) < len(files):
+            raise ValueError("--output, --test and --costs name the same file: name several.")
+        for path in files:
+            check_place(path)
+            check_absent(path, force)
+        for path in filter(None, (output, test)):
+            check_table_name(path)
         frame = dataset.load()
+        for path in files:
+            check_output_file(path)
+        if test is not None:
+            held_out = held_out_rows(frame[dataset.target].to_numpy(), _TEST_SHARE, seed)
+            write_table(frame[held_out], test)
+            frame = frame[~held_out]
         write_table(frame, output)
         if costs is not None:
             write_costs(dataset.example_costs(), costs)
-        typer.echo(f"{len(frame)} rows are in {output}. {dataset.about}")
+        others = "" if test is None else f", {held_out.sum()} others in {test}"
+        typer.echo(f"{len(frame)} rows are in {output}{others}. {dataset.about}")
         typer.echo(f"Next: {_next_command(dataset.target, output, costs)}")
+        if test is not None and costs is not None:
+            words = ["badacost", "evaluate", "model.badacost", str(test)]
+            typer.echo(f"Then: {shlex.join(words)}")
 
 
 def _next_command(target: str, output: Path, costs: Path | None) -> str:
@@ -86,22 +109,23 @@ def _next_command(target: str, output: Path, costs: Path | None) -> str:
 
 def _show() -> None:
     """The list as a table."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     from badacost.tabular import DATASETS
 
-    table = Table()
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("name", no_wrap=True)
     for column in ("rows", "columns", "classes"):
         table.add_column(column, justify="right")
-    table.add_column("from")
     table.add_column("about")
     for dataset in DATASETS:
-        source = f"{dataset.source}{', download' * dataset.needs_download}"
+        name = f"{dataset.name}{' *' * dataset.needs_download}"
         sizes = (dataset.n_rows, dataset.n_columns, dataset.n_classes)
-        table.add_row(dataset.name, *map(str, sizes), source, dataset.about.split(".")[0])
-    table.add_row(_SCENES, "any", "", "", "made up", "Pictures of cars")
+        table.add_row(name, *map(str, sizes), dataset.about.split(".")[0])
+    table.add_row(_SCENES, "any", "", "", "Pictures of cars")
     Console().print(table)
+    typer.echo("* of UCI; fetched from OpenML when it is written, unless it is on this machine.")
     typer.echo(f"{_SCENES} are for detectors: badacost train-detector made-up:200")
     typer.echo("As a table: badacost datasets write wine --output wine.csv --costs costs.csv")

@@ -9,6 +9,8 @@ import typer
 
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
+from badacost.cli.json_output import note
+from badacost.cli.warmup import DETECTION_KERNELS, is_compiled
 
 app = typer.Typer(help="Something to look at, without any data.", no_args_is_help=True)
 
@@ -21,9 +23,11 @@ def _demo() -> None:
 @app.command()
 def detect(
     output: Annotated[Path, typer.Option(help="Picture to write.")] = Path("detections.png"),
-    scenes: Annotated[int, typer.Option(min=1, max=60, help="How many scenes to make up.")] = 6,
-    seed: Annotated[int, typer.Option(min=0, help="Which ones.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    scenes: Annotated[
+        int, typer.Option(min=1, max=60, metavar="N", help="How many scenes to make up.")
+    ] = 6,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Which ones.")] = 0,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 is one for each core.")] = -1,
 ) -> None:
     """Find cars in made-up scenes with the detector that comes with the package.
 
@@ -41,6 +45,8 @@ def detect(
             raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
         output.parent.mkdir(parents=True, exist_ok=True)
         detector = made_up_cars()
+        if not is_compiled(DETECTION_KERNELS):
+            note("compiling, once: about half a minute.")
         images = make_scenes(scenes, n_views=len(detector.names), random_state=seed)
         found = list(detector.detect_many((image.load() for image in images), n_jobs=jobs))
         pictures = [draw(image.load(), boxes) for image, boxes in zip(images, found, strict=True)]

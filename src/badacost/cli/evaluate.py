@@ -80,6 +80,7 @@ def evaluate(
         typer.Option(
             min=0.0,
             max=1.0,
+            metavar="SHARE",
             help="Least overlap; 0.5, for kitti 0.7. Not for faces.",
             rich_help_panel=_OF_DETECTIONS,
         ),
@@ -89,6 +90,7 @@ def evaluate(
         typer.Option(
             min=1,
             max=100,
+            metavar="N",
             help="Rounds of matching, with a refinement of all boxes between them: 1 for voc, 5 "
             "for faces as published.",
             rich_help_panel=_OF_DETECTIONS,
@@ -104,7 +106,9 @@ def evaluate(
         Path | None,
         typer.Option(help="Picture of the curves, as curves.png.", rich_help_panel=_OF_DETECTIONS),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Threads of a detector; -1 is one a core.")] = -1,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", help="Threads of a detector; -1 is one a core.")
+    ] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="Write all figures as JSON.")] = False,
 ) -> None:
     """Tell what the decisions of a classifier cost, or how good detections are.

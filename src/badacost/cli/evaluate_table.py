@@ -9,12 +9,12 @@ import numpy as np
 import typer
 
 from badacost.cli.cost_tables import money, show_contest, show_matrix
-from badacost.cli.json_output import note, write_json
+from badacost.cli.json_output import note, warnings_as_notes, write_json
 from badacost.cli.table_inputs import (
     costs_of_classes,
     table_model,
     table_with_target,
-    without_weight,
+    weights_of,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def evaluate_table(
     model, data, target, costs, weight, as_json
         What the command line says.
     """
+    from badacost.cost_report.known_rows import known_rows_remark
     from badacost.metrics import cost_confusion_matrix
     from badacost.tabular import CostSummary
     from badacost.tabular.target import known_labels
@@ -50,24 +51,28 @@ def evaluate_table(
     target = target or fitted.target_name_
     if target is None:
         raise ValueError("the model does not know the column of the classes: add --target.")
-    frame, weights = without_weight(table_with_target(data, target), weight)
+    frame = table_with_target(data, target)
+    weights = weights_of(frame, weight)
     truth = known_labels(frame[target], fitted.classes_, target)
     prices: Any = fitted.charged_costs_
     if costs is not None:
         prices = costs_of_classes(costs, fitted.classes_.tolist())
-    answers = fitted.predict(frame)
+    with warnings_as_notes():
+        answers = fitted.predict(frame)
+        rivals = _most_probable(fitted, frame)
     options: dict[str, Any] = {"sample_weight": weights}
     summary = CostSummary.of(
         truth,
         answers,
         prices,
         classes=fitted.classes_,
-        rivals=_most_probable(fitted, frame),
+        rivals=rivals,
         **options,
     )
     paid = cost_confusion_matrix(truth, answers, prices, labels=fitted.classes_, **options)
-    if summary.n_rows == fitted.n_rows_:
-        note("the model was fitted to as many rows: on rows that it knows, decisions look cheap.")
+    remark = known_rows_remark(fitted, summary.n_rows)
+    if remark is not None:
+        note(remark)
     counts = _counts(truth, answers, fitted.classes_, weights)
     if as_json:
         write_json(_figures(fitted, summary, counts, paid))
@@ -108,9 +113,11 @@ def _figures(model: TableClassifier, summary: CostSummary, counts: Any, paid: An
 
 def _show(model: TableClassifier, summary: CostSummary, counts: Any, paid: Any) -> None:
     """The figures as tables; only the dearest classes if there are many."""
+    from badacost.cost_report.naming import model_name
+
     names = [str(name) for name in model.classes_]
     title = f"What a decision costs, on {summary.n_rows} rows"
-    show_contest(summary, type(model.classifier_).__name__, title)
+    show_contest(summary, model_name(model), title)
     saved = "" if summary.savings is None else f" {summary.savings:.1%} of the best constant's"
     typer.echo(
         f"In all {money(summary.total_cost)}; {summary.error_rate:.1%} of the answers are wrong"
@@ -121,11 +128,10 @@ def _show(model: TableClassifier, summary: CostSummary, counts: Any, paid: Any) 
             f"On the {model.held_out_.n_rows} rows that were held out of the fit a decision cost "
             f"{money(model.held_out_.average_cost)}."
         )
-    if len(names) > _MOST_CLASSES_SHOWN:
+    if len(names) > _MOST_CLASSES_SHOWN or not (
+        show_matrix(counts, names, "How often") and show_matrix(paid, names, "What it has cost")
+    ):
         _show_dearest(names, counts, paid)
-        return
-    show_matrix(counts, names, "How often")
-    show_matrix(paid, names, "What it has cost")
 
 
 def _show_dearest(names: list[str], counts: Any, paid: Any) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,12 +15,13 @@ import typer
 from badacost.cli.cost_tables import show_contest
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
-from badacost.cli.json_output import note, write_json
+from badacost.cli.json_output import note, warnings_as_notes, write_json
 from badacost.cli.table_inputs import (
     check_output_file,
+    check_place,
     costs_of_classes,
     table_with_target,
-    without_weight,
+    weights_of,
 )
 
 if TYPE_CHECKING:
@@ -77,15 +76,19 @@ def fit(
         Algorithm,
         typer.Option(metavar="NAME", help=f"{', '.join(_CLASSES)}; the first is the paper's."),
     ] = Algorithm.badacost,
-    trees: Annotated[int | None, typer.Option(min=1, help="Rounds of boosting; 100.")] = None,
+    trees: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Rounds of boosting; 100.")
+    ] = None,
     depth: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Depth of a tree; by default the cheapest in cross-validation, 1 to 8."
+            min=1,
+            metavar="N",
+            help="Depth of a tree; by default the cheapest in cross-validation, 1 to 8.",
         ),
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(help="Factor of every step; 0.1 for most.")
+        float | None, typer.Option(metavar="NUMBER", help="Factor of every step; 0.1 for most.")
     ] = None,
     decision: Annotated[
         Decision | None,
@@ -95,7 +98,10 @@ def fit(
         ),
     ] = None,
     holdout: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of the rows to try the model on.")
+        float,
+        typer.Option(
+            min=0.0, max=0.9, metavar="SHARE", help="Share of the rows to try the model on."
+        ),
     ] = 0.2,
     refit: Annotated[
         bool, typer.Option(help="Fit the model anew to all rows, once it was tried.")
@@ -108,10 +114,14 @@ def fit(
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weights of rows.")] = None,
     early_stopping: Annotated[
-        bool, typer.Option(help="Stop when a tenth of the training rows no longer gets cheaper.")
+        bool,
+        typer.Option(
+            "--early-stopping",
+            help="Stop when a tenth of the training rows no longer gets cheaper.",
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything, 0 or more.")] = 0,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 is one for each core.")] = -1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the results as JSON.")] = False,
 ) -> None:
@@ -129,9 +139,12 @@ def fit(
     Exit status: 0 if the model was written, 1 if not, 130 after Ctrl-C.
     """
     with plain_errors("Stopped: no model was written."):
+        from badacost.validation import check_number
+
         begin = time.monotonic()
         check_jobs(jobs)
-        check_output_file(output)
+        check_number("--seed", seed, Integral, low=0, high=2**32 - 1)
+        check_place(output)
         if target in (drop or []) or target == weight:
             raise ValueError(
                 f"--target {target!r:.80} cannot be left out or be the weight, too: name other "
@@ -145,8 +158,8 @@ def fit(
 
         frame = table_with_target(data, target)
         check_columns(frame, drop or [], repr(str(data)))
-        frame, weights = without_weight(frame, weight)
-        frame = frame.drop(columns=list(dict.fromkeys(drop or [])))
+        weights = weights_of(frame, weight)
+        frame = frame.drop(columns=list({*(drop or []), *([weight] if weight else [])}))
         labels = target_labels(frame[target], target)
         prices = costs_of_classes(costs, sorted(set(labels.tolist())))
         options = _given(n_estimators=trees, max_depth=depth, learning_rate=learning_rate) | {
@@ -156,7 +169,7 @@ def fit(
             "verbose": int(not quiet),
         }
         rule = _decision(algorithm, decision, prices)
-        with _warnings_as_notes():
+        with warnings_as_notes():
             model = fit_and_try(
                 _model(algorithm, rule, prices, options),
                 frame,
@@ -170,16 +183,18 @@ def fit(
                 announce=None if quiet else lambda text: typer.echo(text, err=True),
             )
         model.classifier_.set_params(verbose=0)
+        replaced = output.exists()
+        check_output_file(output)
         model.save(output)
         for text in model.encoder_.notes_ if not quiet else []:
             note(text)
         if as_json:
             write_json(
                 _results(model, output, algorithm, rule, refit and holdout > 0)
-                | {"seconds": time.monotonic() - begin}
+                | {"replaced": replaced, "seconds": time.monotonic() - begin}
             )
         elif not quiet:
-            _show(model, output, algorithm, refit)
+            _show(model, output, algorithm, refit, replaced)
 
 
 def _explanation(data: Path, target: str) -> str:
@@ -228,16 +243,6 @@ def _model(
     return TableClassifier(cls(**options), cost_matrix=costs, decision=rule)
 
 
-@contextmanager
-def _warnings_as_notes() -> Iterator[None]:
-    """Tell each warning of the library once, in a line."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        note(text)
-
-
 def _results(
     model: TableClassifier, output: Path, algorithm: Algorithm, decision: Decision, refitted: bool
 ) -> dict[str, Any]:
@@ -258,20 +263,24 @@ def _results(
     }
 
 
-def _show(model: TableClassifier, output: Path, algorithm: Algorithm, refit: bool) -> None:
+def _show(
+    model: TableClassifier, output: Path, algorithm: Algorithm, refit: bool, replaced: bool
+) -> None:
     """The table of costs, and what the file holds."""
+    from badacost.cost_report.naming import model_name
     from badacost.tabular.training import COST_IN_DECISION
 
     summary, classifier = model.held_out_, model.classifier_
     if summary is not None:
         title = f"What a decision costs, on {summary.n_rows} rows held out"
-        show_contest(summary, f"{algorithm.value}, the model", title)
+        show_contest(summary, model_name(model), title)
         recipe = summary.rivals.get(COST_IN_DECISION, math.inf)
         if recipe < _WORTH_A_HINT * summary.average_cost and algorithm is not Algorithm.samme:
             typer.echo("Costs in the decision alone are cheaper here: try --algorithm samme.")
     fitted_to = f"fitted to {'all ' if refit or summary is None else ''}{model.n_rows_} rows"
+    n_rounds = classifier.n_estimators_
     typer.echo(
-        f"The model, {classifier.n_estimators_} rounds of depth {classifier.max_depth} "
-        f"{fitted_to}, is in {output}.\n"
+        f"The model, {n_rounds} round{'s' * (n_rounds != 1)} of depth {classifier.max_depth} "
+        f"{fitted_to}, is in {output}{', where it replaced another' * replaced}.\n"
         f"Decisions for other rows: badacost predict {shlex.quote(str(output))} OTHER.csv"
     )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,16 @@ def note(text: str) -> None:
         A sentence.
     """
     typer.echo(f"Note: {text}", err=True)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Tell each warning of the library once, in a line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        note(text)
 
 
 def _plain(value: Any) -> Any:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from badacost.cli.errors import plain_errors
-from badacost.cli.json_output import write_json
-from badacost.cli.table_inputs import check_output_file, table_model
+from badacost.cli.json_output import warnings_as_notes, write_json
+from badacost.cli.table_inputs import check_output_file, check_place, table_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,9 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="Column to repeat; repeat the option for more.")
     ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Repeat all columns of the table.")
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Write rows as JSON; with --output a summary as JSON."),
@@ -45,7 +48,7 @@ def predict(
 
     The column of the answers is called prediction. The table needs the columns that the model was
     fitted to, in any order; others are ignored. Categories that the model has not seen are missing
-    values to it.
+    values to it. Columns that are repeated stand before it, as they are in the table.
 
     Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
     """
@@ -55,13 +58,16 @@ def predict(
 
         to_file = output is not None and str(output) != "-"
         if output is not None and to_file:
-            check_output_file(output)
+            check_place(output)
             check_table_name(output)
         fitted = table_model(model)
         frame = read_table(data)
+        kept = [*frame.columns] if keep_all else (keep or [])
         check_columns(frame, [*fitted.feature_names_in_, *(keep or [])], repr(str(data)))
-        answers = _answers(fitted, frame, keep or [], probabilities, expected_costs)
+        with warnings_as_notes():
+            answers = _answers(fitted, frame, kept, probabilities, expected_costs)
         if output is not None and to_file:
+            check_output_file(output)
             write_table(answers, output)
             counts = answers[_ANSWER].astype(str).value_counts().to_dict()
             if as_json:
@@ -100,10 +106,9 @@ def _answers(
         columns |= {f"cost({name})": costs[:, k] for k, name in enumerate(model.classes_)}
     for name in keep:
         if name in columns:
-            raise ValueError(
-                f"--keep {name!r:.80} is the name of a column of results: rename that of the table."
-            )
-    return pd.concat([frame[list(dict.fromkeys(keep))], pd.DataFrame(columns)], axis=1)
+            raise ValueError(f"{name!r:.80} to keep is the name of a column of results: rename it.")
+    kept = frame[list(dict.fromkeys(keep))].reset_index(drop=True)
+    return pd.concat([kept, pd.DataFrame(columns)], axis=1)
 
 
 def _records(answers: pd.DataFrame) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import typer
 from badacost.cli.annotated import check_annotated
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
+from badacost.cli.json_output import note, warnings_as_notes
 from badacost.cli.table_inputs import (
     check_output_file,
     costs_of_classes,
@@ -101,6 +102,8 @@ def report(
     examples; --annotations add curves, the confusion of views, and mean images.
     """
     with plain_errors("Stopped: nothing was written."):
+        if not model.exists():
+            raise FileNotFoundError(f"there is no model {str(model)!r}: check its name and folder.")
         check_jobs(jobs)
         of_classifiers = {
             "--data": data,
@@ -151,8 +154,8 @@ def _report_costs(
     from badacost.cost_report import write_cost_report
 
     check_output_file(output)
-    with _progress("Report") as show:
-        write_cost_report(model, output, X, y, progress=show, **options)
+    with warnings_as_notes(), _progress("Report") as show:
+        write_cost_report(model, output, X, y, progress=show, note=note, **options)
 
 
 def _samples(path: Path, target: str, model: TableClassifier) -> tuple[Any, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from badacost.cli.json_output import note
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def table_with_target(path: Path, target: str) -> pd.DataFrame:
-    """Read a table, without the rows whose class is not known.
+    """Read a table, without the rows whose class is not known; texts of numbers become numbers.
 
     Parameters
     ----------
@@ -25,21 +27,26 @@ def table_with_target(path: Path, target: str) -> pd.DataFrame:
         The column of the classes.
     """
     from badacost.tabular import read_table
+    from badacost.tabular.files import TAKEN_FOR_MISSING
     from badacost.tabular.frames import check_columns
+    from badacost.tabular.target import classes_in_text
 
     frame = read_table(path)
     check_columns(frame, [target], repr(str(path)))
+    taken = frame.attrs.get(TAKEN_FOR_MISSING, {}).get(target)
     known = frame[target].notna()
     n_unknown = int((~known).sum())
     if n_unknown == len(frame):
         raise ValueError(f"column {target!r:.80} of {str(path)!r} is empty: fill in classes.")
     if n_unknown:
-        note(f"{n_unknown} of {len(frame)} rows have no {target!r:.80} and are left out.")
-    return frame[known].reset_index(drop=True)
+        reason = f": {taken!r} stands for no value; if it is a class, rename it" if taken else ""
+        note(f"{n_unknown} of {len(frame)} rows have no {target!r:.80} and are left out{reason}.")
+        frame = frame[known]
+    return frame.assign(**{target: classes_in_text(frame[target])})
 
 
-def without_weight(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, Any]:
-    """Take the column of weights out of a table.
+def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
+    """Return the weights of rows, or None.
 
     Parameters
     ----------
@@ -50,22 +57,29 @@ def without_weight(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFram
 
     Returns
     -------
-    tuple of (DataFrame, ndarray or None)
-        The other columns, and the weights.
+    ndarray of shape (n_rows,) or None
+        The weights.
     """
     if column is None:
-        return frame, None
+        return None
     from badacost.tabular.columns import Column
-    from badacost.tabular.frames import check_columns
+    from badacost.tabular.frames import check_columns, place_of
     from badacost.validation import check_sample_weight
 
     check_columns(frame, [column])
+    values = frame[column]
     try:
-        weight = Column(column, "number").encode(frame[column])[:, 0]
-        checked = check_sample_weight(weight, len(frame), f"column {column!r:.80}")
+        weight = Column(column, "number").encode(values)[:, 0]
+        for wrong, reason in (
+            (np.isnan(weight), "is empty in {}: write 0 for a row that should not count."),
+            (weight < 0.0, "is negative in {}: write 0 or more."),
+        ):
+            if wrong.any():
+                place = place_of(values, int(np.flatnonzero(wrong)[0]))
+                raise ValueError(f"it {reason.format(place)}")
+        return check_sample_weight(weight, len(frame), f"column {column!r:.80}")
     except ValueError as error:
         raise ValueError(f"--weight {column!r:.80} is of no use: {error}") from error
-    return frame.drop(columns=[column]), checked
 
 
 def table_model(path: Path) -> TableClassifier:
@@ -117,6 +131,32 @@ def check_output_file(path: Path) -> None:
     path : Path
         What --output says.
     """
+    check_place(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def check_absent(path: Path, force: bool) -> None:
+    """Refuse to replace a file, unless that was asked for.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    force : bool
+        Whether --force was given.
+    """
+    if path.exists() and not force:
+        raise FileExistsError(f"{str(path)!r} exists: add --force to replace it.")
+
+
+def check_place(path: Path) -> None:
+    """Refuse what cannot be the place of a file, before any work is done; nothing is made yet.
+
+    Parameters
+    ----------
+    path : Path
+        What --output says.
+    """
     if path.is_dir():
         raise IsADirectoryError(f"--output {str(path)!r} is a folder: name a file.")
     for folder in path.parents:
@@ -125,4 +165,3 @@ def check_output_file(path: Path) -> None:
                 f"--output {str(path)!r} cannot be written, since {str(folder)!r} is a file: name "
                 "a folder."
             )
-    path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ _TABLE_KERNELS = (
     "badacost.tree.forest_kernels",
     "badacost.boosting.wang_kernels",
 )
-_DETECTION_KERNELS = (
+DETECTION_KERNELS = (
     "badacost.detection.channel_kernels",
     "badacost.detection.decorrelation_kernels",
     "badacost.detection.cascade_kernels",
@@ -62,7 +62,7 @@ def warmup(
             if bar is not None:
                 bar.close()
         if not quiet:
-            modules = (_TABLE_KERNELS * tables) + (_DETECTION_KERNELS * detection)
+            modules = (_TABLE_KERNELS * tables) + (DETECTION_KERNELS * detection)
             _tell(modules, time.monotonic() - begin)
 
 
@@ -86,6 +86,26 @@ def _kernels(module: str) -> Iterator[Any]:
     for value in vars(import_module(module)).values():
         if hasattr(value, "stats") and hasattr(value, "py_func") and value.__module__ == module:
             yield value
+
+
+def is_compiled(modules: tuple[str, ...]) -> bool:
+    """Tell whether the loops that others call are on disk, as far as the names of files tell.
+
+    Parameters
+    ----------
+    modules : tuple of str
+        Modules of loops.
+    """
+    return all(
+        any(Path(kernel.stats.cache_path).glob(f"*.{_name_on_disk(kernel)}.*.nbi"))
+        for module in modules
+        for kernel in _kernels(module)
+        if not kernel.__name__.startswith("_")
+    )
+
+
+def _name_on_disk(kernel: Any) -> str:
+    return f"{kernel.__name__}-{kernel.py_func.__code__.co_firstlineno}"
 
 
 def _table_tasks() -> list[Callable[[], Any]]:

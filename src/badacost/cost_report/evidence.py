@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.cost_report.known_rows import count_known
 from badacost.costs.matrix import plain
 from badacost.metrics import charged_costs
 
@@ -71,6 +72,14 @@ class Evidence:
     def counts(self) -> NDArray[np.int64]:
         """Samples by truth and answer, (K, K)."""
         return self.confusion(self.answers)
+
+    @cached_property
+    def n_known(self) -> int | None:
+        """Samples that are among those of the training; None where that is not known."""
+        if self.training is None:
+            return None
+        features, truth = self.training
+        return count_known(self.encoded(self.features), self.truth, self.encoded(features), truth)
 
     @property
     def booster(self) -> Any:

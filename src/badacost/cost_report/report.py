@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from badacost.cost_report import sections
 from badacost.cost_report.comparison import Way, compare, forest, own_ways, samme
 from badacost.cost_report.evidence import Evidence, gather
+from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import Money
+from badacost.cost_report.naming import model_name
 from badacost.html_page import missing_glyphs_ignored, page, write_page
 
 Progress = Callable[[int, int], None]
@@ -32,6 +34,7 @@ def write_cost_report(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> None:
     """Write a page that tells what the decisions of a classifier cost, and what others would.
 
@@ -58,8 +61,9 @@ def write_cost_report(
         ``cost_matrix_`` of the model. Being right is charged, too, if it has a price.
     train : tuple of X and y, optional
         What the model was trained on. It adds the cost of training to the curve, and two rivals
-        that are fitted to it: SAMME, which knows no costs, with the settings of the model, and a
-        random forest that decides by least expected cost.
+        that are fitted to it: SAMME, which knows no costs, with the settings of the model but a
+        depth of its own, chosen by cross-validation; and a random forest that decides by least
+        expected cost.
     title : str, optional
         Title of the page.
     currency : str, optional
@@ -72,6 +76,9 @@ def write_cost_report(
         Threads for fitting the rivals; None is one, -1 is one for each core.
     progress : callable, optional
         Called with the number of steps that are done and the number of all steps.
+    note : callable, optional
+        Called with a sentence if the samples seem to be those of the training. The page has it,
+        too.
 
     Raises
     ------
@@ -103,10 +110,13 @@ def write_cost_report(
             f"currency {currency!r} is too long: give at most {_MOST_CURRENCY} letters, as 'EUR'."
         )
     evidence = gather(model, X, y, costs, train, feature_names)
-    rivals: list[Callable[[], Way]] = []
+    known = known_rows_remark(evidence.classifier, len(evidence.truth), evidence.n_known)
+    if known is not None and note is not None:
+        note(known)
+    rivals: list[Callable[[], list[Way]]] = []
     if evidence.training is not None:
         rivals = [lambda: samme(evidence, random_state, n_jobs),
-                  lambda: forest(evidence, random_state, n_jobs)]  # fmt: skip
+                  lambda: [forest(evidence, random_state, n_jobs)]]  # fmt: skip
     n_steps = len(rivals) + 1 + len(sections.SECTIONS)
     written = {}
     steps = _steps(evidence, rivals, currency or None, random_state)
@@ -114,21 +124,21 @@ def write_cost_report(
         written[name] = body
         if progress is not None:
             progress(done, n_steps)
-    n_samples, kind = len(evidence.truth), type(evidence.booster).__name__
+    n_samples = len(evidence.truth)
     lead = (
-        f"What {n_samples:,} decision{'s' * (n_samples != 1)} of a {kind} cost, and what other "
-        "ways to decide would have cost on the same samples."
+        f"What {n_samples:,} decision{'s' * (n_samples != 1)} of {model_name(evidence.classifier)} "
+        "cost, and what other ways to decide would have cost on the same samples."
     )
     write_page(path, page(title or "What the decisions cost", lead, written))
 
 
 def _steps(
-    evidence: Evidence, rivals: list[Callable[[], Way]], currency: str | None, seed: int
+    evidence: Evidence, rivals: list[Callable[[], list[Way]]], currency: str | None, seed: int
 ) -> Iterator[tuple[str, str]]:
     """Fit the rivals, compare, and write one section after the other."""
     ways = own_ways(evidence)
     for rival in rivals:
-        ways.append(rival())
+        ways += rival()
         yield "", ""
     compared = compare(evidence, ways, seed)
     yield "", ""

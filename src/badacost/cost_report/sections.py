@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 
 import numpy as np
 
 from badacost.cost_report.comparison import LEVEL, N_RESAMPLES, Comparison
 from badacost.cost_report.evidence import Evidence, FloatArray
+from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.sensitivity import shift
 from badacost.costs import minimum_cost_decision
@@ -44,22 +46,52 @@ def _in_short(evidence: Evidence, compared: Comparison, money: Money) -> str:
         "constant": ("the best constant", "Giving everybody the one answer that is cheapest"),
         "cost-blind": ("being cost-blind", "The class that the same model finds most probable"),
     }
+    doubtful = []
     for kind, (name, subject) in other_ways.items():
         for index in (i for i, way in enumerate(compared.ways) if way.kind == kind):
             other, saved = averages[index], compared.saved[index]
             share = f"{saved / other:.0%}" if other > 0 else money.rate(saved)
-            facts.append((f"saved against {name}", share, f"that costs {money.rate(other)} each"))
-            verdict = _verdict(saved, compared.saved_intervals[index], money)
+            fact, remark = f"saved against {name}", f"that costs {money.rate(other)} each"
+            if not compared.is_clear(index):
+                doubtful.append(fact)
+                bounds = money.between(compared.saved_intervals[index])
+                remark += f"; the saving may be chance: {bounds} each"
+            facts.append((fact, share, remark))
+            verdict = _verdict(compared, index, money)
             sentences.append(f"{subject} would have cost {money.rate(other)} each: {verdict}.")
     return (
-        key_figures(facts)
+        _known_rows(evidence)
+        + key_figures(facts, doubtful=doubtful)
         + paragraph(" ".join(sentences))
-        + "".join(map(paragraph, _warnings(compared, money)))
+        + paragraph(_cheapest(compared, money))
+        + _few_costly(compared)
     )
 
 
-def _verdict(saved: float, bounds: FloatArray, money: Money) -> str:
-    """Say who is cheaper, if that is more than chance."""
+def _known_rows(evidence: Evidence) -> str:
+    """Warn if the model knows these samples."""
+    remark = known_rows_remark(evidence.classifier, len(evidence.truth), evidence.n_known)
+    if remark is None:
+        return ""
+    return f"<p><strong>{escape(remark[0].upper() + remark[1:])}</strong></p>\n"
+
+
+def _cheapest(compared: Comparison, money: Money) -> str:
+    """Name the cheapest of all ways, or the next one if none is cheaper than the model."""
+    first, second = np.argsort(compared.averages, kind="stable")[:2].tolist()
+    n_ways = len(compared.ways)
+    if first == 0:
+        start, named = f"None of the {n_ways - 1} other ways is cheaper; the next is", second
+    else:
+        start, named = f"The cheapest of the {n_ways} ways is", first
+    way, cost = compared.ways[named].name, money.rate(compared.averages[named])
+    verdict = _verdict(compared, named, money)
+    return f"Other ways to decide are compared below. {start} {way}, at {cost} each: {verdict}."
+
+
+def _verdict(compared: Comparison, index: int, money: Money) -> str:
+    """Say whether the model or another way is cheaper, if that is more than chance."""
+    saved, bounds = compared.saved[index], compared.saved_intervals[index]
     if bounds[0] > 0:
         return f"the model saves {money.rate(saved)} a decision ({money.between(bounds)})"
     if bounds[1] < 0:
@@ -70,24 +102,14 @@ def _verdict(saved: float, bounds: FloatArray, money: Money) -> str:
     return f"the difference may be chance (the model saves {money.between(bounds)} a decision)"
 
 
-def _warnings(compared: Comparison, money: Money) -> list[str]:
-    """Return what speaks against the model, or against the figures."""
-    texts = []
-    cheaper = [
-        f"{way.name} ({money.rate(average)} each)"
-        for way, average, (_, high) in zip(
-            compared.ways, compared.averages, compared.saved_intervals, strict=True
-        )
-        if high < 0 and way.kind == "other"
-    ]
-    if cheaper:
-        texts.append(f"Clearly cheaper on these samples: {'; '.join(cheaper)}.")
-    if compared.n_costly < _FEW_COSTLY:
-        texts.append(
-            f"Decisions that cost anything: {compared.n_costly}. That is too few to take the "
-            "interval at its word: try the model on more samples."
-        )
-    return texts
+def _few_costly(compared: Comparison) -> str:
+    """Warn if there are too few mistakes for an interval."""
+    if compared.n_costly >= _FEW_COSTLY:
+        return ""
+    return paragraph(
+        f"Decisions that cost anything: {compared.n_costly}. That is too few to take the "
+        "interval at its word: try the model on more samples."
+    )
 
 
 def _prices(evidence: Evidence, compared: Comparison, money: Money) -> str:
@@ -117,30 +139,19 @@ def _of_mistakes(costs: FloatArray) -> FloatArray:
     return np.asarray(costs - np.diagonal(costs)[:, np.newaxis])
 
 
-def _confusions(evidence: Evidence, compared: Comparison, money: Money) -> str:
-    """Show how often each answer was given, and what that cost."""
+def _confusion(evidence: Evidence, compared: Comparison, money: Money) -> str:
+    """Show what each answer cost, and how often it was given."""
     counts = evidence.counts
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    text = (
-        "Samples by truth and answer; a colour is the share of the samples of that truth. "
-        f"{np.trace(counts) / counts.sum():.1%} of the answers are right."
-    )
-    remarks = [
-        [f"{count}, {share:.0%} of this truth" for count, share in zip(*rows, strict=True)]
-        for rows in zip(counts, shares, strict=True)
-    ]
     display = CostConfusionDisplay(
         evidence.charged, counts, display_labels=[_drawn(label) for label in evidence.labels]
     ).plot(colorbar=False)
-    return (
-        paragraph(text)
-        + _matrix(evidence, shares, [[str(n) if n else "" for n in row] for row in counts], remarks)
-        + plot(
-            display.figure_,
-            money.unit("What these answers cost in all")
-            + ", with their number below. The darker, the larger the share of the whole cost.",
-            least_width=_LEAST_CELL * len(counts),
-        )
+    display.ax_.set(xlabel="answer", ylabel="truth", title="")
+    return paragraph(f"{np.trace(counts) / counts.sum():.1%} of the answers are right.") + plot(
+        display.figure_,
+        money.unit("What the answers cost in all")
+        + ", by truth and answer, and below it how often they were given. The darker, the larger "
+        "the share of the whole cost.",
+        least_width=_LEAST_CELL * len(counts),
     )
 
 
@@ -150,7 +161,7 @@ def _where_money_goes(evidence: Evidence, compared: Comparison, money: Money) ->
     if not total:
         return paragraph("No decision cost anything.")
     return (
-        paragraph("By the class that was true:")
+        paragraph("By truth:")
         + _costs_by_class(evidence, total, money)
         + paragraph("By kind of mistake:")
         + _costs_by_mistake(evidence, total, money)
@@ -224,6 +235,7 @@ def _other_ways(evidence: Evidence, compared: Comparison, money: Money) -> str:
         "very samples. What the model saves is negative where it is dearer; an interval with zero "
         "inside is no clear difference."
     )
+    text += "".join(f" {way.remark}" for way in compared.ways if way.remark)
     if evidence.training is None:
         text += " Given the training samples, there would be rivals here that are fitted to them."
     return _bars(compared, money) + table(rows, head, widest=60) + paragraph(text)
@@ -262,8 +274,9 @@ def _curve(evidence: Evidence, compared: Comparison, money: Money) -> str:
     display.ax_.set_ylabel(_drawn(money.unit(COST_UNIT), 60))
     return plot(
         display.figure_,
-        "What a decision costs if only the first trees decide. The best number is known with "
-        "hindsight here: choose it on other samples, as early stopping does.",
+        "What a decision costs if only the first trees decide. The circle is the least cost on "
+        "these samples, which is hindsight: choose the number of trees on other samples, as early "
+        "stopping does.",
     )
 
 
@@ -399,7 +412,7 @@ Section = Callable[[Evidence, Comparison, Money], str]
 SECTIONS: dict[str, Section] = {
     "In short": _in_short,
     "What mistakes cost": _prices,
-    "What was answered": _confusions,
+    "What was answered": _confusion,
     "Where the money goes": _where_money_goes,
     "Other ways to decide": _other_ways,
     "Cost and number of trees": _curve,

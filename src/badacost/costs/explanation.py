@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from numbers import Integral
 from textwrap import fill
 from typing import Any
 
@@ -25,12 +26,14 @@ from badacost.costs.matrix import (
     named_classes,
     stationary_distribution,
 )
+from badacost.validation import check_number
 
 FloatArray = NDArray[np.float64]
 _MOST_CLASSES_DRAWN = 10
 _MOST_LISTED = 10
 _LEAST_ADVANTAGE = 1e-9  # in units of the largest difference of a row
-_WIDTH = 88
+_LEAST_WIDTH = 40
+_LONGEST_NAME = 30  # before rows whose columns are numbered
 
 
 def explain_costs(
@@ -38,6 +41,7 @@ def explain_costs(
     *,
     classes: Iterable[Any] | None = None,
     priors: ArrayLike | Mapping[Any, float] | None = None,
+    width: int = 80,
 ) -> str:
     """Say in plain sentences which decisions a cost matrix leads to.
 
@@ -54,6 +58,8 @@ def explain_costs(
     priors : sequence of K numbers or mapping, optional
         How frequent the classes are, as shares or counts, in the order of the classes or by
         label. By default all alike.
+    width : int, default=80
+        Most characters in a line, but for words that are longer; at least 40.
 
     Returns
     -------
@@ -70,16 +76,17 @@ def explain_costs(
     ham     0     5
     spam    1     0
     The dearest mistake is to answer 'spam' where the truth is 'ham': 5.
-    The cheapest mistake is to answer 'ham' where the truth is 'spam': 1; the dearest costs
-        5 times as much.
-    'ham' is answered if its probability exceeds 0.167, 'spam' if its probability exceeds
-        0.833.
+    The cheapest mistake is to answer 'ham' where the truth is 'spam': 1; the
+        dearest costs 5 times as much.
+    'ham' is answered if its probability exceeds 0.167, 'spam' if its probability
+        exceeds 0.833.
     With these priors, and nothing else known, the cheapest answer is 'ham': 0.25 a
         decision.
-    Two changes leave all this as it is: all costs times a positive number, and a number
-        added to a whole row, diagonal included.
+    Two changes leave all this as it is: all costs times a positive number, and a
+        number added to a whole row, diagonal included.
     Both rules of BAdaCost tend, with much data, to the least expected cost.
     """
+    check_number("width", width, Integral, low=_LEAST_WIDTH)
     labels = class_labels(_labels(costs, classes))
     given = costs_as_given(costs, labels)
     matrix = as_cost_matrix(costs, labels)
@@ -96,13 +103,14 @@ def explain_costs(
         "added to a whole row, diagonal included.",
         *_rules_of_badacost(matrix, labels),
     ]
-    return "\n".join([*_table(given, labels), *map(_wrapped, sentences)])
+    lines = [_wrapped(sentence, width) for sentence in sentences]
+    return "\n".join([*_table(given, labels, width), *lines])
 
 
-def _wrapped(sentence: str) -> str:
+def _wrapped(sentence: str, width: int) -> str:
     """Return a sentence in lines for a terminal."""
     return fill(
-        sentence, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        sentence, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -142,20 +150,34 @@ def _shares(priors: Any, labels: Sequence[Any]) -> FloatArray:
     return shares / shares.sum()
 
 
-def _table(given: FloatArray, labels: Sequence[Any]) -> list[str]:
-    """Return the costs with their labels, if they fit on a screen."""
+def _table(given: FloatArray, labels: Sequence[Any], width: int) -> list[str]:
+    """Return the costs with their labels, if they fit on a screen; columns are perhaps numbered."""
     head = f"Costs of {len(labels)} classes, rows are the truth, columns the answer"
     if len(labels) > _MOST_CLASSES_DRAWN:
-        return [f"{head}."]
+        return [_wrapped(f"{head}.", width)]
     names = [str(label) if str(label).isprintable() else repr(label) for label in labels]
-    rows = [["", *names]]
+    numbers = [str(number) for number in range(1, len(names) + 1)]
+    numbered = [f"{number} {_shortened(name)}" for number, name in zip(numbers, names, strict=True)]
+    for rows, columns in ((names, names), (numbered, numbers)):
+        lines = _aligned(given, rows, columns)
+        if max(map(len, lines)) <= width:
+            return [_wrapped(f"{head}:", width), *lines]
+    return [_wrapped(f"{head}.", width)]
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+
+
+def _aligned(given: FloatArray, names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Return a matrix in lines, with names before its rows and above its columns."""
+    rows = [["", *columns]]
     rows += [[name, *(f"{cost:g}" for cost in row)] for name, row in zip(names, given, strict=True)]
     margin, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
+    return [
         f"{name:{margin}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True))
         for name, *row in rows
     ]
-    return [f"{head}:", *lines]
 
 
 def _right_answers(given: FloatArray) -> list[str]:

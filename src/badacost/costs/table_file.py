@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,10 @@ from badacost.costs.matrix import (
     listed,
     named_classes,
 )
+from badacost.csv_dialect import guess_separator, with_decimal_points
 
 _LARGEST_FILE = 16 * 2**20
 _CORNER = "truth \\ prediction"
-_DELIMITERS = ",;\t"
 _MOST_SHOWN = 40
 
 
@@ -44,7 +45,8 @@ def read_costs(
     r"""Read a cost matrix from a CSV file.
 
     The first row names the predictions, the first column the truths, in any order; the first cell
-    is free text. Cells are separated by commas, semicolons or tabs; numbers have a decimal point.
+    is free text. Cells are separated by commas, semicolons or tabs; numbers have a decimal point,
+    or, but not between commas, all of them a decimal comma.
     The diagonal may be empty. Text is UTF-8, or UTF-16 as spreadsheets write it.
 
     Parameters
@@ -79,7 +81,7 @@ def read_costs(
     {'ham': {'ham': 0.0, 'spam': 5.0}, 'spam': {'ham': 1.0, 'spam': 0.0}}
     """
     try:
-        records = list(_records(_text_of(Path(path))))
+        records = _records(_text_of(Path(path)))
         truths, matrix = _table(records)
         if classes is None:
             labels: list[Any] = truths
@@ -176,36 +178,27 @@ def _text_of(path: Path) -> str:
         raise ValueError("the file is not text in UTF-8: save it as CSV UTF-8.") from None
 
 
-def _records(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line numbers and stripped cells of all rows that are not blank."""
+def _records(text: str) -> list[tuple[int, list[str]]]:
+    """Return line numbers and stripped cells of all rows that are not blank."""
+    separator = guess_separator(text)
     reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=_delimiter(text),
-        skipinitialspace=True,
-        strict=True,
+        io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True
     )
+    records = []
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
             if any(cells):
-                yield reader.line_num, cells
+                records.append((reader.line_num, cells))
     except csv.Error as error:
         raise ValueError(
             f"line {reader.line_num} is not CSV ({error}): check its quotation marks."
         ) from None
-
-
-def _delimiter(text: str) -> str:
-    """Return the delimiter that is most frequent in the first row, outside quotation marks."""
-    counts = dict.fromkeys(_DELIMITERS, 0)
-    quoted = False
-    for character in text.lstrip():
-        quoted ^= character == '"'
-        if not quoted and character in "\r\n":
-            break
-        if not quoted and character in counts:
-            counts[character] += 1
-    return max(counts, key=lambda delimiter: counts[delimiter])
+    prices = [cell for _, (_, *cells) in records[1:] for cell in cells]
+    read = iter(with_decimal_points(prices, separator))
+    return records[:1] + [
+        (line, [truth, *islice(read, len(cells))]) for line, (truth, *cells) in records[1:]
+    ]
 
 
 def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], list[list[float]]]:

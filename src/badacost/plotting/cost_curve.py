@@ -63,7 +63,7 @@ class CostCurveDisplay:
     >>> curves = {"train": [1.0, 0.5, 0.25], "validation": [1.1, 0.8, 0.9]}
     >>> display = CostCurveDisplay(curves).plot()
     >>> display.best_.get_label()
-    'least validation: 0.8 at round 2'
+    'validation, least: 0.8 at round 2'
     >>> plt.close(display.figure_)
     """
 

@@ -139,8 +139,22 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             frame = frame.drop(columns=[target])
         else:
             labels = column_or_1d(y)
-        encoder = TableEncoder(max_one_hot=self.max_one_hot, drop=self.drop)
-        features = encoder.fit(frame).transform(frame)
+        encoder = self._new_encoder()
+        features = encoder.fit_transform(frame)
+        return self._fit_features(encoder, features, labels, sample_weight, target)
+
+    def _new_encoder(self) -> TableEncoder:
+        return TableEncoder(max_one_hot=self.max_one_hot, drop=self.drop)
+
+    def _fit_features(
+        self,
+        encoder: TableEncoder,
+        features: FloatArray,
+        labels: Any,
+        sample_weight: ArrayLike | None,
+        target: str | None,
+    ) -> Self:
+        """Fit the classifier to what an encoder made of a table, or of more rows than these."""
         classifier = BAdaCostClassifier() if self.classifier is None else clone(self.classifier)
         own = getattr(classifier, "cost_matrix", None)
         takes_costs = "cost_matrix" in classifier.get_params(deep=False)
@@ -150,7 +164,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         classifier.fit(features, labels, **options)
         self._assemble(encoder, classifier, own if self.cost_matrix is None else self.cost_matrix)
         self.target_name_ = target
-        self.n_rows_ = len(frame)
+        self.n_rows_ = len(features)
         self.held_out_: CostSummary | None = None
         return self
 
@@ -229,7 +243,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows,)
             Classes.
         """
-        features = self._features(X)
+        return self._decide(self._features(X))
+
+    def _decide(self, features: FloatArray) -> NDArray[Any]:
         if self.decision == "own":
             return np.asarray(self.classifier_.predict(features))
         return self._least_expected(self.classifier_.predict_proba(features))

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import uuid4
 
-import numpy as np
-
+from badacost.csv_dialect import guess_separator, with_decimal_points
 from badacost.tabular.frames import as_frame, check_distinct, import_pandas
 
 if TYPE_CHECKING:
@@ -26,12 +25,11 @@ MAX_BYTES = 2**31
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _KNOWN = ".csv, .tsv, .txt (each also with .gz) or .parquet"
-_SEPARATORS = ",;\t"
 # Not "None", which is a class as good as any other.
-_MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"]
+_MISSING = frozenset(["", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"])
+TAKEN_FOR_MISSING = "taken for missing"
+"""Attribute of a table that was read: by column, the first text that stands for no value."""
 _NO_ROWS = "has no rows below the names of its columns: add some"
-_DATE = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
-_DECIMAL_COMMA = r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?"
 
 
 def read_table(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
@@ -49,9 +47,11 @@ def read_table(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> p
     Returns
     -------
     DataFrame
-        Its columns. In text, empty cells, NA, N/A, NaN, null and ? are missing values, dates as
-        2024-05-31 or 2024-05-31 12:30 become dates, and between semicolons 1,5 is a number. A
-        column without a name at the left that only counts the rows is left out.
+        Its columns; the index has the line of the file, or the row of Parquet, counted from 1.
+        Cells of a file of text stay text, without the space around them: what a column holds, a
+        `TableEncoder` decides once, in training. Empty cells, NA, N/A, NaN, null and ? are missing
+        values, and between semicolons or tabs 1,5 becomes 1.5. A column without a name at the left
+        that only counts the rows is left out.
 
     Raises
     ------
@@ -70,10 +70,8 @@ def read_table(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> p
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "patients.csv")
     ...     _ = path.write_text("age;dose\n61;1,5\n48;\n")
-    ...     read_table(path)
-       age  dose
-    0   61   1.5
-    1   48   NaN
+    ...     read_table(path).loc[2].to_dict()
+    {'age': '61', 'dose': '1.5'}
     """
     path = Path(path)
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
@@ -217,42 +215,38 @@ def _read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
             raise
         raise ValueError(f"{str(path)!r} is damaged, or not of Parquet ({error}).") from error
     named = [name for name in frame.index.names if name is not None]
-    return as_frame(frame.reset_index() if named else frame)
+    frame = frame.reset_index() if named else frame
+    frame.index = import_pandas().RangeIndex(1, len(frame) + 1, name="row")
+    return as_frame(frame)
 
 
 def _read_text(path: Path, is_compressed: bool, max_bytes: int) -> pd.DataFrame:
-    """Read a file of text, line by line in the same way as the reader of numbers will."""
+    """Read a file of text; cells stay text, since one file cannot tell what a column holds."""
     pd = import_pandas()
     text = _decoded(path, is_compressed, max_bytes)
     if not text.strip():
         _refuse(path, "is empty: a table begins with the names of its columns")
-    separator = _separator(text)
-    names = _checked_lines(path, text, separator)
+    separator = guess_separator(text)
+    names, lines, rows = _cells(path, text, separator)
     check_distinct([name for name in names if name], repr(str(path)))
-    stream = io.StringIO(text, newline="")
-    while not next(_rows(stream, separator)):  # leaves the stream behind the header
-        pass
-    try:
-        frame = pd.read_csv(
-            stream,
-            sep=separator,
-            header=None,
-            names=range(len(names)),
-            index_col=False,
-            keep_default_na=False,
-            na_values=_MISSING,
-            low_memory=False,
-        )
-    except (ValueError, OverflowError, LookupError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read as a table ({error}).") from error
-    for position in frame.columns:
-        frame[position] = _typed(frame[position], separator)
-    frame.columns = names
-    if not names[0] and len(names) > 1 and _counts_rows(frame.iloc[:, 0]):
-        frame, names = frame.iloc[:, 1:], names[1:]
+    columns = [with_decimal_points(cells, separator) for cells in zip(*rows, strict=True)]
+    if not names[0] and len(names) > 1 and _counts_rows(columns[0]):
+        names, columns = names[1:], columns[1:]
     if "" in names:
         number = names.index("") + 1
         _refuse(path, f"has no name for column {number}: write one into its first line")
+    frame = pd.DataFrame(
+        {
+            name: pd.Series([None if cell in _MISSING else cell for cell in cells], dtype=object)
+            for name, cells in zip(names, columns, strict=True)
+        }
+    )
+    frame.index = pd.Index(lines, name="line")
+    first = {
+        name: next((cell for cell in cells if cell and cell in _MISSING), None)
+        for name, cells in zip(names, columns, strict=True)
+    }
+    frame.attrs[TAKEN_FOR_MISSING] = {name: cell for name, cell in first.items() if cell}
     return as_frame(frame)
 
 
@@ -276,67 +270,41 @@ def _decoded(path: Path, is_compressed: bool, max_bytes: int) -> str:
         ) from error
 
 
-def _separator(text: str) -> str:
-    """Guess what is between cells: what the first line has most of, outside of quotes."""
-    first = next(line for line in text.splitlines() if line.strip())
-    outside = "".join(first.split('"')[::2])
-    return max(_SEPARATORS, key=outside.count)
-
-
-def _rows(stream: io.StringIO, separator: str) -> Any:
-    return csv.reader(stream, delimiter=separator, strict=True)
-
-
-def _checked_lines(path: Path, text: str, separator: str) -> list[str]:
-    """Return the names of the columns; every line must have a cell for each of them."""
-    rows = _rows(io.StringIO(text, newline=""), separator)
+def _cells(path: Path, text: str, separator: str) -> tuple[list[str], list[int], list[list[str]]]:
+    """Return the names of the columns, and the lines and cells of the rows, one for each name."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     names: list[str] = []
-    n_rows, begin = 0, 1
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    begin = 1
     try:
-        for row in rows:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
             if not names:
-                names = [name.strip() for name in row]
-            elif row:
-                n_rows += 1
-                if len(row) != len(names):
+                names = cells
+            elif cells:
+                if len(cells) != len(names):
                     _refuse(
                         path,
-                        f"has {len(row)} cells in line {begin}, where the header has {len(names)}: "
-                        "complete that line, or put quotes around text with a separator in it",
+                        f"has {len(cells)} cells in line {begin}, where the header has "
+                        f"{len(names)}: complete that line, or put quotes around text with a "
+                        "separator in it",
                     )
-            begin = rows.line_num + 1
+                lines.append(begin)
+                rows.append(cells)
+            begin = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
             f"{str(path)!r} cannot be read from line {begin} on ({error}): look for a quotation "
             "mark that is not closed."
         ) from error
-    if not n_rows:
+    if not rows:
         _refuse(path, _NO_ROWS)
-    return names
+    return names, lines, rows
 
 
-def _typed(column: Any, separator: str) -> Any:
-    """Turn text into dates, or into numbers with a decimal comma, if all of it is such."""
-    pd = import_pandas()
-    if not (pd.api.types.is_string_dtype(column) or column.dtype == object):
-        return column
-    present = column.dropna()
-    if not len(present) or pd.api.types.infer_dtype(present) != "string":
-        return column
-    if separator == ";" and present.str.fullmatch(_DECIMAL_COMMA).all():
-        return pd.to_numeric(column.str.replace(",", "."))
-    if present.str.fullmatch(_DATE).all():
-        dates = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
-        if not dates[present.index].isna().any():
-            return dates.dt.tz_localize(None)
-    return column
-
-
-def _counts_rows(column: Any) -> bool:
+def _counts_rows(cells: list[str]) -> bool:
     """Tell whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
-    pd = import_pandas()
-    if not pd.api.types.is_integer_dtype(column):
-        return False
-    first = int(column.iloc[0]) if len(column) else 0
-    counts = np.arange(first, first + len(column))
-    return first in (0, 1) and np.array_equal(column.to_numpy(), counts)
+    return any(
+        all(cell == str(number) for number, cell in enumerate(cells, first)) for first in (0, 1)
+    )

@@ -1,4 +1,4 @@
-"""What is asked of a data frame before anything else: columns with distinct names."""
+"""What is asked of a data frame before anything else: distinct names, and where rows stand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_NAMES_LISTED = 20
+PLACES = ("line", "row")
+"""Names of an index that says where in a file each row stands."""
 
 
 def import_pandas() -> Any:
@@ -39,7 +41,8 @@ def as_frame(table: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same columns; rows are numbered from 0.
+        The same columns. An index called "line" or "row", as that of `read_table`, is kept; else
+        rows are numbered from 0.
 
     Examples
     --------
@@ -56,11 +59,34 @@ def as_frame(table: Any) -> pd.DataFrame:
             f"a table must be a data frame; got {type(table).__name__}: use pandas.DataFrame or "
             "badacost.tabular.read_table."
         )
-    frame = frame.reset_index(drop=True)
+    says_where = frame.index.name in PLACES and frame.index.is_unique
+    frame = frame.copy(deep=False) if says_where else frame.reset_index(drop=True)
     names = [str(name) for name in frame.columns]
     check_distinct(names, "the table")
     frame.columns = pd.Index(names, dtype=object)
     return frame
+
+
+def place_of(values: pd.Series, position: int) -> str:
+    """Return where a value stands, for messages.
+
+    Parameters
+    ----------
+    values : Series
+        A column.
+    position : int
+        Which of its values, from 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> place_of(pd.Series([5, 6]), 1)
+    'row 2'
+    >>> place_of(pd.Series([5, 6], index=pd.Index([2, 4], name="line")), 1)
+    'line 4'
+    """
+    index = values.index
+    return f"{index.name} {index[position]}" if index.name in PLACES else f"row {position + 1}"
 
 
 def check_distinct(names: Iterable[str], place: str) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.costs.matrix import plain
-from badacost.tabular.columns import as_text
-from badacost.tabular.frames import import_pandas, suggestion
+from badacost.tabular.columns import as_text, positions_of
+from badacost.tabular.frames import import_pandas, place_of, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_NUMBER = r"[+-]?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?"
 _FEW_CLASSES = 20  # so many are never too many
 
 
@@ -113,17 +114,49 @@ def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name:
     >>> known_labels(pd.Series(["2", "1"]), [1, 2], "grade")
     array([2, 1])
     """
-    known = {str(plain(label)): position for position, label in enumerate(classes)}
+    known = [str(plain(label)) for label in classes]
     texts = as_text(values)
-    positions = texts.map(known)
-    wrong = np.flatnonzero(positions.isna())
+    positions = positions_of(texts, known)
+    wrong = np.flatnonzero(positions < 0)
     if len(wrong):
-        row = int(wrong[0])
-        if values.isna().iloc[row]:
-            raise ValueError(f"column {name!r:.80} has no class in row {row + 1}: fill it in.")
-        text = texts.iloc[row]
+        first = int(wrong[0])
+        place = place_of(values, first)
+        if values.isna().iloc[first]:
+            raise ValueError(f"column {name!r:.80} has no class in {place}: fill it in.")
+        text = texts.iloc[first]
         raise ValueError(
-            f"column {name!r:.80} has the class {text!r:.80} in row {row + 1}, which the model "
-            f"does not know: {suggestion(text, list(known))}"
+            f"column {name!r:.80} has the class {text!r:.80} in {place}, which the model "
+            f"does not know: {suggestion(text, known)}"
         )
-    return np.asarray(classes)[positions.to_numpy(np.int64)]
+    return np.asarray(classes)[positions]
+
+
+def classes_in_text(values: pd.Series) -> pd.Series:
+    """Return the classes that texts of a file stand for: whole numbers, truths, or the texts.
+
+    Parameters
+    ----------
+    values : Series
+        The column of the classes.
+
+    Returns
+    -------
+    Series
+        Numbers or truths if all texts are such, else what was given: 01 is a name, no number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> classes_in_text(pd.Series(["1", "3"])).tolist(), classes_in_text(pd.Series(["01"])).tolist()
+    ([1, 3], ['01'])
+    """
+    pd = import_pandas()
+    if pd.api.types.infer_dtype(values, skipna=True) != "string":
+        return values
+    texts = values.dropna().astype(object)
+    truths = texts.str.lower()
+    if truths.isin(["true", "false"]).all():
+        return values.where(values.isna(), truths.map({"true": True, "false": False}))
+    if texts.str.fullmatch(_NUMBER).all():
+        return pd.to_numeric(values)
+    return values

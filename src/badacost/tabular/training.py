@@ -22,12 +22,14 @@ from badacost.validation import check_number, check_sample_weight
 
 COST_BLIND = "cost-blind boosting (SAMME)"
 """Name of the rival that counts mistakes."""
-COST_IN_DECISION = "the same, then least expected cost"
+COST_IN_DECISION = "SAMME, then least expected cost"
 """Name of the rival that counts mistakes in training, and knows costs when it decides."""
 DEPTHS = (1, 2, 4, 6, 8)
 """Depths of trees to choose from."""
 _MOST_HELD_OUT = 0.9
 _MOST_ROWS_TO_CHOOSE = 20_000
+_FEWEST_OF_CLASS = 30  # of these rows, or all that there are
+_MOST_CLASSES_LISTED = 5
 
 
 def fit_and_try(
@@ -95,21 +97,25 @@ def fit_and_try(
     check_columns(frame, [target])
     labels = target_labels(frame[target], target)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
-    # Columns that cannot be used are refused in terms of the whole table, not of a part of it.
-    TableEncoder(max_one_hot=model.max_one_hot, drop=model.drop).fit(frame.drop(columns=target))
+    # One encoder for all fits: what a column holds does not depend on which rows are held out.
+    encoder = model._new_encoder()
+    features = encoder.fit_transform(frame.drop(columns=target))
 
     def weight_of(rows: NDArray[np.bool_]) -> NDArray[np.float64] | None:
         return None if weight is None else weight[rows]
 
     def fitted(start: TableClassifier, rows: NDArray[np.bool_]) -> TableClassifier:
-        return clone(start).fit(frame[rows], target, sample_weight=weight_of(rows))
+        unfitted: TableClassifier = clone(start)
+        return unfitted._fit_features(
+            encoder, features[rows], labels[rows], weight_of(rows), target
+        )
 
     def with_best_depth(start: TableClassifier, rows: NDArray[np.bool_]) -> TableClassifier:
         if depths is None:
             return start
-        chosen = best_depth(
+        chosen = _cheapest_depth(
             start,
-            *(frame[rows], target, depths),
+            *(encoder, features[rows], labels[rows], depths),
             sample_weight=weight_of(rows),
             random_state=random_state,
         )
@@ -121,7 +127,8 @@ def fit_and_try(
         model = with_best_depth(model, every_row)
         say(f"Fitting to all {len(frame)} rows.")
         return fitted(model, every_row)
-    tried = _held_out_rows(labels, holdout, random_state)
+    tried = held_out_rows(labels, holdout, random_state)
+    _tell_of_absent(labels, tried, say)
     model = with_best_depth(model, ~tried)
     say(f"Fitting to {(~tried).sum()} rows; {tried.sum()} are held out.")
     first = fitted(model, ~tried)
@@ -129,15 +136,15 @@ def fit_and_try(
     if compare:
         say("For comparison: boosting that does not know the costs.")
         blind = fitted(with_best_depth(_cost_blind(model, first), ~tried), ~tried)
-        at_least_cost = blind.predict(frame[tried])
-        rivals[COST_BLIND] = blind.set_params(decision="own").predict(frame[tried])
+        at_least_cost = blind._decide(features[tried])
+        rivals[COST_BLIND] = blind.set_params(decision="own")._decide(features[tried])
         rivals[COST_IN_DECISION] = at_least_cost
     summary = CostSummary.of(
         labels[tried],
-        first.predict(frame[tried]),
+        first._decide(features[tried]),
         first.charged_costs_,
         classes=first.classes_,
-        sample_weight=None if weight is None else weight[tried],
+        sample_weight=weight_of(tried),
         rivals=rivals,
     )
     last = first
@@ -146,6 +153,20 @@ def fit_and_try(
         last = fitted(_without_early_stopping(model, first), every_row)
     last.held_out_ = summary
     return last
+
+
+def _tell_of_absent(
+    labels: NDArray[Any], tried: NDArray[np.bool_], say: Callable[[str], None]
+) -> None:
+    """Name the classes that the figures will say nothing about."""
+    absent = sorted(set(labels.tolist()) - set(labels[tried].tolist()))
+    if absent:
+        shown = ", ".join(f"{label!r:.40}" for label in absent[:_MOST_CLASSES_LISTED])
+        more = len(absent) - _MOST_CLASSES_LISTED
+        say(
+            f"No row of {shown}{f' and {more} more' if more > 0 else ''} was held out: the figures "
+            f"say nothing about {'it' if len(absent) == 1 else 'them'}."
+        )
 
 
 def best_depth(
@@ -168,7 +189,8 @@ def best_depth(
     model : TableClassifier
         What to fit; it is not changed. Its classifier has a parameter `max_depth`.
     table : DataFrame
-        Training data; at most 20 000 rows of them are used.
+        Training data. Of more than 20 000 rows about as many are used, but all or at least 30 of
+        each class.
     target : str
         The column of the classes.
     depths : sequence of int, default=(1, 2, 4, 6, 8)
@@ -197,17 +219,40 @@ def best_depth(
     """
     frame = as_frame(table)
     check_columns(frame, [target])
+    labels = target_labels(frame[target], target)
+    encoder = model._new_encoder()
+    features = encoder.fit_transform(frame.drop(columns=target))
+    return _cheapest_depth(
+        model,
+        *(encoder, features, labels, depths),
+        sample_weight=sample_weight,
+        n_folds=n_folds,
+        random_state=random_state,
+    )
+
+
+def _cheapest_depth(
+    model: TableClassifier,
+    encoder: TableEncoder,
+    features: NDArray[np.float64],
+    labels: NDArray[Any],
+    depths: Sequence[int],
+    *,
+    sample_weight: ArrayLike | None,
+    n_folds: int = 3,
+    random_state: int = 0,
+) -> int:
+    """`best_depth` for a table that is encoded already."""
     if not depths:
         raise ValueError("depths are empty: name at least one.")
     for depth in depths:
         check_number("depths", depth, Integral, low=1)
     check_number("n_folds", n_folds, Integral, low=2)
-    weight = check_sample_weight(sample_weight, len(frame))
+    weight = check_sample_weight(sample_weight, len(labels))
     rng = np.random.default_rng(random_state)
-    if len(frame) > _MOST_ROWS_TO_CHOOSE:
-        rows = np.sort(rng.choice(len(frame), _MOST_ROWS_TO_CHOOSE, replace=False))
-        frame, weight = frame.iloc[rows], weight[rows]
-    labels = target_labels(frame[target], target)
+    if len(labels) > _MOST_ROWS_TO_CHOOSE:
+        rows, factors = _sample(labels, _MOST_ROWS_TO_CHOOSE / len(labels), rng)
+        features, labels, weight = features[rows], labels[rows], weight[rows] * factors
     folds = _folds(labels, n_folds, rng)
     start = _with_depth(model, depths[0])
     verbose = bool(getattr(start.classifier, "verbose", False))
@@ -220,10 +265,12 @@ def best_depth(
         for fold in range(n_folds):
             tried = folds == fold
             if tried.any():
-                fitted = clone(candidate).fit(frame[~tried], target, sample_weight=weight[~tried])
+                fitted = clone(candidate)._fit_features(
+                    encoder, features[~tried], labels[~tried], weight[~tried], None
+                )
                 paid[number] += total_cost(
                     labels[tried],
-                    fitted.predict(frame[tried]),
+                    fitted._decide(features[tried]),
                     fitted.charged_costs_,
                     labels=fitted.classes_,
                     sample_weight=weight[tried],
@@ -233,6 +280,24 @@ def best_depth(
     if bar is not None:
         bar.close()
     return int(depths[int(paid.argmin())])
+
+
+def _sample(
+    labels: NDArray[Any], share: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Draw a share of the rows of each class, more of rare ones, with weights that make up for it.
+
+    Returns their positions, and the number of rows that each of them stands for.
+    """
+    rows, factors = [], []
+    for label in np.unique(labels):
+        all_of_class = np.flatnonzero(labels == label)
+        n_drawn = min(len(all_of_class), max(round(share * len(all_of_class)), _FEWEST_OF_CLASS))
+        rows.append(rng.choice(all_of_class, n_drawn, replace=False))
+        factors.append(np.full(n_drawn, len(all_of_class) / n_drawn))
+    drawn = np.concatenate(rows)
+    order = drawn.argsort()
+    return drawn[order], np.concatenate(factors)[order]
 
 
 def _folds(labels: NDArray[Any], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -258,8 +323,33 @@ def _with_depth(model: TableClassifier, depth: int) -> TableClassifier:
     return changed
 
 
-def _held_out_rows(labels: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
-    """Mark a share of the rows of each class, never all of them."""
+def held_out_rows(labels: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
+    """Mark a share of the rows of each class, never all of them.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+        Classes of the rows.
+    share : float
+        How many of them to mark.
+    seed : int
+        Which ones.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_rows,)
+        Marks.
+
+    Raises
+    ------
+    ValueError
+        Where no class has rows enough.
+
+    Examples
+    --------
+    >>> held_out_rows(np.array(["a", "b", "a", "b", "b", "b"]), 0.5, seed=0).sum()
+    np.int64(3)
+    """
     rng = np.random.default_rng(seed)
     chosen = np.zeros(len(labels), np.bool_)
     _, codes = np.unique(labels, return_inverse=True)

@@ -1,0 +1,46 @@
+"""How a model is called, on the page and in tables of a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SUFFIX = "Classifier"
+
+
+def model_name(model: Any) -> str:
+    """Return what the model is and how it decides, as far as it has a choice.
+
+    Parameters
+    ----------
+    model : classifier
+        Any classifier; of a `badacost.tabular.TableClassifier` or a
+        `badacost.MinimumCostClassifier`, the one inside is named.
+
+    Returns
+    -------
+    str
+        "the model", and in parentheses its kind and its rule.
+
+    Examples
+    --------
+    >>> from badacost import BAdaCostClassifier, SAMMEClassifier
+    >>> from badacost.tabular import TableClassifier
+    >>> model_name(BAdaCostClassifier(decision="bayes"))
+    'the model (BAdaCost, bayes rule)'
+    >>> model_name(TableClassifier(SAMMEClassifier(), decision="bayes"))
+    'the model (SAMME, bayes rule)'
+    >>> model_name(SAMMEClassifier())
+    'the model (SAMME)'
+    """
+    from badacost.decision import MinimumCostClassifier
+    from badacost.tabular import TableClassifier
+
+    inner, rule = model, getattr(model, "decision", None)
+    if isinstance(model, TableClassifier):
+        inner = getattr(model, "classifier_", model.classifier)
+        if rule == "own":
+            rule = getattr(inner, "decision", None)
+    elif isinstance(model, MinimumCostClassifier):
+        inner, rule = getattr(model, "estimator_", model.estimator), "bayes"
+    kind = type(inner).__name__.removesuffix(_SUFFIX)
+    return f"the model ({kind}, {rule} rule)" if rule else f"the model ({kind})"
