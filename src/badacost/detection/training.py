@@ -449,8 +449,8 @@ class _CascadeTraining:
             old = old.chosen(np.sort(rng.choice(len(old), n_kept, replace=False)))
         seconds = time.perf_counter() - start
         log.info(
-            "%sround %d: %d new negatives in %.1f s",
-            *(self.title, progress.round + 1, len(new), seconds),
+            "%sround %d: %d new negatives in %d images, %.1f s",
+            *(self.title, progress.round + 1, len(new), len(found), seconds),
         )
         return Progress(
             progress.round + 1, "boosting", progress.first_negatives, old.followed_by(new)

@@ -30,6 +30,8 @@ _LEAST_GAIN = 1e-10  # relative to the weight of the node, as in the reference
 _LEAST_FACTOR = 1e-4  # of a class in the splits: cheap classes must still be told apart
 _MOST_DRAWN_CELLS = 4_000_000
 _BINCOUNT_ROWS = 65_536
+_PARTS_PER_THREAD = 4
+_LEAST_GRAIN = 16
 
 
 @dataclass(frozen=True)
@@ -305,7 +307,10 @@ class TreeGrower:
             )  # fmt: skip
             return part
 
-        best, *others = self.threads.map(search, n_features)
+        # More parts than threads: drawn features are not spread evenly, nor are cores alike.
+        grain = -(-n_features // (_PARTS_PER_THREAD * self.threads.n_threads))
+        grain = n_features if self.threads.n_threads == 1 else max(grain, _LEAST_GRAIN)
+        best, *others = self.threads.map(search, n_features, grain)
         for other in others:
             better = other.gain > best.gain
             for column, candidate in zip(best, other, strict=True):
