@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,14 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # or scikit-learn skips one of it
 
 settings.register_profile("badacost", deadline=None, derandomize=True)
 settings.load_profile("badacost")
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed() -> Iterator[None]:
+    """Leave no figure of a test to the next one, which may count them."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

@@ -75,8 +75,9 @@ def booster(costs: Any = COSTS, **options: Any) -> BAdaCostClassifier:
 
 def written(tmp_path: Path, model: Any, X: Any, y: Any, **options: Any) -> Page:
     path = tmp_path / "page.html"
+    open_before = plt.get_fignums()
     write_cost_report(model, path, X, y, **options)
-    assert not plt.get_fignums(), "figures are closed"
+    assert plt.get_fignums() == open_before, "figures are closed"
     assert list(tmp_path.iterdir()) == [path]
     return Page(path.read_text(encoding="utf-8"))
 

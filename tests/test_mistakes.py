@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,7 +155,6 @@ def folder(filled: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(filled)
     before = _files()
     yield
-    plt.close("all")
     assert _files() == before
 
 

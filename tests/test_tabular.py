@@ -10,7 +10,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -408,6 +408,7 @@ class TestEncoder:
             min_size=1, max_size=30,
         )
     )  # fmt: skip
+    @example([None, ""])
     def test_any_values(self, values) -> None:
         frame = pd.DataFrame({"c": pd.Series(values, dtype=object), "x": np.arange(len(values))})
         try:

@@ -118,8 +118,9 @@ def picture(*corners: tuple[int, int]) -> np.ndarray:
 
 def written(tmp_path: Path, detector: Detector, **options) -> Page:
     path = tmp_path / "page.html"
+    open_before = plt.get_fignums()
     write_report(detector, path, **options)
-    assert not plt.get_fignums(), "figures are closed"
+    assert plt.get_fignums() == open_before, "figures are closed"
     assert list(tmp_path.iterdir()) == [path]
     return Page(path.read_text(encoding="utf-8"))
 

@@ -300,8 +300,11 @@ def _column_from_json(entry: Any) -> Column:
 
 def _is_constant(values: Any) -> bool:
     """Tell whether a column says nothing: one value everywhere, or none at all."""
+    present = values.dropna()
+    if not len(present):  # None and NaN would count as two values
+        return True
     try:
-        return int(values.nunique(dropna=False)) < 2
+        return int(present.nunique()) + (len(present) < len(values)) < 2
     except TypeError:  # lists and other values that are refused later
         return False
 
