@@ -1,0 +1,14 @@
+"""Names for the arrays that functions hand to each other: what the numbers in them mean."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Samples = NDArray[np.floating]  # (n_samples, n_features), NaN where a value is missing
+Labels = NDArray[np.integer]  # positions of classes in ``classes_``
+RowNumbers = NDArray[np.integer]  # positions of samples
+LeafNumbers = NDArray[np.integer]  # nodes of a tree in which samples end
