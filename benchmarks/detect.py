@@ -32,7 +32,7 @@ from badacost.detection.channels import resample, rgb_to_luv
 from badacost.detection.decorrelation import decorrelate
 from badacost.detection.images import read_image
 from badacost.detection.pyramid import pyramid_levels
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("BADACOST_SHARED", HERE.parents[1] / "shared"))

@@ -26,7 +26,7 @@ from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.samples import WindowFeatures, random_boxes
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.grower import DrawPer, TreeShape
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 HERE = Path(__file__).resolve().parent
 N_VIEWS = 20

@@ -6,11 +6,12 @@ import inspect
 import re
 import shutil
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+
+import badacost
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -18,7 +19,7 @@ sys.path.insert(0, str(HERE / "_ext"))
 project = "badacost"
 author = "The badacost developers"
 copyright = author
-release = version = metadata.version("badacost")
+release = version = badacost.__version__
 
 extensions = [
     "mathml",

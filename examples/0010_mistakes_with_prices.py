@@ -34,7 +34,8 @@ print("C[truth, prediction] =")
 print(costs)
 
 # %%
-# Three ways: count mistakes; count them, then decide by least expected cost; boost under the costs.
+# Three ways: count mistakes; count them, then decide by minimum expected cost; boost under the
+# costs.
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 stumps = {"n_estimators": 100, "max_depth": 1}
 forest = RandomForestClassifier(random_state=0)
@@ -44,7 +45,7 @@ grades = {
         AdaBoostClassifier(n_estimators=100, random_state=0), X, grade, cv=folds
     ),
     "random forest, cost-blind": probabilities.argmax(axis=1),
-    "random forest, least expected cost": minimum_cost_decision(probabilities, costs),
+    "random forest, minimum expected cost": minimum_cost_decision(probabilities, costs),
     "BAdaCost, 0|1 costs": cross_val_predict(BAdaCostClassifier(**stumps), X, grade, cv=folds),
     "BAdaCost, margin rule": cross_val_predict(
         BAdaCostClassifier(costs, **stumps), X, grade, cv=folds

@@ -2,9 +2,9 @@
 Choosing the costs
 ==================
 
-A sample of breast tissue is to be told benign or malignant. A missed tumour is worse than a
+A sample of breast tissue is benign or malignant. A missed tumour is worse than a
 needless operation: but how much worse? The hardest part of learning with costs is to write them
-down. This story goes from a few made-up prices to a matrix, reads the matrix back in words, and
+down. This story goes from a few invented prices to a matrix, reads the matrix back in words, and
 then asks what happens if the prices are wrong.
 
 Prints the explanation of the costs and draws ``choosing_the_costs.png``.

@@ -3,7 +3,7 @@ Two rules: margin and bayes
 ===========================
 
 BAdaCost ends with a score for each class, and there are two ways to turn scores into a decision:
-the rule of the paper, and least expected cost under the probabilities that the scores stand for.
+the rule of the paper, and minimum expected cost under the probabilities that the scores stand for.
 Here the true probabilities are known, so that both can be compared with the best possible rule.
 """
 
@@ -34,7 +34,7 @@ X_test, y_test = draw_points(20_000, seed=1)
 
 # %%
 # Whoever knows the clouds knows the probabilities, by Bayes' theorem, and can decide no better than
-# by least expected cost.
+# by minimum expected cost.
 class KnownClouds:
     classes_ = np.arange(3)
 
@@ -59,7 +59,7 @@ for name, model in models.items():
 
 # %%
 # The bayes rule comes close to the best possible one. The margin rule does not: it hardly dares to
-# name class 0, the answer that is so dear where class 2 is true.
+# name class 0, the answer that is so expensive where class 2 is true.
 #
 # Below are the probabilities of ``predict_proba`` against the true ones. They are rough, and yet
 # good enough here: decisions need them near the boundaries only. Where the probabilities themselves

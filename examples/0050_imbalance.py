@@ -8,7 +8,7 @@ this run, do best in the decision.
 """
 
 # %%
-# Made-up data in four classes, of which the last makes up 2 %. Half are for testing.
+# Synthetic data in four classes, of which the last makes up 2 %. Half are for testing.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
@@ -69,7 +69,7 @@ for name, given in decisions.items():
 # %%
 # Prices in the decision do as well as copies, without making the data three times as large, and can
 # be changed without a new training. Prices in training help less: boosting under strongly different
-# prices is soon content with the dear classes and neglects them afterwards.
+# prices is soon content with the expensive classes and neglects them afterwards.
 figure, axis = plt.subplots(figsize=(11, 4.6), layout="constrained")
 colours = ["0.6", "#56b4e9", "#e69f00", "#009e73", "#0072b2"]
 for i, (name, recall) in enumerate(recalls.items()):

@@ -1,6 +1,6 @@
 """
-A scale where too low is dearer than too high
-=============================================
+A scale where too low costs more than too high
+==============================================
 
 Grades have an order, and often one direction of mistake is worse than the other. Turning up the
 price of "too low" moves all decisions upwards, step by step, and shows what each step buys.
@@ -34,8 +34,8 @@ for price in prices:
 
 # %%
 # What the decisions cost, beside those of the model without preference and of the best grade that
-# is the same for all. When one direction is twenty times as dear, hardly anything is left to gain:
-# the highest grade for everyone costs about as little.
+# is the same for all. When one direction is twenty times as expensive, hardly anything is left to
+# gain: the highest grade for everyone costs about as little.
 print(f"{'price':>6}{'this price':>12}{'price 1':>9}{'constant':>10}")
 for price, decided in given.items():
     costs = ordinal_costs(5, under=price, over=1.0)

@@ -7,8 +7,8 @@ class, or one for each kind of mistake. The picture shows what they make of the 
 """
 
 # %%
-# Three clouds that overlap. Costs are ``C[truth, prediction]``: class 2 is dear to overlook, and
-# dearer to take for class 0 than for class 1.
+# Three clouds that overlap. Costs are ``C[truth, prediction]``: class 2 is expensive to overlook,
+# and more expensive to take for class 0 than for class 1.
 import time
 
 import matplotlib.pyplot as plt
@@ -46,7 +46,7 @@ X_test, y_test = draw_points(10_000, seed=1)
 # %%
 # All have 100 trees of depth 2 and are otherwise as they come. ``AdaC2M1Classifier`` reduces the
 # matrix to one cost for each class. The first three know no costs at all; the last is one of
-# them with least expected cost on top.
+# them with minimum expected cost on top.
 trees = {"n_estimators": 100, "max_depth": 2}
 models = {
     "AdaBoost.M1": AdaBoostM1Classifier(**trees),
@@ -57,7 +57,7 @@ models = {
     "MultiBoost": WangMultiBoostClassifier(costs, random_state=0, **trees),
     "BAdaCost, margin": BAdaCostClassifier(costs, **trees),
     "BAdaCost, bayes": BAdaCostClassifier(costs, decision="bayes", **trees),
-    "SAMME, least expected cost": MinimumCostClassifier(SAMMEClassifier(**trees), costs),
+    "SAMME, minimum expected cost": MinimumCostClassifier(SAMMEClassifier(**trees), costs),
 }
 print(f"{'':28}{'cost':>7}{'mistakes':>10}{'fit':>9}")
 for name, model in models.items():
@@ -68,7 +68,7 @@ for name, model in models.items():
     print(f"{name:28}{paid:7.3f}{np.mean(given != y_test):10.1%}{seconds:7.2f} s")
 density = np.exp(-0.5 * ((X_test[:, None] - centres) ** 2).sum(axis=2))
 best = minimum_cost_decision(density / density.sum(axis=1, keepdims=True), costs)
-print(f"{'whoever knows the clouds':28}{average_cost(y_test, best, costs):7.3f}")
+print(f"{'the true probabilities':28}{average_cost(y_test, best, costs):7.3f}")
 
 # %%
 # The cost-blind ones draw the boundaries in the middle; the others leave class 2 more room, and

@@ -3,7 +3,7 @@ Against calibrated gradient boosting
 ====================================
 
 The strongest rival of boosting under costs is a recipe: a good classifier, calibrated
-probabilities, and least expected cost. This story measures both, with intervals, on a data set
+probabilities, and minimum expected cost. This story measures both, with intervals, on a data set
 where BAdaCost keeps up and on one where it loses.
 """
 
@@ -44,8 +44,8 @@ def contestants(costs, depth):
 
 
 # %%
-# Costs are ``C[truth, prediction]``. Diabetes: four grades, too low five times as dear as too high;
-# classes overlap. Digits: mistakes on an eight cost twenty, others one; classes are all but
+# Costs are ``C[truth, prediction]``. Diabetes: four grades, too low costs five times as much as too
+# high; classes overlap. Digits: mistakes on an eight cost twenty, others one; classes are all but
 # separate.
 diabetes, digits = load_diabetes(), load_digits()
 grade = np.digitize(diabetes.target, np.quantile(diabetes.target, [0.25, 0.5, 0.75]))
@@ -90,8 +90,8 @@ for title, costs_of in paid.items():
 # %%
 # Where classes overlap, the bayes rule and the recipe are level; the margin rule may be a little
 # behind. Where classes are separate, BAdaCost under the costs is worse even than gradient boosting
-# that knows no costs; with 0|1 costs, followed by least expected cost, it is level again. A random
-# forest with the recipe is the best or among the best on both.
+# that knows no costs; with 0|1 costs, followed by minimum expected cost, it is level again. A
+# random forest with the recipe is the best or among the best on both.
 figure, axes = plt.subplots(1, 2, figsize=(12, 3.6), layout="constrained", sharey=True)
 for axis, (title, rows) in zip(axes, summary.items(), strict=True):
     for place, (name, (mean, low, high)) in enumerate(rows.items()):

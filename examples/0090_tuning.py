@@ -58,9 +58,9 @@ results = search.cv_results_
 costs_paid = -results["mean_test_cost"]
 in_training = np.array([isinstance(s["model"], BAdaCostClassifier) for s in results["params"]])
 chosen = {
-    "least cost": costs_paid.argmin(),
+    "minimum cost": costs_paid.argmin(),
     "most accurate": results["mean_test_accuracy"].argmax(),
-    "least cost, prices in training": np.where(in_training, costs_paid, np.inf).argmin(),
+    "minimum cost, prices in training": np.where(in_training, costs_paid, np.inf).argmin(),
 }
 print(f"{'':32}{'cross-validation':>18}{'new patients':>14}")
 for name, index in chosen.items():

@@ -7,8 +7,8 @@ cost, which mistakes the money goes to, and what a different way to decide would
 """
 
 # %%
-# Made-up insurance claims: pay at once, ask for papers, or investigate. Prices are in euros,
-# ``{truth: {prediction: price}}``: to pay what should have been investigated is dear; to
+# Synthetic insurance claims: pay at once, ask for papers, or investigate. Prices are in euros,
+# ``{truth: {prediction: price}}``: to pay what should have been investigated is expensive; to
 # investigate an honest customer loses the customer now and then.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -68,10 +68,10 @@ for action in actions:
 # %%
 # Where the money goes. The large number in a cell is euros, the small one claims. The model that
 # counts mistakes is right far more often, and loses most of the money on the few claims that it
-# pays unseen: it is dearer than asking everyone. The model under prices asks most of the time.
+# pays unseen: it costs more than asking everyone. The model under prices asks most of the time.
 #
 # On the right is what the model under prices looks at. The last three features (region, day and
-# channel) were made up without any meaning, and it hardly uses them.
+# channel) were drawn without any meaning, and it hardly uses them.
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.4), layout="constrained")
 for axis, (name, model) in zip(axes, models.items(), strict=False):
     display = CostConfusionDisplay.from_estimator(

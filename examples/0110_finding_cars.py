@@ -3,7 +3,7 @@ Finding objects and their views
 ===============================
 
 A detector answers two questions at once: where is something, and from which side is it seen? The
-one that comes with the package finds the cars of a made-up world, without any download.
+one that comes with the package finds the cars of a synthetic world, without any download.
 """
 
 # %%
@@ -38,8 +38,8 @@ axis.imshow(contact_sheet(pictures, columns=2, width=1200))
 axis.set_axis_off()
 
 # %%
-# Since the scenes are made up, the truth is known. A car counts as found if the box of a detection
-# shares more than half with its own.
+# Since the scenes are synthetic, the truth is known. A car counts as found if the box of a
+# detection shares more than half with its own.
 names = [scene.name for scene in scenes]
 result = evaluate_voc(
     dict(zip(names, found, strict=True)), dict(zip(names, scenes, strict=True)), overlap=0.5

@@ -8,8 +8,8 @@ for the next one. Two tiny detectors show the difference, on a scale of seconds.
 """
 
 # %%
-# Made-up scenes with cars in four views: some to train with, others to try. For your own pictures,
-# ``badacost.detection.annotations`` reads KITTI, VOC, COCO, YOLO, FDDB and CSV files.
+# Synthetic scenes with cars in four views: some to train with, others to try. For your own
+# pictures, ``badacost.detection.annotations`` reads KITTI, VOC, COCO, YOLO, FDDB and CSV files.
 import time
 
 import matplotlib.pyplot as plt

@@ -105,7 +105,7 @@ def test_figures_are_those_of_the_metrics(tmp_path) -> None:
     money = Money("EUR", constant)
     text = text_of(page)
     assert f"240 decisions of the model cost {money.rate(cost)} each" in text
-    assert f"one answer that is cheapest would have cost {money.rate(constant)} each" in text
+    assert f"The cheapest constant answer would have cost {money.rate(constant)} each" in text
     assert f"finds most probable would have cost {money.rate(blind)} each" in text
     name = "the model (BAdaCost, margin rule)"
     assert f"What 240 decisions of {name} cost" in text
@@ -114,13 +114,13 @@ def test_figures_are_those_of_the_metrics(tmp_path) -> None:
     assert page.row(name)[3] == f"{(answers != y_test).mean():.1%}"
     least = minimum_cost_decision(model.predict_proba(X_test), COSTS)
     least_cost = average_cost(y_test, least, COSTS)
-    assert page.row("least expected cost by its probabilities")[0] == money.rate(least_cost)
-    assert len(page.row(COST_BLIND)) == len(page.row("SAMME, then least expected cost")) == 6
-    assert len(page.row("random forest, least expected cost")) == 6
-    assert "The dearest mistake is to answer “2” where “1” is true: 30 EUR." in text
+    assert page.row("minimum expected cost by its probabilities")[0] == money.rate(least_cost)
+    assert len(page.row(COST_BLIND)) == len(page.row("SAMME, then minimum expected cost")) == 6
+    assert len(page.row("random forest, minimum expected cost")) == 6
+    assert "The most expensive mistake is to answer “2” where “1” is true: 30 EUR." in text
 
 
-def test_dearest_mistakes_come_first(tmp_path) -> None:
+def test_most_expensive_mistakes_come_first(tmp_path) -> None:
     X, y = noisy()
     model = booster().fit(X, y)
     page = written(tmp_path, model, X, y)
@@ -294,8 +294,8 @@ def test_what_is_cheaper_is_said(tmp_path) -> None:
     wrong = booster(COSTS.T).fit(X, y)
     page = written(tmp_path, wrong, X, y, costs=COSTS)
     text = text_of(page)
-    assert "The cheapest of the 4 ways is least expected cost by its probabilities, at" in text
-    assert "the model is dearer by" in text
+    assert "The cheapest of the 4 ways is minimum expected cost by its probabilities, at" in text
+    assert " more a decision (" in text
 
 
 def test_the_next_way_is_named_if_the_model_is_cheapest(tmp_path) -> None:
@@ -443,11 +443,11 @@ def test_any_amount(value, typical, currency) -> None:
 
 
 @given(st.text(), st.integers(4, 30))
-def test_shortened(text, most) -> None:
-    short = html_page.shorten(text, most)
-    assert len(short) <= most
+def test_shortened(text, max_length) -> None:
+    short = html_page.shorten(text, max_length)
+    assert len(short) <= max_length
     assert "\n" not in short
-    if len(text) <= most and text == " ".join(text.split()):
+    if len(text) <= max_length and text == " ".join(text.split()):
         assert short == text
 
 
@@ -457,7 +457,7 @@ def test_any_text_in_tables(labels, value) -> None:
     n = len(labels)
     shades, texts = [[value] * n] * n, [labels] * n
     section = html_page.heat_table(shades, texts, labels, remarks=texts)
-    section += html_page.table(texts, labels, widest=5, shares=[value] * n)
+    section += html_page.table(texts, labels, max_length=5, shares=[value] * n)
     section += html_page.key_figures([(label, label, label) for label in labels])
     whole = html_page.page("title", "lead", {"section": section})
     page = Page(whole.encode("utf-8", errors="replace").decode("utf-8"))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+import scipy.sparse
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,11 +38,14 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from badacost import BAdaCostClassifier
+import badacost
+from badacost import BAdaCostClassifier, ModelFileError
 from badacost.calibration import TemperatureScaling
 from badacost.costs import zero_one_costs
 from badacost.decision import MinimumCostClassifier
 from badacost.metrics import average_cost, cost_scorer, savings
+from badacost.model_file import read_model, write_model
+from badacost.tabular import TableClassifier
 
 ASYMMETRIC = np.array([[0.0, 1, 2], [3, 0, 1], [1, 9, 0]])
 NAMES = np.array(["ape", "bat", "cat"])
@@ -188,14 +194,14 @@ def test_costs_change_predictions() -> None:
             "none": None,
             "given": ASYMMETRIC,
             "transposed": ASYMMETRIC.T,
-            "dear bat": [[0, 1, 1], [20, 0, 20], [1, 1, 0]],
-            "dear answer bat": [[0, 20, 1], [1, 0, 1], [1, 20, 0]],
+            "costly bat": [[0, 1, 1], [20, 0, 20], [1, 1, 0]],
+            "costly answer bat": [[0, 20, 1], [1, 0, 1], [1, 20, 0]],
         }.items()
     }
     assert (by_costs["given"] != by_costs["none"]).mean() > 0.1
     assert (by_costs["given"] != by_costs["transposed"]).mean() > 0.1
     bats = {name: (predicted == "bat").mean() for name, predicted in by_costs.items()}
-    assert bats["dear answer bat"] + 0.1 < bats["none"] < bats["dear bat"] - 0.3
+    assert bats["costly answer bat"] + 0.1 < bats["none"] < bats["costly bat"] - 0.3
 
 
 @pytest.mark.parametrize(
@@ -571,3 +577,119 @@ def test_folds_in_parallel() -> None:
     with joblib.parallel_config(backend="threading"):
         parallel = clone(model).set_params(n_jobs=2).fit(X, Y).predict_costs(X)
     np.testing.assert_array_equal(serial, parallel)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda data: data.tolist(),
+        scipy.sparse.csr_array,
+        scipy.sparse.coo_matrix,
+        lambda data: pl.DataFrame(data, schema=[*"abcdef"]),
+    ],
+    ids=["list", "csr", "coo", "polars"],
+)
+def test_kinds_of_data(convert) -> None:
+    model = MinimumCostClassifier(LogisticRegression(), NESTED, calibration="temperature", cv=3)
+    expected = clone(model).fit(X, Y)
+    given = convert(X)
+    np.testing.assert_allclose(model.fit(given, Y).predict_costs(given), expected.predict_costs(X))
+
+
+# Files.
+
+booster = partial(BAdaCostClassifier, ASYMMETRIC, n_estimators=4, max_depth=2, random_state=0)
+
+
+@pytest.mark.parametrize("calibration", ["none", "temperature"])
+@pytest.mark.parametrize("costs", [None, NESTED, ASYMMETRIC + 0.5])
+def test_a_loaded_model_is_the_same(calibration, costs, tmp_path) -> None:
+    data = pd.DataFrame(X, columns=list("abcdef"))
+    model = MinimumCostClassifier(
+        booster(), costs, calibration=calibration, cv=np.int64(3), n_jobs=1, random_state=7
+    ).fit(data, Y)
+    model.save(tmp_path / "model")
+    loaded = badacost.load(tmp_path / "model")
+    assert type(loaded) is MinimumCostClassifier
+    np.testing.assert_array_equal(loaded.predict_costs(data), model.predict_costs(data))
+    np.testing.assert_array_equal(loaded.predict(data), model.predict(data))
+    np.testing.assert_array_equal(loaded.cost_matrix_, model.cost_matrix_)
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    assert loaded.feature_names_in_.tolist() == list("abcdef")
+    assert (loaded.calibrator_ is None) == (calibration == "none")
+    assert (loaded.cost_matrix is None) == (costs is None)
+    for name in ("calibration", "cv", "n_jobs", "random_state"):
+        assert loaded.get_params()[name] == model.get_params()[name]
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+    refitted = loaded.fit(data, Y).predict_costs(data)
+    np.testing.assert_array_equal(refitted, model.predict_costs(data))
+    table = TableClassifier.of_fitted(model)  # as the command line uses it
+    np.testing.assert_array_equal(table.predict(data), model.predict(data))
+
+
+def test_frozen_and_nested_models_are_saved(tmp_path) -> None:
+    data = pd.DataFrame(X, columns=list("abcdef"))
+    trained = booster().fit(data, Y)
+    frozen = MinimumCostClassifier(FrozenEstimator(trained), NESTED, cv=KFold(2)).fit(data, Y)
+    twice = MinimumCostClassifier(FrozenEstimator(frozen), NESTED).fit(data, Y)
+    for model in (frozen, twice, MinimumCostClassifier(TableClassifier(booster())).fit(data, Y)):
+        model.save(tmp_path / "model")
+        loaded = badacost.load(tmp_path / "model")
+        np.testing.assert_array_equal(loaded.predict(data), model.predict(data))
+        assert type(loaded.estimator_) is type(model.estimator_)
+        assert type(loaded.estimator) is type(model.estimator)
+    table = TableClassifier(MinimumCostClassifier(booster(), NESTED)).fit(data, Y)
+    table.save(tmp_path / "model")
+    loaded = badacost.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(data), table.predict(data))
+    table = TableClassifier.of_fitted(twice)
+    np.testing.assert_array_equal(table.predict(data), twice.predict(data))
+    inside_out = MinimumCostClassifier(TableClassifier(booster())).fit(data, Y)
+    with pytest.raises(TypeError, match="put the other one into it"):
+        TableClassifier.of_fitted(inside_out)
+
+
+def test_what_no_file_holds(tmp_path) -> None:
+    with pytest.raises(NotFittedError):
+        MinimumCostClassifier(booster()).save(tmp_path / "model")
+    with pytest.raises(TypeError, match=r"cannot hold a GaussianNB: use joblib\.dump"):
+        MinimumCostClassifier(GaussianNB()).fit(X, Y).save(tmp_path / "model")
+    for calibration in ("sigmoid", "isotonic"):
+        model = MinimumCostClassifier(booster(), calibration=calibration).fit(X, Y)
+        with pytest.raises(TypeError, match=r"calibration other than .*: use joblib\.dump"):
+            model.save(tmp_path / "model")
+    model = MinimumCostClassifier(booster()).fit(X, Y).set_params(n_jobs="all")
+    with pytest.raises(TypeError, match="n_jobs must be"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"temperature": {"temperature_": 0.0, "smoothing_": 0.1}},
+        {"temperature": {"temperature_": 1.0, "smoothing_": 0}},
+        {"temperature": {"temperature_": 1.0}},
+        {"temperature": 1.0},
+        {"parameters": None},
+        {"parameters": {"estimator": "GaussianNB"}},
+        {"parameters": {"calibration": "magic"}},
+        {"parameters": {"cv": [[1, 2]]}},
+        {"parameters": {"random_state": -1}},
+        {"estimator": None},
+        {"estimator": {"kind": "Detector", "header": {}}},
+    ],
+    ids=str,
+)
+def test_altered_files_are_refused(change, tmp_path) -> None:
+    path = tmp_path / "model"
+    MinimumCostClassifier(booster(), calibration="temperature").fit(X, Y).save(path)
+    contents = read_model(path)
+    write_model(path, contents.kind, contents.header | change, contents.arrays)
+    with pytest.raises(ModelFileError, match="is damaged or was altered"):
+        badacost.load(path)
+    arrays = {**contents.arrays, "cost_matrix": -ASYMMETRIC}
+    write_model(path, contents.kind, contents.header, arrays)
+    with pytest.raises(ModelFileError, match="is damaged or was altered"):
+        badacost.load(path)

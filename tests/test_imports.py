@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +92,34 @@ def test_a_missing_package_is_named_with_its_remedy(tmp_path, missing, extra, co
     assert found.returncode
     said = found.stderr.strip().splitlines()[-1]
     assert f'pip install "badacost[{extra}]"' in said, found.stderr
+
+
+def test_a_source_tree_can_be_imported_without_being_installed() -> None:
+    """The version is in the source."""
+    source = Path(badacost.__file__).parents[1]
+    found = run(
+        "from importlib import metadata\n"
+        "def absent(name): raise metadata.PackageNotFoundError(name)\n"
+        "metadata.version = metadata.distribution = absent\n"
+        f"sys.path.insert(0, {str(source)!r})\n"
+        "import badacost, badacost.model_file, badacost.cli.app; print(badacost.__version__)"
+    )
+    assert found.stdout.strip() == badacost.__version__, found.stderr
+
+
+def test_persistence_knows_no_model() -> None:
+    """Classes register themselves; only the package itself knows where they are."""
+    found = run(
+        "import badacost.persistence\n"
+        "names = ('boosting', 'decision', 'detection', 'tabular', 'tree')\n"
+        "print([name for name in names if f'badacost.{name}' in sys.modules])"
+    )
+    assert found.stdout.strip() == "[]", found.stderr
+
+
+def test_nothing_private_of_scikit_learn_is_imported() -> None:
+    for path in Path(badacost.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                parts = [*node.module.split("."), *(name.name for name in node.names)]
+                assert not [part for part in parts if part.startswith("_")], path

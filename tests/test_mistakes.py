@@ -578,7 +578,7 @@ COMMANDS = [
     command("a data set to nowhere", "datasets write wine", "'--output'", status=2),
     command(
         "scenes as a table",
-        "datasets write made-up-scenes --output scenes.csv",
+        "datasets write synthetic-scenes --output scenes.csv",
         "no table but pictures",
         "use badacost train-detector",
     ),
@@ -663,7 +663,7 @@ COMMANDS = [
     command(
         "annotations of an unknown kind",
         f"{TRAIN} notes.txt",
-        "its format cannot be told",
+        "its format is not known",
         "give format, one of coco, fddb",
     ),
     command(
@@ -710,9 +710,9 @@ COMMANDS = [
     ),
     command(
         "scenes without their number",
-        f"{TRAIN} made-up:many",
-        "'made-up:many' must have a number of scenes",
-        "as made-up:200:7",
+        f"{TRAIN} synthetic:many",
+        "'synthetic:many' must have a number of scenes",
+        "as synthetic:200:7",
     ),
     command(
         "a table of patients as detections",
@@ -896,7 +896,7 @@ CALLS = [
         "a label that is not known",
         lambda: BAdaCostClassifier().fit(X[:3], [0, 1, np.nan]),
         ValueError,
-        "Input y contains NaN",
+        "y contains NaN",
         "leave out samples without a class",
     ),
     call(
@@ -909,14 +909,14 @@ CALLS = [
         "text as a feature",
         lambda: BAdaCostClassifier().fit(TABLE[["age", "ward"]], Y),
         ValueError,
-        "could not convert string to float: 'north'",
+        "X contains text, such as 'north'",
         "use badacost.tabular.TableClassifier",
     ),
     call(
         "a feature that is infinite",
         lambda: BAdaCostClassifier().fit(np.where(X > 1, np.inf, X), Y),
         ValueError,
-        "Input X contains infinity",
+        "X contains infinity",
         "replace such values",
     ),
     call(
@@ -1022,14 +1022,14 @@ CALLS = [
     ),
     # Costs on top of other classifiers
     call(
-        "least expected cost without probabilities",
+        "minimum expected cost without probabilities",
         lambda: MinimumCostClassifier(LinearSVC(), COSTS).fit(X, Y),
         TypeError,
         "LinearSVC has no predict_proba",
         'set calibration="sigmoid"',
     ),
     call(
-        "least expected cost of a clustering",
+        "minimum expected cost of a clustering",
         lambda: MinimumCostClassifier(KMeans(), COSTS).fit(X, Y),
         TypeError,
         "KMeans has no predict_proba",
@@ -1114,7 +1114,7 @@ CALLS = [
         "there are 'patient', 'age', 'ward'",
     ),
     call(
-        "least expected cost of a booster without probabilities",
+        "minimum expected cost of a booster without probabilities",
         lambda: TableClassifier(
             LpCSBClassifier(n_estimators=2), cost_matrix=COSTS, decision="bayes", drop=["patient"]
         ).fit(TABLE, "grade"),
@@ -1268,7 +1268,7 @@ CALLS = [
         "annotations of an unknown kind",
         lambda: read_annotations("notes.txt"),
         AnnotationError,
-        "'notes.txt': its format cannot be told",
+        "'notes.txt': its format is not known",
         "give format, one of coco, fddb",
     ),
 ]

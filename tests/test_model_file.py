@@ -17,11 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from badacost import model_file
+from badacost import __version__, load, model_file
 from badacost.model_file import ModelFileError, read_model, write_model
-from badacost.persistence import (
-    load,
-)
 
 KIND = "BAdaCostClassifier"
 
@@ -39,7 +36,7 @@ def write_zip(path, members, method=zipfile.ZIP_DEFLATED):
 
 def document(**changes):
     base = {
-        "format": "badacost", "version": 1, "kind": KIND, "library": "0", "header": {},
+        "format": "badacost", "version": 2, "kind": KIND, "library": "0", "header": {},
         "arrays": {"a": {"dtype": "<f8", "shape": [2]}},
     }  # fmt: skip
     return json.dumps({**base, **changes}).encode()
@@ -86,7 +83,7 @@ def test_round_trip(header, arrays):
         write_model(path, KIND, header, arrays)
         model = read_model(path)
     assert (model.kind, model.header) == (KIND, header)
-    assert model.library == model_file._library_version()
+    assert model.library == __version__
     assert model.arrays.keys() == arrays.keys()
     for name, array in arrays.items():
         native = array.astype(array.dtype.newbyteorder("="))
@@ -210,7 +207,7 @@ def test_folder(tmp_path):
         (b"[]", "not a model of badacost"),
         (b"{}", "not a model of badacost"),
         (document(format="other"), "not a model of badacost"),
-        (document(version=2, arrays=None), "newer badacost: upgrade"),
+        (document(version=3, arrays=None), "newer badacost: upgrade"),
         (document(version=True), "version"),
         (document(version="1"), "version"),
         (document(version=0), "version"),

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-import types
 import zipfile
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
+import badacost
 from badacost import model_file, persistence
-from badacost.model_file import ModelFileError, read_model, write_model
+from badacost.model_file import ModelFile, ModelFileError, read_model, write_model
 from badacost.persistence import (
-    forest_from_arrays,
-    forest_to_arrays,
     labels_from_json,
     labels_to_json,
-    load,
+    load_model,
+    model_to_file,
+    save_model,
+    saved_kind,
+    with_part,
 )
 from badacost.tree.forest import Forest, Tree
+from badacost.tree.forest_arrays import _FOREST_ARRAYS, forest_from_arrays, forest_to_arrays
 
 KIND = "BAdaCostClassifier"
+VERSION_1 = {"cost_matrix", "stage_ends", "train_score", "validation_score"} | {
+    f"forest_{name}"
+    for name in (
+        "feature", "threshold", "left", "missing_left", "value", "gain", "count", "weight",
+        "offsets", "tree_weights", "table", "n_features",
+    )
+}  # fmt: skip
 HEADER = {"classes": {"dtype": "int64", "values": [0, 1]}, "shrinkage": 0.1, "costs": None}
 
 
@@ -106,7 +118,7 @@ def test_forest_round_trip(forest, tmp_path, prefix):
 def test_forest_without_trees(tmp_path):
     empty = {
         name: np.zeros(ndim * (1 if name == "offsets" else 0,), dtype)
-        for name, (dtype, ndim) in persistence._FOREST_ARRAYS.items()
+        for name, (dtype, ndim) in _FOREST_ARRAYS.items()
     }
     assert forest_from_arrays(empty, "").n_trees == 0
 
@@ -372,7 +384,7 @@ def test_chain_of_many_levels_is_read_quickly():
     assert forest.depths.tolist() == [n_splits]
 
 
-@pytest.mark.parametrize("name", persistence._FOREST_ARRAYS)
+@pytest.mark.parametrize("name", _FOREST_ARRAYS)
 def test_forest_arrays_missing_or_of_other_types(forest, name):
     arrays = forest_to_arrays(forest)
     key = f"forest_{name}"
@@ -402,59 +414,161 @@ class Model:
 
     error: Exception | None = None
 
-    def __init__(self, model):
-        self.model = model
+    def __init__(self, model, **parts):
+        self.model, self.parts = model, parts
+
+    def _to_model_file(self):
+        contents = ModelFile(type(self).__name__, self.model.header, self.model.arrays)
+        for name, part in self.parts.items():
+            contents = with_part(contents, name, model_to_file(part))
+        return contents
 
     @classmethod
-    def _from_model_file(cls, model):
+    def _from_model_file(cls, model, **parts):
         if cls.error is not None:
             raise cls.error
-        return cls(model)
+        return cls(model, **parts)
+
+
+class Owner(Model):
+    """Has a part that is a model."""
+
+    _parts = ("inner",)
 
 
 @pytest.fixture
 def registered(monkeypatch):
-    module = types.ModuleType("stand_in")
-    setattr(module, KIND, Model)
-    monkeypatch.setitem(sys.modules, "stand_in", module)
-    monkeypatch.setattr(persistence, "_MODULES", {KIND: "stand_in"})
+    monkeypatch.setattr(persistence, "_classes", {KIND: Model, "Model": Model, "Owner": Owner})
     monkeypatch.setattr(Model, "error", None)
     return Model
 
 
 def test_load_finds_the_class(small_file, registered):
-    loaded = load(small_file)
+    loaded = load_model(small_file)
     assert isinstance(loaded, registered)
     assert loaded.model.header == HEADER
+
+
+def test_classes_are_imported_where_they_are_needed(tmp_path, registered, monkeypatch):
+    contents = ModelFile("Model", {"a": 1}, {"x": np.arange(3.0)})
+    save_model(Owner(contents, inner=Owner(contents, inner=Model(contents))), tmp_path / "model")
+    classes, asked = dict(persistence._classes), []
+
+    def find(kind):
+        asked.append(kind)
+        persistence._classes[kind] = classes[kind]
+
+    monkeypatch.setattr(persistence, "_classes", {})
+    inner = load_model(tmp_path / "model", find)
+    assert list(dict.fromkeys(asked)) == ["Owner", "Model"]
+    for kind in ("Owner", "Owner", "Model"):
+        assert type(inner) is classes[kind]
+        assert inner.model.header == contents.header
+        assert inner.model.arrays.keys() == {"x"}
+        inner = inner.parts.get("inner")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [None, [], {}, {"kind": "Model"}, {"kind": 1, "header": {}}, {"kind": "Model", "header": []},
+     {"kind": "Owner", "header": {}}, {"kind": "Unknown", "header": {}}],
+)  # fmt: skip
+def test_parts_that_are_none(tmp_path, registered, part):
+    write_model(tmp_path / "model", "Owner", {"inner": part}, {})
+    with pytest.raises(ModelFileError, match="is damaged or was altered"):
+        load_model(tmp_path / "model")
 
 
 @pytest.mark.parametrize(
     "error",
     [
         KeyError("classes"), TypeError("no"), ValueError("no"), IndexError("no"),
-        AttributeError("no"), OverflowError("no"), ModelFileError("the array x is missing"),
+        AttributeError("no"), OverflowError("no"), RecursionError("no"),
+        ModelFileError("the array x is missing"),
     ],
 )  # fmt: skip
 def test_load_of_contents_that_make_no_model(small_file, registered, monkeypatch, error):
     monkeypatch.setattr(registered, "error", error)
     with pytest.raises(ModelFileError, match=r"small.badacost.* is damaged or was altered") as info:
-        load(small_file)
+        load_model(small_file)
     assert info.value.__cause__ is error
     assert str(error) in str(info.value)
 
 
-def test_load_of_an_unknown_kind(tmp_path, registered):
-    write_model(tmp_path / "model", "os:system", {}, {})
-    with pytest.raises(ModelFileError, match=f"unknown kind 'os:system'.*{KIND}"):
-        load(tmp_path / "model")
+@pytest.mark.parametrize("kind", ["os:system", "costs", "load", "ModelFileError", "Forest"])
+def test_load_of_an_unknown_kind(tmp_path, kind):
+    write_model(tmp_path / "model", kind, {}, {})
+    with pytest.raises(ModelFileError, match=f"unknown kind '{kind}': upgrade badacost"):
+        badacost.load(tmp_path / "model")
 
 
-def test_load_takes_a_limit(small_file, registered):
+def test_load_takes_a_limit(small_file):
     with pytest.raises(ModelFileError, match="over the limit of 100"):
-        load(small_file, max_bytes=100)
+        badacost.load(small_file, max_bytes=100)
 
 
-def test_known_kinds_name_classes_of_the_library():
-    for kind, module in persistence._MODULES.items():
-        assert module.startswith("badacost.")
-        assert persistence._class_of(kind).__name__ == kind
+def test_subclasses_and_strangers_are_for_joblib(registered):
+    class Heir(Model):
+        pass
+
+    for stranger in (Heir(None), 3):
+        with pytest.raises(TypeError, match=r"cannot hold a (Heir|int): use joblib\.dump"):
+            model_to_file(stranger)
+
+
+def test_kind_of_a_file(small_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "_read_array", None)  # arrays stay packed
+    assert saved_kind(small_file) == KIND
+    assert saved_kind(tmp_path / "none") is None
+    (tmp_path / "other").write_text("no model")
+    assert saved_kind(tmp_path / "other") is None
+
+
+NEW_PROCESS = """
+import sys, badacost
+assert not {name for name in sys.modules if name.startswith("badacost.")}
+for path in sys.argv[1:]:
+    print(type(badacost.load(path)).__name__)
+"""
+
+
+def test_a_new_process_finds_the_class_of_every_model(tmp_path):
+    """One that has imported the package only."""
+    from badacost.detection.models import made_up_cars
+    from badacost.tabular import TableClassifier
+
+    X, y = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
+    models = [
+        getattr(badacost, name)().fit(X, y) for name in badacost.__all__ if "Classifier" in name
+        and name != "MinimumCostClassifier"
+    ]  # fmt: skip
+    models.append(badacost.MinimumCostClassifier(badacost.SAMMEClassifier()).fit(X, y))
+    models.append(TableClassifier().fit(pd.DataFrame({"a": X[:, 0]}), y))
+    models.append(made_up_cars())
+    kinds = [type(model).__name__ for model in models]
+    assert persistence._classes.keys() == set(kinds)
+    for kind, model in zip(kinds, models, strict=True):
+        model.save(tmp_path / kind)
+    for order in (kinds, kinds[::-1]):
+        found = subprocess.run(
+            [sys.executable, "-c", NEW_PROCESS, *(tmp_path / kind for kind in order)],
+            capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+        assert found.stdout.split() == order, found.stderr
+
+
+def test_a_file_of_version_1_is_read(tmp_path):
+    """It differs in the number of the version, and in arrays that it lacks."""
+    X, y = np.arange(8.0)[:, None], np.repeat([0, 1, 0, 1], 2)
+    model = badacost.BAdaCostClassifier(n_estimators=5).fit(X, y)
+    model.save(tmp_path / "new")
+    members = members_of(tmp_path / "new")
+    document = json.loads(members["model.json"])
+    assert document["version"] == 2
+    for name in set(document["arrays"]) - VERSION_1:
+        del document["arrays"][name], members[f"arrays/{name}.bin"]
+    assert set(document["arrays"]) == VERSION_1
+    members["model.json"] = json.dumps({**document, "version": 1}).encode()
+    write_zip(tmp_path / "old", members.items())
+    again = badacost.load(tmp_path / "old")
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))

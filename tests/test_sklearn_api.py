@@ -392,34 +392,34 @@ def test_copies_predict_the_same_bits(make, tmp_path) -> None:
     ids=["margin", "bayes", "tree"],
 )
 class TestCosts:
-    def test_dear_misses_of_a_class_raise_its_recall(self, make) -> None:
+    def test_costly_misses_of_a_class_raise_its_recall(self, make) -> None:
         data, y = noisy()
         plain = make(zero_one_costs(3)).fit(data, y).predict(data)
-        for dear in range(3):
+        for costly in range(3):
             costs = zero_one_costs(3)
-            costs[dear] *= 10
+            costs[costly] *= 10
             predicted = make(costs).fit(data, y).predict(data)
-            assert (predicted == dear).sum() > (plain == dear).sum() + 30
-            assert (predicted[y == dear] == dear).mean() > 0.9
+            assert (predicted == costly).sum() > (plain == costly).sum() + 30
+            assert (predicted[y == costly] == costly).mean() > 0.9
 
-    def test_dear_predictions_of_a_class_become_rare(self, make) -> None:
+    def test_costly_predictions_of_a_class_become_rare(self, make) -> None:
         data, y = noisy()
         plain = make(zero_one_costs(3)).fit(data, y).predict(data)
-        for dear in range(3):
+        for costly in range(3):
             costs = zero_one_costs(3)
-            costs[:, dear] *= 10
+            costs[:, costly] *= 10
             predicted = make(costs).fit(data, y).predict(data)
-            assert (predicted == dear).sum() < (plain == dear).sum() - 30
+            assert (predicted == costly).sum() < (plain == costly).sum() - 30
 
     def test_transposed_costs_pull_the_other_way(self, make) -> None:
-        """Rows are the truth: a dear row makes its class frequent, a dear column rare."""
+        """Rows are the truth: a costly row makes its class frequent, a costly column rare."""
         data, y = noisy()
         costs = zero_one_costs(3)
         costs[1] *= 10
         rows, columns = (make(c).fit(data, y).predict(data) for c in (costs, costs.T.copy()))
         assert (rows == 1).sum() > 3 * (columns == 1).sum()
 
-    def test_one_dear_mistake_is_avoided(self, make) -> None:
+    def test_one_costly_mistake_is_avoided(self, make) -> None:
         data, y = noisy()
         costs = zero_one_costs(3)
         costs[2, 0] = 15

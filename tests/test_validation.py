@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.utils.validation import validate_data
 
-from badacost import BAdaCostClassifier
+from badacost import BAdaCostClassifier, validation
 from badacost.validation import (
     check_choice,
     check_flag,
@@ -161,6 +164,87 @@ def test_single_precision_is_kept() -> None:
 def test_one_class_is_refused() -> None:
     with pytest.raises(ValueError, match="y must have at least 2 classes; it has 1 class only: b"):
         check_training_data(BAdaCostClassifier(), np.eye(2), ["b", "b"], None)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([["a", 1.0], ["b", 2.0]], [0, 1], "X contains text, such as 'a': encode text as numbers"),
+        (np.array([[1, "2"], [2, b"bee"]], object), [0, 1], "such as \"b'bee'\""),
+        (pd.DataFrame({"a": [1.0, 2.0], "b": ["1", "c"]}), [0, 1], "text, such as 'c'"),
+        ([[1.0], [np.inf]], [0, 1], "X contains infinity: replace such values, by NaN if"),
+        (np.array([[1.0], [-np.inf]], np.float32), [0, 1], "X contains infinity"),
+        ([[1.0], [2.0]], [0, np.nan], "y contains NaN: leave out samples without a class"),
+        ([[1.0], [2.0]], np.array(["a", np.nan], object), "y contains NaN"),
+        ([[1.0], [2.0]], np.array([0, np.nan], np.float32), "y contains NaN"),
+        ([[1.0], [2.0, 3.0]], [0, 1], "inhomogeneous shape"),
+        ([[1], [2]], [0, 1, 2], "inconsistent numbers of samples"),
+    ],
+)  # fmt: skip
+def test_common_mistakes_in_data(X, y, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_training_data(BAdaCostClassifier(), X, y, None)
+
+
+def test_numbers_as_text_are_numbers() -> None:
+    samples, *_ = check_training_data(BAdaCostClassifier(), [["1.5"], ["2"]], [0, 1], None)
+    np.testing.assert_array_equal(samples, [[1.5], [2.0]])
+
+
+class TestFewSamples:
+    """Plain arrays of few values are taken as they are; whatever else is left to scikit-learn."""
+
+    X, y = np.eye(3), [0, 1, 2]
+
+    @pytest.fixture
+    def slow(self, monkeypatch) -> list[Any]:
+        """Samples that scikit-learn has seen."""
+        seen: list[Any] = []
+
+        def spy(estimator: Any, *data: Any, **options: Any) -> Any:
+            seen.append(data)
+            return validate_data(estimator, *data, **options)
+
+        monkeypatch.setattr(validation, "validate_data", spy)
+        return seen
+
+    @pytest.mark.parametrize(
+        "X", [np.eye(3), np.full((1, 3), np.nan), np.ones((333, 3), np.float32), np.eye(3).T[::2]]
+    )
+    def test_are_taken_as_they_are(self, slow, X) -> None:
+        model = BAdaCostClassifier(n_estimators=1).fit(self.X, self.y)
+        slow.clear()
+        assert check_samples(model, X) is X
+        assert not slow
+
+    @pytest.mark.parametrize(
+        "X", [np.eye(3, dtype=int), np.eye(3).tolist(), np.eye(3).astype(">f8"), np.ones((334, 3))]
+    )
+    def test_are_converted(self, slow, X) -> None:
+        model = BAdaCostClassifier(n_estimators=1).fit(self.X, self.y)
+        slow.clear()
+        np.testing.assert_array_equal(check_samples(model, X), X)
+        assert len(slow) == 1
+
+    @pytest.mark.parametrize(
+        ("X", "message"),
+        [
+            (np.array([[1.0, np.inf, 0.0]]), "X contains infinity"),
+            (np.eye(2), "X has 2 features, but BAdaCostClassifier is expecting 3"),
+            (np.empty((0, 3)), "0 sample"),
+            (np.ones(3), "Expected 2D array"),
+        ],
+    )
+    def test_are_refused(self, X, message) -> None:
+        model = BAdaCostClassifier(n_estimators=1).fit(self.X, self.y)
+        with pytest.raises(ValueError, match=message):
+            check_samples(model, X)
+
+    def test_without_the_names_of_their_features(self) -> None:
+        frame = pd.DataFrame(self.X, columns=list("abc"))
+        model = BAdaCostClassifier(n_estimators=1).fit(frame, self.y)
+        with pytest.warns(UserWarning, match="X does not have valid feature names"):
+            check_samples(model, self.X)
 
 
 def test_samples_need_a_fit() -> None:

@@ -4,16 +4,19 @@ Public names are imported when they are first used: the command line, which comp
 press of a key, does not wait for scikit-learn and numba.
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import os
+
     from badacost import costs, metrics
     from badacost.boosting import (
         AdaBoostM1Classifier,
         AdaC2M1Classifier,
         BAdaCostClassifier,
         CostGeneralizedAdaBoostClassifier,
+        CostSensitiveTreeClassifier,
         CSAdaBoostClassifier,
         LpCSBClassifier,
         PIBoostClassifier,
@@ -22,10 +25,8 @@ if TYPE_CHECKING:
     )
     from badacost.decision import MinimumCostClassifier
     from badacost.model_file import ModelFileError
-    from badacost.persistence import load
-    from badacost.tree.classifier import CostSensitiveTreeClassifier
 
-__version__ = metadata.version("badacost")
+__version__ = "0.1.0"
 __all__ = [
     "AdaBoostM1Classifier",
     "AdaC2M1Classifier",
@@ -45,11 +46,58 @@ __all__ = [
 ]
 _MODULES = ("costs", "metrics")
 _HOMES = {
-    "CostSensitiveTreeClassifier": "tree.classifier",
     "MinimumCostClassifier": "decision",
     "ModelFileError": "model_file",
-    "load": "persistence",
 }  # all others are in boosting
+_HOMES_OF_OTHER_MODELS = {"Detector": "detection.detector", "TableClassifier": "tabular.classifier"}
+
+
+def load(path: "str | os.PathLike[str]", *, max_bytes: int = 2**31) -> Any:
+    """Load a model that was saved by `badacost`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The model file. It may come from anyone: nothing in it is executed.
+    max_bytes : int, default=2**31
+        Refuse a file whose contents are larger than this.
+
+    Returns
+    -------
+    estimator
+        The fitted model, of the class that was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ModelFileError
+        Where the file is not a model of this library, or not one that it wrote.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import badacost
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["ham", "ham", "spam", "spam"]
+    >>> model = badacost.BAdaCostClassifier({"ham": {"spam": 5}, "spam": {"ham": 1}}).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "mail.badacost"))
+    ...     again = badacost.load(Path(folder, "mail.badacost"))
+    >>> again.predict([[0.0], [5.0]])
+    array(['ham', 'spam'], dtype='<U4')
+    """
+    from badacost.persistence import load_model
+
+    return load_model(path, _import_model, max_bytes=max_bytes)
+
+
+def _import_model(name: str) -> None:
+    """Import the class of a saved model, if one has this name."""
+    if name in _HOMES_OF_OTHER_MODELS:
+        import_module(f"{__name__}.{_HOMES_OF_OTHER_MODELS[name]}")
+    elif name in __all__:
+        getattr(import_module(__name__), name)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,4 +11,6 @@ Mask = NDArray[np.bool_]
 Samples = NDArray[np.floating]  # (n_samples, n_features), NaN where a value is missing
 Labels = NDArray[np.integer]  # positions of classes in ``classes_``
 RowNumbers = NDArray[np.integer]  # positions of samples
+Positions = NDArray[np.intp]  # of samples or of classes, as NumPy gives them
 LeafNumbers = NDArray[np.integer]  # nodes of a tree in which samples end
+Planes = NDArray[np.float32]  # channels of an image, (n_planes, height, width)

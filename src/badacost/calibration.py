@@ -10,9 +10,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from badacost.validation import check_sample_weight
+from badacost.arrays import FloatArray
+from badacost.validation import check_number, check_sample_weight
 
-FloatArray = NDArray[np.float64]
 Calibration = Literal["none", "sigmoid", "isotonic", "temperature"]
 CALIBRATIONS = ("none", "sigmoid", "isotonic", "temperature")
 _SMOOTHINGS = (1e-12, 1e-6, 1e-4, 1e-2, 1e-1)
@@ -64,15 +64,24 @@ class TemperatureScaling:
             scaled = log_softmax(logs * np.exp(-log_temperature), axis=1)
             return -float(scaled[np.arange(len(truth)), truth] @ weight / weight.sum())
 
-        least = np.inf
+        lowest = np.inf
         for smoothing in _SMOOTHINGS:
             logs = _smoothed_logs(probabilities, smoothing)
             # Convex in 1/T, hence a single minimum in log T.
             best = minimize_scalar(log_loss, args=(logs,), bounds=(-5.0, 5.0), method="bounded")
-            if best.fun < least:
-                least, self.smoothing_ = best.fun, smoothing
+            if best.fun < lowest:
+                lowest, self.smoothing_ = best.fun, smoothing
                 self.temperature_ = float(np.exp(best.x))
         return self
+
+    @classmethod
+    def of(cls, *, temperature_: float, smoothing_: float) -> TemperatureScaling:
+        """Return the scaling of two known numbers."""
+        check_number("temperature_", temperature_, low=0.0, open_low=True)
+        check_number("smoothing_", smoothing_, low=0.0, high=1.0, open_low=True)
+        scaling = cls()
+        scaling.temperature_, scaling.smoothing_ = temperature_, smoothing_
+        return scaling
 
     def predict_proba(self, probabilities: ArrayLike) -> FloatArray:
         """Return the scaled probabilities.

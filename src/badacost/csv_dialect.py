@@ -15,21 +15,11 @@ _DECIMAL_POINT = re.compile(r"[0-9]\.[0-9]")
 
 
 def guess_separator(text: str) -> str:
-    r"""Return what is between the cells of a file: a comma, a semicolon or a tab.
+    r"""Return what separates the cells of a file: a comma, a semicolon or a tab.
 
-    Parameters
-    ----------
-    text : str
-        The file.
+    It gives the first lines the same number of cells, more than one; failing that, it gives the
+    first line the most cells.
 
-    Returns
-    -------
-    str
-        What gives the first lines the same number of cells, more than one; failing that, what
-        gives the first of them the most.
-
-    Examples
-    --------
     >>> guess_separator("name, title;age\nCurie;66\n")
     ';'
     """
@@ -44,23 +34,11 @@ def guess_separator(text: str) -> str:
 
 
 def with_decimal_points(cells: Sequence[str], separator: str) -> list[str]:
-    """Return cells with decimal points, where commas can only be meant as decimal ones.
+    """Return cells that belong together with decimal points, where commas can only be decimal ones.
 
-    Parameters
-    ----------
-    cells : sequence of str
-        Cells that belong together, as those of a column.
-    separator : str
-        What is between cells. Between commas, no comma is a decimal one.
+    They stay as they are if commas separate the cells, if a comma is anything but the only one in a
+    number, or if other numbers have points.
 
-    Returns
-    -------
-    list of str
-        The cells; unchanged if a comma is anything but the only one in a number, or if other
-        numbers have points.
-
-    Examples
-    --------
     >>> with_decimal_points(["5,5", "12"], ";")
     ['5.5', '12']
     >>> with_decimal_points(["5,5", "1,000.5"], ";")
@@ -82,6 +60,6 @@ def _widths(text: str, separator: str) -> list[int]:
         for row in islice(rows, _LINES_LOOKED_AT):
             if any(cell.strip() for cell in row):
                 widths.append(len(row))
-    except csv.Error:  # whoever reads the file says so
+    except csv.Error:  # reported when the file is read
         pass
     return widths

@@ -1,4 +1,4 @@
-"""Decisions of least expected cost on top of any classifier with probabilities.
+"""Decisions of minimum expected cost on top of any classifier with probabilities.
 
 The decision is only as good as the probabilities: they may be calibrated first, on predictions
 for samples that the classifier has not seen.
@@ -6,8 +6,9 @@ for samples that the classifier has not seen.
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn
@@ -16,27 +17,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import assert_all_finite, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    _check_method_params,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
-from badacost.calibration import CALIBRATIONS, Calibration, fit_calibrator
+from badacost.arrays import FloatArray
+from badacost.calibration import CALIBRATIONS, Calibration, TemperatureScaling, fit_calibrator
 from badacost.costs import minimum_cost_decision
+from badacost.costs.matrix import plain
 from badacost.metrics import charged_costs
+from badacost.model_file import ModelFile
+from badacost.persistence import model_to_file, save_model, saved_model, with_part
 from badacost.validation import check_choice, check_number, check_sample_weight
 
-FloatArray = NDArray[np.float64]
 _FOLDS = 5
 
 
+@saved_model
 class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Least expected cost under the probabilities of another classifier.
+    """Minimum expected cost under the probabilities of another classifier.
 
     Predicts the argmin over j of ``sum_i P(i | x) C(i, j)``. Costs do not take part in the
     training of the classifier, so they may be changed without it: see `FrozenEstimator` below.
@@ -97,9 +96,9 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     array([[1.  , 7.25, 0.27]])
     >>> model.predict(X[70:71])
     array([2])
-    >>> dearer = [[0, 1, 1], [1, 0, 9], [1, 10, 0]]  # other costs for the same classifier
+    >>> costlier = [[0, 1, 1], [1, 0, 9], [1, 10, 0]]  # other costs for the same classifier
     >>> trained = FrozenEstimator(model.estimator_)
-    >>> MinimumCostClassifier(trained, dearer).fit(X, y).predict(X[70:71])
+    >>> MinimumCostClassifier(trained, costlier).fit(X, y).predict(X[70:71])
     array([0])
     """
 
@@ -198,12 +197,12 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, K)
-            Expected costs, in the order of ``classes_``; `predict` takes the least.
+            Expected costs, in the order of ``classes_``; `predict` takes the lowest.
         """
         return np.asarray(self.predict_proba(X) @ self.cost_matrix_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the classes of least expected cost.
+        """Return the classes of minimum expected cost.
 
         Parameters
         ----------
@@ -249,6 +248,72 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def feature_names_in_(self) -> NDArray[Any]:
         """Names of the features."""
         return np.asarray(self.estimator_.feature_names_in_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `badacost.load` reads.
+
+        The file holds arrays and JSON, no pickle. It can hold a classifier of badacost, frozen or
+        not, without calibration or with a temperature; `joblib.dump` takes all others. A splitter,
+        and a random state that is not a number, are left out.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Where the model is not fitted.
+        TypeError, ValueError
+            Where a file could not hold the model.
+        """
+        save_model(self, path)
+
+    _parts: ClassVar[tuple[str, ...]] = ("estimator",)
+
+    def _to_model_file(self) -> ModelFile:
+        check_is_fitted(self)
+        if not isinstance(self.calibrator_, TemperatureScaling | None):
+            raise TypeError(
+                'a file of badacost cannot hold a calibration other than "none" and "temperature": '
+                "use joblib.dump."
+            )
+        cv, seed = plain(self.cv), plain(self.random_state)
+        frozen = _is_frozen(self.estimator_)
+        header = {
+            "parameters": {
+                "calibration": plain(self.calibration),
+                "cv": cv if isinstance(cv, int) else None,
+                "n_jobs": plain(self.n_jobs),
+                "random_state": seed if isinstance(seed, int) else None,
+            },
+            "costs_given": self.cost_matrix is not None,
+            "frozen": frozen,
+            "temperature": None if self.calibrator_ is None else vars(self.calibrator_),
+        }
+        inner = self.estimator_.estimator if frozen else self.estimator_
+        own = ModelFile(type(self).__name__, header, {"cost_matrix": self.cost_matrix_})
+        self._from_model_file(own, inner)  # parameters may have changed since the fit
+        return with_part(own, "estimator", model_to_file(inner))
+
+    @classmethod
+    def _from_model_file(cls, model: ModelFile, estimator: Any) -> Self:
+        header, classes = model.header, estimator.classes_
+        _check_has_scores(estimator, "none")
+        inner = FrozenEstimator(estimator) if header["frozen"] else estimator
+        rebuilt = cls(clone(inner), **header["parameters"])
+        check_choice("calibration", rebuilt.calibration, CALIBRATIONS)
+        check_number("cv", rebuilt.cv, Integral, low=2, none=True)
+        check_number("n_jobs", rebuilt.n_jobs, Integral, none=True)
+        check_random_state(rebuilt.random_state)
+        costs = charged_costs(model.arrays["cost_matrix"], classes)
+        if header["costs_given"]:
+            rebuilt.cost_matrix = costs.copy()
+        rebuilt.estimator_, rebuilt.classes_, rebuilt.cost_matrix_ = inner, classes, costs
+        scaling = header["temperature"]
+        rebuilt.calibrator_ = None if scaling is None else TemperatureScaling.of(**scaling)
+        return rebuilt
 
     def get_metadata_routing(self) -> Any:
         """Return where metadata go: to the estimator's `fit` and the splitter's `split`.
@@ -319,8 +384,8 @@ def _folds(
     from sklearn.model_selection import StratifiedKFold, check_cv
 
     cv = _FOLDS if cv is None else cv
-    weighed = weight > 0.0
-    classes, counts = np.unique(y[weighed], return_counts=True)
+    has_weight = weight > 0.0
+    classes, counts = np.unique(y[has_weight], return_counts=True)
     remedy = 'set cv to a smaller number, or calibration to "none"'
     if isinstance(cv, Integral):
         check_number("cv", cv, Integral, low=2)
@@ -328,9 +393,11 @@ def _folds(
             rare = classes[[counts.argmin()]].tolist()[0]
             raise ValueError(f"class {rare!r} has {counts.min()} samples for {cv} folds: {remedy}.")
         cv = StratifiedKFold(int(cv), shuffle=seed is not None, random_state=seed)
-    folds = [*check_cv(cv, y, classifier=True).split(X, y, **to_split)]
+    splits = check_cv(cv, y, classifier=True).split(X, y, **to_split)
+    row = np.arange(len(y))  # given splits may be lists or masks
+    folds = [(row[train], row[test]) for train, test in splits]
     for train, _ in folds:
-        missing = np.setdiff1d(classes, y[train][weighed[train]]).tolist()
+        missing = np.setdiff1d(classes, y[train][has_weight[train]]).tolist()
         if missing:
             raise ValueError(f"a fold of cv trains without class {missing[0]!r}: {remedy}.")
     return folds
@@ -346,10 +413,30 @@ def _fold_scores(
 ) -> FloatArray:
     """Return scores of the test part from a clone fitted to the training part."""
     model = clone(estimator)
-    X_train, y_train = _safe_split(model, X, y, train)
-    X_test, _ = _safe_split(model, X, y, test, train)
-    model.fit(X_train, y_train, **_check_method_params(X, fit_params, train))
+    pairwise = get_tags(model).input_tags.pairwise
+    X_train, X_test = (
+        X[np.ix_(part, train)] if pairwise else _rows(X, part) for part in (train, test)
+    )
+    own_params = {
+        name: _rows(value, train) if _has_rows(value, len(y)) else value
+        for name, value in fit_params.items()
+    }
+    model.fit(X_train, y[train], **own_params)
     return _scores(model, X_test)
+
+
+def _rows(data: Any, rows: NDArray[np.intp]) -> Any:
+    """Return some rows of an array, sparse matrix, data frame or list."""
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    return [data[row] for row in rows] if isinstance(data, list | tuple) else data[rows]
+
+
+def _has_rows(value: Any, n_samples: int) -> bool:
+    """Tell whether a parameter of `fit` has an entry for each sample."""
+    if isinstance(value, list | tuple):
+        return len(value) == n_samples
+    return tuple(getattr(value, "shape", ()))[:1] == (n_samples,)
 
 
 def _scores(estimator: Any, X: Any) -> FloatArray:

@@ -11,13 +11,12 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from importlib import metadata
 from io import BytesIO
 from itertools import repeat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
+from badacost import __version__
+from badacost.atomic_file import replaced_file
 from badacost.plotting.canvas import import_pyplot
 
 if TYPE_CHECKING:
@@ -27,8 +26,8 @@ _DOUBTFUL = '<div class="doubtful">'
 _DPI = 110
 _QUALITY = 88
 _FULL_SHADE = (0xE8, 0x7A, 0x2C)
-_MOST_ACROSS = 70  # characters of labels side by side
-_MOST_ROOMY = 12  # classes
+_MAX_ACROSS = 70  # characters of labels side by side
+_MAX_SPACED_CLASSES = 12
 _STYLE = """
 :root { color-scheme: light; --ink: #1c2024; --soft: #5c6670; --paper: #fff; --line: #d7dce1;
   --mark: #0072b2; }
@@ -82,7 +81,7 @@ footer { margin-top: 4rem; font-size: .85rem; }
   body { padding: 1.5rem .9rem 3rem; }
   h1 { font-size: 1.6rem; }
   .tiles { grid-template-columns:
-    repeat(auto-fit, minmax(min(var(--least), 100%), 1fr)) !important; }
+    repeat(auto-fit, minmax(min(var(--min-width), 100%), 1fr)) !important; }
   th, td { padding-left: .9rem; }
   table:not(.heat) td:not(.number):not(.bar) { min-width: 6.5rem; } }
 @media print {
@@ -97,26 +96,7 @@ footer { margin-top: 4rem; font-size: .85rem; }
 
 
 def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
-    """Return a whole page.
-
-    Parameters
-    ----------
-    title, lead : str
-        Headline, and a sentence below it.
-    sections : mapping of str to str
-        HTML of the sections by their headlines; those without any are left out.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> from badacost.html_page import page, paragraph
-    >>> "<title>R&amp;D</title>" in page("R&D", "What it cost.", {"Sum": paragraph("7")})
-    True
-    """
+    """Return a whole page; `sections` maps headlines to HTML, and empty ones are left out."""
     filled = [(name, body) for name, body in sections.items() if body]
     links = " ".join(
         f'<a href="#part-{number}">{escape(name)}</a>' for number, (name, _) in enumerate(filled)
@@ -145,93 +125,43 @@ def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
 <main>
 {main}
 </main>
-<footer>Written by badacost {escape(metadata.version("badacost"))}.</footer>
+<footer>Written by badacost {escape(__version__)}.</footer>
 </body>
 </html>
 """
 
 
 def write_page(path: str | os.PathLike[str], text: str) -> None:
-    """Write a page; whoever opens it meanwhile, or after a crash, finds a whole one.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to; an existing file is replaced once the new one is complete.
-    text : str
-        The page.
-    """
-    path = Path(path)
-    temporary = path.with_name(f".{uuid4().hex}.tmp")
-    try:
+    """Write a page; an existing file is replaced once the new one is complete."""
+    with replaced_file(path) as temporary:
         # Lone surrogates, as some file names hold, have no place in UTF-8.
         temporary.write_text(text, encoding="utf-8", errors="replace")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph.
-
-    Examples
-    --------
-    >>> from badacost.html_page import paragraph
-    >>> print(paragraph("1 < 2"), end="")
-    <p>1 &lt; 2</p>
-    """
+    """Return a paragraph; its text is escaped."""
     return f"<p>{escape(text)}</p>\n"
 
 
-def shorten(text: str, most: int) -> str:
+def shorten(text: str, max_length: int) -> str:
     """Return text on one line; where it is too long, its middle is left out.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    most : int
-        Most characters of the result.
-
-    Returns
-    -------
-    str
-        The text itself if it is short enough.
-
-    Examples
-    --------
-    >>> from badacost.html_page import shorten
     >>> shorten("a rather long label", 12)
     'a rather…bel'
     """
     line = " ".join(text.split())
-    tail = most // 4
-    return line if len(line) <= most else f"{line[: most - 1 - tail]}…{line[len(line) - tail :]}"
+    tail = max_length // 4
+    return (
+        line
+        if len(line) <= max_length
+        else f"{line[: max_length - 1 - tail]}…{line[len(line) - tail :]}"
+    )
 
 
 def key_figures(facts: Iterable[tuple[str, str, str]], *, doubtful: Collection[str] = ()) -> str:
-    """Return figures to be seen first.
+    """Return figures to be seen first, each with its name before and a remark behind it.
 
-    Parameters
-    ----------
-    facts : iterable of (name, figure, remark)
-        What is shown small, large, and small again.
-    doubtful : collection of str
-        Names of figures that may be chance: they are shown in grey.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> from badacost.html_page import key_figures
-    >>> print(key_figures([("cost", "7 <", "each")]))
-    <dl class="keys">
-    <div><dt>cost</dt><dd>7 &lt;<small>each</small></dd></div>
-    </dl>
-    <BLANKLINE>
+    Figures that may be chance, whose names are in `doubtful`, are shown in grey.
     """
     boxes = "\n".join(
         f"{_DOUBTFUL if name in doubtful else '<div>'}<dt>{escape(name)}</dt>"
@@ -246,43 +176,19 @@ def table(
     head: Sequence[str] = (),
     *,
     n_text: int = 1,
-    widest: int | None = None,
+    max_length: int | None = None,
     shares: Sequence[float] | None = None,
 ) -> str:
     """Return a table.
 
-    Parameters
-    ----------
-    rows : iterable of sequences of str
-        The cells.
-    head : sequence of str, optional
-        Names of the columns.
-    n_text : int, default=1
-        Number of columns of text; those after them are numbers.
-    widest : int, optional
-        Most characters in a cell; of a longer text the rest is in a tooltip.
-    shares : sequence of float, optional
-        For each row a number from 0 to 1, which is drawn as a bar in a column of its own.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> from badacost.html_page import table
-    >>> print(table([["<b>", "7"]]))
-    <div class="scroll"><table>
-    <tbody>
-    <tr><td>&lt;b&gt;</td><td class="number">7</td></tr>
-    </tbody></table></div>
-    <BLANKLINE>
+    The first `n_text` columns are text, those after them numbers. Of a text longer than
+    `max_length`, the rest is in a tooltip. `shares`, from 0 to 1, are drawn as bars in a column of
+    their own.
     """
 
     def line(cells: Sequence[str], tag: str, end: str = "") -> str:
         texts = (
-            _cell(tag, cell, "" if column < n_text else "number", widest)
+            _cell(tag, cell, "" if column < n_text else "number", max_length)
             for column, cell in enumerate(cells)
         )
         return f"<tr>{''.join(texts)}{end}</tr>"
@@ -302,39 +208,17 @@ def heat_table(
     labels: Sequence[str],
     *,
     remarks: Sequence[Sequence[str]] | None = None,
-    widest: int = 16,
+    max_length: int = 16,
 ) -> str:
     """Return a matrix of truths (rows) and answers (columns), with a colour in each cell.
 
-    Parameters
-    ----------
-    shades : sequence of K sequences of K floats
-        How strong the colours are, from 0 to 1.
-    texts : sequence of K sequences of K str
-        What is in the cells.
-    labels : sequence of K str
-        The classes.
-    remarks : sequence of K sequences of K str, optional
-        Tooltips of the cells.
-    widest : int, default=16
-        Most characters of a label; of a longer one the rest is in a tooltip.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> from badacost.html_page import heat_table
-    >>> page = heat_table([[0, 1], [0.5, 0]], [["", "9"], ["4", ""]], ["a", "<b>"])
-    >>> '<td style="background: #e87a2c">9</td>' in page
-    True
+    Shades are from 0 to 1; remarks are tooltips of the cells. Of a label longer than `max_length`,
+    the rest is in a tooltip.
     """
     n_classes = len(labels)
-    names = [shorten(label, widest) for label in labels]
-    upright = "upright" if sum(map(len, names)) > _MOST_ACROSS else ""
-    top = "".join(_cell("th", label, upright, widest) for label in labels)
+    names = [shorten(label, max_length) for label in labels]
+    upright = "upright" if sum(map(len, names)) > _MAX_ACROSS else ""
+    top = "".join(_cell("th", label, upright, max_length) for label in labels)
     lines = []
     for i, label in enumerate(labels):
         cells = (
@@ -342,9 +226,9 @@ def heat_table(
             f"{escape(texts[i][j])}</td>"
             for j in range(n_classes)
         )
-        lines.append(f"<tr>{_cell('th', label, '', widest)}{''.join(cells)}</tr>")
+        lines.append(f"<tr>{_cell('th', label, '', max_length)}{''.join(cells)}</tr>")
     body = "\n".join(lines)
-    dense = " dense" if n_classes > _MOST_ROOMY else ""
+    dense = " dense" if n_classes > _MAX_SPACED_CLASSES else ""
     return (
         f'<div class="scroll"><table class="heat{dense}">\n<thead>\n'
         f'<tr><th></th><th class="axis" colspan="{n_classes}">answer</th></tr>\n'
@@ -355,49 +239,22 @@ def heat_table(
 
 @contextmanager
 def missing_glyphs_ignored() -> Iterator[None]:
-    """Do not warn of names in a script that the font does not have.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from badacost.html_page import missing_glyphs_ignored
-    >>> with missing_glyphs_ignored():
-    ...     warnings.warn("Glyph 33258 missing from font(s) DejaVu Sans.")
-    """
+    """Do not warn of names in a script that the font does not have."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
 
 
-def plot(figure: Any, caption: str, *, least_width: int | None = None) -> str:
-    """Return a matplotlib figure, which is closed, and a line below it.
+def plot(figure: Any, caption: str, *, min_width: int | None = None) -> str:
+    """Return a matplotlib figure, which is closed, and a caption.
 
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        The figure.
-    caption : str
-        The line.
-    least_width : int, optional
-        Pixels that the figure keeps on a narrow page, where it is scrolled then.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> from badacost.html_page import plot
-    >>> "Nothing &lt;yet&gt;</figcaption>" in plot(plt.figure(), "Nothing <yet>")
-    True
+    On a page narrower than `min_width` pixels the figure is scrolled.
     """
     buffer = BytesIO()
     with missing_glyphs_ignored():
         figure.savefig(buffer, format="png", dpi=_DPI, facecolor="white")
     import_pyplot().close(figure)
-    return _figure("png", buffer, caption, least_width)
+    return _figure("png", buffer, caption, min_width)
 
 
 def picture(image: Image, caption: str, *, photo: bool = True) -> str:
@@ -412,23 +269,24 @@ def picture(image: Image, caption: str, *, photo: bool = True) -> str:
 
 def tiles(figures: Iterable[str], columns: int) -> str:
     """Return figures side by side, in so many columns."""
-    least = max(6.0, 40.0 / columns)  # rem; a narrow page has fewer columns
-    style = f"grid-template-columns: repeat({columns}, minmax(0, 1fr)); --least: {least:g}rem"
+    min_width = max(6.0, 40.0 / columns)  # rem; a narrow page has fewer columns
+    grid = f"grid-template-columns: repeat({columns}, minmax(0, 1fr))"
+    style = f"{grid}; --min-width: {min_width:g}rem"
     return f'<div class="tiles" style="{style}">\n{"".join(figures)}</div>\n'
 
 
-def _figure(kind: str, buffer: BytesIO, caption: str, least_width: int | None = None) -> str:
+def _figure(kind: str, buffer: BytesIO, caption: str, min_width: int | None = None) -> str:
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    style = f' style="min-width: {least_width}px"' if least_width else ""
+    style = f' style="min-width: {min_width}px"' if min_width else ""
     image = f'<img src="data:image/{kind};base64,{data}" alt="{escape(caption)}"{style}>'
-    if least_width:
+    if min_width:
         image = f'<div class="scroll">{image}</div>'
     return f"<figure>{image}<figcaption>{escape(caption)}</figcaption></figure>\n"
 
 
-def _cell(tag: str, text: str, kind: str, widest: int | None) -> str:
+def _cell(tag: str, text: str, kind: str, max_length: int | None) -> str:
     """Return a cell of a table; a text that is too long goes on in its tooltip."""
-    shown = text if widest is None else shorten(text, widest)
+    shown = text if max_length is None else shorten(text, max_length)
     tooltip = "" if len(shown) >= len(text) else _tooltip(text)
     kind = f' class="{kind}"' if kind else ""
     return f"<{tag}{kind}{tooltip}>{escape(shown)}</{tag}>"
@@ -439,11 +297,12 @@ def _tooltip(text: str) -> str:
 
 
 def _bar(share: float) -> str:
-    return f'<td class="bar"><i style="width: {100.0 * min(max(share, 0.0), 1.0):.1f}%"></i></td>'
+    share = min(max(0.0, share), 1.0)  # NaN is drawn as zero
+    return f'<td class="bar"><i style="width: {100.0 * share:.1f}%"></i></td>'
 
 
 def _shade(strength: float) -> str:
     """Return the colour of a cell, from white to an orange on which dark text can be read."""
-    strength = min(max(strength, 0.0), 1.0)
+    strength = min(max(0.0, strength), 1.0)  # NaN is drawn as zero
     mixed = (round(255 + strength * (full - 255)) for full in _FULL_SHADE)
     return f"background: #{''.join(f'{part:02x}' for part in mixed)}"

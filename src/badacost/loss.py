@@ -13,14 +13,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray
 from badacost.costs import cost_star
-
-FloatArray = NDArray[np.float64]
+from badacost.exact_sums import exact_bincount, exact_sum
 
 _LARGEST_EXPONENT = 700.0  # exp(709.8) is the largest float64
 _SMALLEST_EXPONENT = 1e-8  # below, differences of exponentials lose half of their digits
 _TRACE_OF_MASS = 1e-10  # share of the weight that stands in for mistakes a learner never makes
-_MOST_ITERATIONS = 200
+_MAX_ITERATIONS = 200
 _BLOCK = 65_536
 
 
@@ -98,12 +98,12 @@ def cmel(costs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None)
     scores = np.asarray(costs, dtype=np.float64)
     own = scores[np.arange(len(scores)), np.asarray(y)]
     weights = np.ones_like(own) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    weighed = weights > 0
-    if not weighed.any():
+    counted = weights > 0
+    if not counted.any():
         raise ValueError("sample_weight has no positive entry: give some sample a weight.")
-    own, weights = own[weighed], weights[weighed]
+    own, weights = own[counted], weights[counted]
     top = own.max()
-    mean = np.average(np.exp(own - top), weights=weights)
+    mean = exact_sum(np.exp(own - top) * weights) / exact_sum(weights)
     with np.errstate(over="ignore"):
         return float(np.exp(top + np.log(mean)))
 
@@ -168,12 +168,9 @@ def confusion_weights(
     array([[0.5, 0.2],
            [0. , 0.3]])
     """
-    y, predicted, weights = np.asarray(y), np.asarray(predicted), np.asarray(weights)
-    sums = np.zeros(n_classes**2)
-    for block in _blocks(len(y)):
-        # Labels may come in a small integer type, in which the product would wrap around.
-        cells = y[block].astype(np.intp) * n_classes + predicted[block].astype(np.intp)
-        sums += np.bincount(cells, weights=weights[block], minlength=n_classes**2)
+    # Labels may come in a small integer type, in which the product would wrap around.
+    cells = np.asarray(y).astype(np.intp) * n_classes + np.asarray(predicted)
+    sums = exact_bincount(cells, np.asarray(weights, np.float64), n_classes**2)
     return sums.reshape(n_classes, n_classes)
 
 
@@ -347,7 +344,7 @@ def _balancing_step(
     flattest = float(up_slopes.min() + down_slopes.min())
     low, high = sorted((-excess / steepest, -excess / flattest))
     step, move = low, high - low
-    for _ in range(_MOST_ITERATIONS):
+    for _ in range(_MAX_ITERATIONS):
         excess, slope = _log_imbalance(step, up_logs, up_slopes, down_logs, down_slopes)
         if excess > 0:
             high = step

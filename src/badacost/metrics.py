@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from badacost.arrays import FloatArray
 from badacost.costs import as_cost_matrix
 from badacost.costs.matrix import as_classes, costs_as_given, listed, named_classes, plain
 from badacost.validation import check_choice, check_sample_weight
 
-FloatArray = NDArray[np.float64]
 Normalization = Literal["all", "true", "pred"] | None
 _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
 
@@ -271,24 +271,7 @@ class CostScorer:
     def __call__(
         self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return minus the average cost, or the savings, of the predictions for X.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted classifier.
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            True classes.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights.
-
-        Returns
-        -------
-        float
-            The score.
-        """
+        """Return minus the average cost, or the savings, of the classifier's predictions."""
         labels = self.labels
         if labels is None and self.cost_matrix is not None:
             classes = getattr(estimator, "classes_", None)

@@ -1,6 +1,6 @@
 """The container of a saved model: a zip archive of raw arrays and one JSON document.
 
-A file from a user is hostile until checked. Reading ends in arrays and a header whose form was
+A file from a user is untrusted. Reading ends in arrays and a header whose form was
 verified, or in `ModelFileError`; nothing in a file can run code, write outside of memory, or take
 more than a given number of bytes. `model.json` holds the kind of the model, a header and the type
 and shape of each array; the array `name` is the member ``arrays/name.bin``, little-endian.
@@ -15,19 +15,21 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost import __version__
+from badacost.atomic_file import replaced_file
+
 MAX_BYTES = 2**31
 _FORMAT = "badacost"
-_VERSION = 1
+_VERSION = 2  # 1 had fewer arrays
 _DOCUMENT = "model.json"
 # Parsed JSON can take some thirty times its text: headers are held to less than arrays.
 _MAX_DOCUMENT_BYTES = 2**24
@@ -74,7 +76,7 @@ class ModelFile:
     kind: str
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
-    library: str
+    library: str = ""
 
 
 def write_model(
@@ -115,28 +117,22 @@ def write_model(
         "format": _FORMAT,
         "version": _VERSION,
         "kind": kind,
-        "library": _library_version(),
+        "library": __version__,
         "header": dict(header),
         "arrays": {name: _array_entry(name, array) for name, array in arrays.items()},
     }
     text = json.dumps(document, allow_nan=False, sort_keys=True).encode("ascii")
     if len(text) > _MAX_DOCUMENT_BYTES:
         raise ValueError(f"the header takes {len(text)} bytes, over {_MAX_DOCUMENT_BYTES}.")
-    temporary = target.with_name(f".{uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                _write_member(archive, _DOCUMENT, text)
-                for name in sorted(arrays):
-                    array = arrays[name]
-                    data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-                    _write_member(archive, _member(name), data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replaced_file(target) as temporary, open(temporary, "xb") as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            _write_member(archive, _DOCUMENT, text)
+            for name in sorted(arrays):
+                array = arrays[name]
+                data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+                _write_member(archive, _member(name), data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> ModelFile:
@@ -161,6 +157,25 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
     ModelFileError
         Where the file is not a complete, unaltered archive of the expected layout.
     """
+    with _archive(path) as archive:
+        document, members = _read_document(archive, max_bytes)
+        arrays = {
+            name: _read_array(archive, members[_member(name)], entry)
+            for name, entry in document["arrays"].items()
+        }
+    return ModelFile(document["kind"], document["header"], arrays, document["library"])
+
+
+def read_kind(path: str | os.PathLike[str]) -> str:
+    """Return the name of the class of the model in a file, without reading its arrays."""
+    with _archive(path) as archive:
+        document, _ = _read_document(archive, MAX_BYTES)
+    return str(document["kind"])
+
+
+@contextmanager
+def _archive(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
+    """Open a model file; whatever is wrong with its contents becomes a ModelFileError."""
     if not os.path.exists(path):
         raise FileNotFoundError(
             f"there is no model file {os.fspath(path)!r}: check its name and folder."
@@ -170,7 +185,7 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
     with open(path, "rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                return _read_archive(archive, max_bytes)
+                yield archive
         # What zipfile raises on damaged input; ModelFileError is a ValueError.
         except (
             zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, OverflowError,
@@ -195,14 +210,6 @@ def describe(path: str | os.PathLike[str]) -> str:
 def _member(name: str) -> str:
     """Return where the archive keeps an array."""
     return f"arrays/{name}.bin"
-
-
-def _library_version() -> str:
-    """Return the version of badacost, if it was installed and not only copied."""
-    try:
-        return metadata.version("badacost")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _has_text_keys(value: Any) -> bool:
@@ -237,7 +244,7 @@ def _array_entry(name: str, array: NDArray[Any]) -> dict[str, Any]:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """Add a member that bears no trace of the time or the machine."""
+    """Add a member that does not depend on the time or the machine."""
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_DEFLATED
     info.create_system = 3
@@ -245,8 +252,10 @@ def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     archive.writestr(info, data)
 
 
-def _read_archive(archive: zipfile.ZipFile, max_bytes: int) -> ModelFile:
-    """Check an open archive from the outside in, and read it."""
+def _read_document(
+    archive: zipfile.ZipFile, max_bytes: int
+) -> tuple[dict[str, Any], dict[str, zipfile.ZipInfo]]:
+    """Check an open archive from the outside in; return its document and its other members."""
     members = {info.filename: info for info in archive.infolist()}
     if len(members) < len(archive.infolist()):
         refuse("two members have the same name")
@@ -258,7 +267,7 @@ def _read_archive(archive: zipfile.ZipFile, max_bytes: int) -> ModelFile:
     info = members.pop(_DOCUMENT)
     if info.file_size > _MAX_DOCUMENT_BYTES:
         refuse(f"{_DOCUMENT} takes {info.file_size} bytes, over {_MAX_DOCUMENT_BYTES}")
-    document = _parse(_read_member(archive, info))
+    document: dict[str, Any] = _parse(_read_member(archive, info))
     _check_document(document)
     entries = document["arrays"]
     if not all(_ARRAY_NAME.fullmatch(name) for name in entries):
@@ -266,10 +275,7 @@ def _read_archive(archive: zipfile.ZipFile, max_bytes: int) -> ModelFile:
     wrong = sorted(set(members) ^ {_member(name) for name in entries})
     if wrong:
         refuse(f"members and arrays do not match at {wrong[0][:80]!r}")
-    arrays = {
-        name: _read_array(archive, members[_member(name)], entry) for name, entry in entries.items()
-    }
-    return ModelFile(document["kind"], document["header"], arrays, document["library"])
+    return document, members
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -10,19 +10,10 @@ _WIDTH = 30
 
 
 class ProgressBar:
-    """Shows how far a loop is, a few figures and the time left.
+    """Shows how far a loop of `total` steps is, a few figures and the time left.
 
     On a terminal the line is redrawn; elsewhere, as in a log file, a line is written half-way and
     at the end.
-
-    Parameters
-    ----------
-    total : int
-        Number of steps.
-    title : str
-        Text before the bar.
-    stream : file object, optional
-        Where to write; standard error by default.
     """
 
     def __init__(self, total: int, title: str, stream: TextIO | None = None):

@@ -19,7 +19,7 @@ from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeL
 from badacost.costs import zero_one_costs
 from badacost.tree.binning import BinnedData
 from badacost.tree.grower import TreeShape
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 X, Y = load_iris(return_X_y=True)
 COSTS = zero_one_costs(3)

@@ -22,7 +22,7 @@ from badacost.boosting.stagewise import Round, Stage
 from badacost.loss import class_codes, optimal_step, step_loss
 from badacost.model_file import read_model, write_model
 from badacost.tree.forest import Tree
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 IRIS = load_iris(return_X_y=True)
 X, Y = make_classification(
@@ -543,10 +543,6 @@ def set_subsets(header, arrays) -> None:
     header["parameters"]["subsets"] = 2
 
 
-def set_costs(header, arrays) -> None:
-    arrays["cost_matrix"][0, 1] = 2.0
-
-
 def set_table(header, arrays) -> None:
     arrays["forest_table"] = -arrays["forest_table"]
 
@@ -559,7 +555,7 @@ def set_stages(header, arrays) -> None:
     arrays["stage_ends"][1] = arrays["stage_ends"][2]
 
 
-@pytest.mark.parametrize("change", [set_subsets, set_costs, set_table, set_value, set_stages])
+@pytest.mark.parametrize("change", [set_subsets, set_table, set_value, set_stages])
 def test_altered_files_are_refused(change, tmp_path) -> None:
     path = tmp_path / "model"
     booster(n_estimators=3).fit(X, Y).save(path)

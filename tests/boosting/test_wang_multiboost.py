@@ -26,7 +26,7 @@ from badacost.boosting.wang_multiboost import (
 from badacost.costs import zero_one_costs
 from badacost.loss import class_codes
 from badacost.model_file import read_model, write_model
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
 X, Y = make_classification(

@@ -113,7 +113,7 @@ def test_costs_are_rows_of_truth() -> None:
     ("arguments", "message"),
     [
         (["whine", "--output", "t.csv"], "did you mean 'wine'"),
-        (["made-up scenes", "--output", "t.csv"], "train-detector"),
+        (["synthetic scenes", "--output", "t.csv"], "train-detector"),
         (["iris", "--output", "t.xlsx"], "does not say what to write"),
         (["iris", "--output", "."], "is a folder"),
         (["iris", "--output", "t.csv", "--test", "t.csv"], "name the same file"),

@@ -197,7 +197,7 @@ class TestDrawing:
             assert np.ptp(np.asarray(drawn)) > 50
 
     def test_sheet(self, monkeypatch) -> None:
-        monkeypatch.setattr("badacost.cli.detect._MOST_ON_SHEET", 1)
+        monkeypatch.setattr("badacost.cli.detect._MAX_ON_SHEET", 1)
         result = detect("a.png", "b.jpg", "--sheet", "out/sheet.png")
         assert "the sheet has the first 1 of 2 pictures" in result.stderr
         with Image.open("out/sheet.png") as sheet:

@@ -244,13 +244,13 @@ class TestProtocols:
         assert figures("y.jsonl", "label_2")["view_accuracy"] is None
         assert figures("y.jsonl", "label_2", "--yaw-limits=-30,30")["view_accuracy"] == 1.0
 
-    def test_made_up_scenes(self, monkeypatch) -> None:
+    def test_synthetic_scenes(self, monkeypatch) -> None:
         class Nothing:
             def detect_many(self, images, *, n_jobs=None):
                 return (Detections.empty(["a"]) for _ in images)
 
         monkeypatch.setattr(detection, "load_detector", lambda path: Nothing())
-        result = evaluate("d.badacost", "made-up:2:3")
+        result = evaluate("d.badacost", "synthetic:2:3")
         assert "0 detections in 2 pictures" in result.stdout
         assert "Detecting [" in result.stderr
 

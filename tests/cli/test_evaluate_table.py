@@ -139,7 +139,7 @@ def test_many_classes(model) -> None:
     )
     frame.to_csv("letters.csv", index=False)
     TableClassifier(BAdaCostClassifier(n_estimators=2)).fit(frame, "y").save("l.badacost")
-    assert "dearest kinds of mistakes" in evaluate("l.badacost", "letters.csv").stdout
+    assert "costliest kinds of mistakes" in evaluate("l.badacost", "letters.csv").stdout
 
 
 def test_text_of_users_is_no_markup(model) -> None:

@@ -64,4 +64,4 @@ def test_version_and_help() -> None:
 def test_help_names_the_option_for_data(command) -> None:
     output = RUNNER.invoke(app, ["experiment", command, "--help"]).output
     assert "--data" in output
-    assert "BADACOST_SHARED" not in output
+    assert "BADACOST_DATA" not in output

@@ -293,7 +293,7 @@ class TestCosts:
 
     def test_explanation(self) -> None:
         told = run("costs", "explain", "costs.csv").stdout
-        assert "dearest mistake is to answer 'good' where the truth is 'bad': 9" in told
+        assert "most expensive mistake is to answer 'good' where the truth is 'bad': 9" in told
         with_data = run("costs", "explain", "costs.csv", "--data", "loans.csv", "--target", "loan")
         assert "150 rows" in with_data.stderr
         assert "belong together" in run(

@@ -68,8 +68,8 @@ def seen(monkeypatch) -> dict:
 
 
 class TestTraining:
-    def test_made_up_scenes(self) -> None:
-        result = train("made-up:3", "--output", "out/d", "--views", "4")
+    def test_synthetic_scenes(self) -> None:
+        result = train("synthetic:3", "--output", "out/d", "--views", "4")
         assert repr(Detector.load("out/d")) == "Detector('Car' in 4 views, 1 cascade of 4 trees)"
         assert "BAdaCost for 'Car' in 4 views: 3 pictures, " in result.stderr
         assert "windows of 24 x 36 pixels" in result.stderr
@@ -80,14 +80,14 @@ class TestTraining:
         assert [path.name for path in Path("out").iterdir()] == ["d"]
 
     def test_quiet(self) -> None:
-        result = train("made-up:2", "--output", "d", "--views", "2", "--quiet")
+        result = train("synthetic:2", "--output", "d", "--views", "2", "--quiet")
         assert result.output == ""
         assert Path("d").exists()
 
     def test_the_log_is_left_as_it_was(self) -> None:
         log = logging.getLogger("badacost.detection.training")
         before = log.level, list(log.handlers)
-        train("made-up:2", "--output", "d", "--views", "2")
+        train("synthetic:2", "--output", "d", "--views", "2")
         assert (log.level, log.handlers) == before
 
     def test_files(self) -> None:
@@ -100,13 +100,13 @@ class TestTraining:
 
 class TestCheckpoints:
     def test_are_kept_if_asked(self) -> None:
-        arguments = ("made-up:2", "--output", "d", "--views", "2", "--keep")
+        arguments = ("synthetic:2", "--output", "d", "--views", "2", "--keep")
         train(*arguments)
         first = Path("d").read_bytes()
         assert [path.name for path in Path("d.training").iterdir()] == ["cascade.checkpoint"]
         Path("d").unlink()
         result = train(*arguments)
-        assert "Going on from the checkpoints in d.training." in result.stderr
+        assert "Resuming from the checkpoints in d.training." in result.stderr
         assert "round" not in result.stderr
         assert Path("d").read_bytes() == first
 
@@ -115,7 +115,7 @@ class TestCheckpoints:
         leftover = f".{'0a' * 16}.tmp"
         for name in ("notes.txt", ".other.tmp", leftover):
             Path("mine", name).touch()
-        train("made-up:2", "--output", "d", "--views", "2", "--folder", "mine")
+        train("synthetic:2", "--output", "d", "--views", "2", "--folder", "mine")
         assert sorted(path.name for path in Path("mine").iterdir()) == [".other.tmp", "notes.txt"]
 
     def test_interrupted(self, monkeypatch) -> None:
@@ -124,10 +124,10 @@ class TestCheckpoints:
         def interrupt(self, progress):
             raise KeyboardInterrupt
 
-        arguments = ("made-up:2", "--output", "d", "--views", "2")
+        arguments = ("synthetic:2", "--output", "d", "--views", "2")
         monkeypatch.setattr(training._CascadeTraining, "_mined", interrupt)
         result = train(*arguments, status=130)
-        assert result.stderr.endswith("Stopped. The same command goes on where it was.\n")
+        assert result.stderr.endswith("Stopped. The same command resumes where it stopped.\n")
         assert not Path("d").exists()
         monkeypatch.setattr(training._CascadeTraining, "_mined", mined)
         assert "round 1, trees" not in train(*arguments).stderr
@@ -136,23 +136,23 @@ class TestCheckpoints:
         assert Path("d").read_bytes() == resumed
 
     def test_of_another_training(self) -> None:
-        train("made-up:2", "--output", "d", "--views", "2", "--keep")
+        train("synthetic:2", "--output", "d", "--views", "2", "--keep")
         Path("d").unlink()
-        result = train("made-up:2", "--output", "d", "--views", "4", status=1)
+        result = train("synthetic:2", "--output", "d", "--views", "4", status=1)
         assert "other images or another configuration; choose another folder" in result.stderr
 
 
 class TestOptions:
     def test_views(self, seen) -> None:
-        train("made-up:2", "--output", "d", status=1)
+        train("synthetic:2", "--output", "d", status=1)
         assert seen["views"] == Views.around(8)
-        train("made-up:2", "--output", "d", "--views", "6", status=1)
+        train("synthetic:2", "--output", "d", "--views", "6", status=1)
         assert seen["views"] == Views.around(6)
         assert seen["config"].views_in_circle
-        train("made-up:2", "--output", "d", "--yaw-limits=-50,50", status=1)
+        train("synthetic:2", "--output", "d", "--yaw-limits=-50,50", status=1)
         assert seen["views"] == Views.of_yaw((-50.0, 50.0))
         assert not seen["config"].views_in_circle
-        train("made-up:2", "--output", "d", "--single-view", status=1)
+        train("synthetic:2", "--output", "d", "--single-view", status=1)
         assert len(seen["views"]) == 1
         assert {int(label) for image in seen["images"] for label in image.labels} == {0}
 
@@ -180,15 +180,16 @@ class TestOptions:
         assert detector.names == ("Van", "Car")
         assert detector.angles is None
 
-    def test_made_up_scenes_have_a_seed(self, seen) -> None:
-        train("made-up:2:7", "--output", "d", status=1)
+    @pytest.mark.parametrize("source", ["synthetic:2:7", "made-up:2:7"], ids=["now", "formerly"])
+    def test_synthetic_scenes_have_a_seed(self, seen, source) -> None:
+        train(source, "--output", "d", status=1)
         expected = make_scenes(2, random_state=7)
         for image, scene in zip(seen["images"], expected, strict=True):
             np.testing.assert_array_equal(image.load(), scene.load())
 
     def test_sources_are_joined(self, seen) -> None:
         train(
-            "made-up:2", "made-up:1:3", "boxes.csv", "--images", "pictures",
+            "synthetic:2", "synthetic:1:3", "boxes.csv", "--images", "pictures",
             "--negatives", "pictures", "--output", "d", status=1,
         )  # fmt: skip
         assert len(seen["images"]) == 2 + 1 + 4 + 4
@@ -216,19 +217,19 @@ class TestOptions:
         assert seen["views"] == Views.around(8)
 
     def test_algorithm_and_configuration(self, seen) -> None:
-        train("made-up:2", "--output", "d", "--algorithm", "subcat", status=1)
+        train("synthetic:2", "--output", "d", "--algorithm", "subcat", status=1)
         assert seen["config"].algorithm == "subcat"
         assert seen["config"].trees == (2, 4)
         assert seen["folder"] == Path("d.training")
         assert seen["n_jobs"] == 1
 
     def test_window(self, seen) -> None:
-        train("made-up:2", "--output", "d", "--window", "32x40", status=1)
+        train("synthetic:2", "--output", "d", "--window", "32x40", status=1)
         assert seen["config"].window == (32, 40)
         assert seen["config"].trees == (2, 4)
 
     def test_small(self, seen) -> None:
-        command = ["train-detector", "made-up:2", "--output", "d", "--small", "--window", "40x64"]
+        command = ["train-detector", "synthetic:2", "--output", "d", "--small", "--window", "40x64"]
         assert CliRunner().invoke(app, command).exit_code == 1
         assert seen["config"] == TrainingConfig.small(window=(40, 64))
 
@@ -243,32 +244,35 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["made-up:"], "as made-up:200:7"),
-            (["made-up:x"], "as made-up:200:7"),
-            (["made-up:-3"], "as made-up:200:7"),
-            (["made-up:1:2:3"], "as made-up:200:7"),
-            (["made-up:0"], "1 to 100000 scenes"),
-            (["made-up:999999"], "1 to 100000 scenes"),
+            (["synthetic:"], "as synthetic:200:7"),
+            (["synthetic:x"], "as synthetic:200:7"),
+            (["synthetic:-3"], "as synthetic:200:7"),
+            (["synthetic:1:2:3"], "as synthetic:200:7"),
+            (["synthetic:0"], "1 to 100000 scenes"),
+            (["synthetic:999999"], "1 to 100000 scenes"),
             (["nothing.csv"], "no such file or folder"),
             (["boxes.csv", "--format", "jpeg"], "format must be one of"),
             (["boxes.csv", "--images", "nowhere"], "nowhere"),
             (["boxes.csv", "--images", "pictures", "--views", "8"], "add --single-view"),
-            (["made-up:2", "--views", "4", "--single-view"], "exclude each other"),
-            (["made-up:2", "--views", "4", "--category-views", "Car"], "exclude each other"),
-            (["made-up:2", "--category-views", "Car,"], "must be distinct categories"),
-            (["made-up:2", "--category-views", "Cow"], "the categories are ['Car']"),
-            (["made-up:2", "--category-views", "Car", "--category", "Car"], "leave out --category"),
+            (["synthetic:2", "--views", "4", "--single-view"], "exclude each other"),
+            (["synthetic:2", "--views", "4", "--category-views", "Car"], "exclude each other"),
+            (["synthetic:2", "--category-views", "Car,"], "must be distinct categories"),
+            (["synthetic:2", "--category-views", "Cow"], "the categories are ['Car']"),
+            (
+                ["synthetic:2", "--category-views", "Car", "--category", "Car"],
+                "leave out --category",
+            ),
             (["pictures", "--images", "pictures"], "pictures without annotations"),
-            (["made-up:2", "--yaw-limits", "20,a"], "--yaw-limits must be numbers"),
-            (["made-up:2", "--yaw-limits", "20,10"], "limits must rise"),
-            (["made-up:2", "--category", "Cow"], "no objects to learn"),
-            (["made-up:2", "--category", "Car", "--kitti-cars"], "leave out --category"),
-            (["made-up:2", "--small"], "leave out --config"),
-            (["made-up:2", "--window", "48"], "--window must be a height and a width"),
-            (["made-up:2", "--window", "4x4"], "window must be an integer at least 8"),
-            (["made-up:2", "--jobs", "0"], "--jobs must not be 0"),
-            (["made-up:2", "--config", "boxes.csv"], "is not a TOML file"),
-            (["made-up:2", "--negatives", "nowhere"], "nowhere"),
+            (["synthetic:2", "--yaw-limits", "20,a"], "--yaw-limits must be numbers"),
+            (["synthetic:2", "--yaw-limits", "20,10"], "limits must rise"),
+            (["synthetic:2", "--category", "Cow"], "no objects to learn"),
+            (["synthetic:2", "--category", "Car", "--kitti-cars"], "leave out --category"),
+            (["synthetic:2", "--small"], "leave out --config"),
+            (["synthetic:2", "--window", "48"], "--window must be a height and a width"),
+            (["synthetic:2", "--window", "4x4"], "window must be an integer at least 8"),
+            (["synthetic:2", "--jobs", "0"], "--jobs must not be 0"),
+            (["synthetic:2", "--config", "boxes.csv"], "is not a TOML file"),
+            (["synthetic:2", "--negatives", "nowhere"], "nowhere"),
         ],
     )
     def test_one_line(self, arguments, message) -> None:
@@ -277,9 +281,9 @@ class TestMistakes:
         assert not Path("d.training").exists()
 
     def test_output_is_a_folder(self) -> None:
-        result = train("made-up:2", "--output", "pictures", status=1)
+        result = train("synthetic:2", "--output", "pictures", status=1)
         assert "'pictures' is a folder: name a file." in result.stderr
 
     @pytest.mark.parametrize("arguments", [[], ["--views", "0"], ["--algorithm", "forest"]])
     def test_usage(self, arguments) -> None:
-        train("made-up:2", *arguments, *(["--output", "d"] if arguments else []), status=2)
+        train("synthetic:2", *arguments, *(["--output", "d"] if arguments else []), status=2)

@@ -31,7 +31,7 @@ def explained(*arguments, **options):
 
 def test_two_classes():
     text = explained(COSTS)
-    assert "dearest mistake is to answer 'healthy' where the truth is 'sick': 5000." in text
+    assert "most expensive mistake is to answer 'healthy' where the truth is 'sick': 5000." in text
     assert "cheapest mistake is to answer 'sick' where the truth is 'healthy': 200; the" in text
     assert "costs 25 times as much" in text
     assert "'healthy' is answered if its probability exceeds 0.962, 'sick' if its probab" in text
@@ -42,7 +42,10 @@ def test_a_transposed_matrix_reads_differently():
     matrix = as_cost_matrix(COSTS, list(COSTS))
     assert explained(matrix, classes=COSTS) == explained(COSTS)
     transposed = explained(matrix.T, classes=COSTS)
-    assert "dearest mistake is to answer 'sick' where the truth is 'healthy': 5000." in transposed
+    assert (
+        "most expensive mistake is to answer 'sick' where the truth is 'healthy': 5000."
+        in transposed
+    )
 
 
 def test_table_is_aligned():
@@ -87,8 +90,8 @@ def test_columns_are_numbered_where_their_names_do_not_fit():
         (costs_from_class_weights([1, 2, 5]), "Both rules of BAdaCost tend"),
         ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], "For BAdaCost these costs give no probabilities: for"),
         ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], "Free mistakes: to answer 2 where the truth is 0, to"),
-        ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], "1 is never the only cheapest answer: 2 is never"),
-        ([[0, 0, 1], [1, 0, 1], [5, 5, 0]], "0 is never the only cheapest answer: 1 is never"),
+        ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], "1 is never the only cheapest answer: 2 never costs"),
+        ([[0, 0, 1], [1, 0, 1], [5, 5, 0]], "0 is never the only cheapest answer: 1 never costs"),
         ([[0, 1, 8], [1, 0, 1], [8, 1, 0]], "0 if P(0) exceeds 0.875, 2 if it is below 0.125, and"),
         ([[0, 1, 8], [1, 0, 1], [8, 1, 0]], "between them others, such as 1."),
         (ordinal_costs(20, under=3), "and 180 pairs nearer to one half."),

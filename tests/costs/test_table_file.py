@@ -144,7 +144,7 @@ def test_two_names_of_one_class(file):
 
 
 def test_large_and_missing_files(file, monkeypatch, tmp_path):
-    monkeypatch.setattr(table_file, "_LARGEST_FILE", 40)
+    monkeypatch.setattr(table_file, "_MAX_BYTES", 40)
     with pytest.raises(ValueError, match="the file is larger than 0 MiB"):
         read_costs(file(PLAIN))
     with pytest.raises(FileNotFoundError):

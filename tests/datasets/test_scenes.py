@@ -1,4 +1,4 @@
-"""The made-up world: exact boxes and angles, the same for the same seed, the same in a mirror."""
+"""The synthetic world: exact boxes and angles, the same for the same seed, the same in a mirror."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ def marked(size: str) -> str:
     return text_of([f"{size},red,Good", *ROWS[1:]]).replace("5.5", str(7 - float(size)))
 
 
-PLACES = ["data", "data/uci", "shared/data/uci", "home/badacost/uci"]
+PLACES = ["data", "data/uci", "home/badacost/uci"]
 
 
 @pytest.mark.parametrize("place", range(len(PLACES)))
@@ -353,7 +353,7 @@ def test_variable_that_is_empty_or_unset_is_passed_over(
     world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(world / "here", marked("1"))  # Path("") would be this folder
-    put(world / "shared/data/uci", marked("2"))
+    put(world / "home/badacost/uci", marked("2"))
     assert load_uci("toy").data[0, 0] == 2
     monkeypatch.setenv("BADACOST_DATA", "")
     assert load_uci("toy").data[0, 0] == 2
@@ -387,7 +387,7 @@ def test_damaged_file_is_an_error_and_not_passed_over(
 ) -> None:
     monkeypatch.setenv("BADACOST_DATA", str(world))
     put(world, text_of(ROWS[:2]))
-    put(world / "shared/data/uci")
+    put(world / "home/badacost/uci")
     with pytest.raises(ValueError, match="found 2 instances"):
         load_uci("toy")
 

@@ -14,7 +14,7 @@ from badacost.loss import cost_margins
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.grower import TreeShape
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 N_FEATURES, N_CLASSES = 12, 4
 COSTS = circular_view_costs(N_CLASSES - 1, alpha=1, beta=3, gamma=3)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from badacost.detection.cascade import Cascade, CompleteTrees, Scanner
+from badacost.threads import Threads
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.threads import Threads
 
 # Few values, which meet thresholds; 0.1 is not the same in single and double precision.
 VALUES = np.array([-1.0, 0.0, 0.1, 0.5, 1.0])
@@ -284,9 +284,9 @@ def test_thresholds_separate_single_precision_as_before(threshold, values) -> No
         ({"cell": 6}, "cell must be an integer"),
         ({"rejections": np.zeros(4)}, "one threshold for each"),
         ({"rejections": np.full(5, np.nan)}, "one threshold for each"),
-        ({"min_score": np.nan}, "least score"),
-        ({"min_score": [0.0]}, "least score"),
-        ({"min_score": "0"}, "least score"),
+        ({"min_score": np.nan}, "minimum score"),
+        ({"min_score": [0.0]}, "minimum score"),
+        ({"min_score": "0"}, "minimum score"),
     ],
 )
 def test_cascades_that_make_no_sense(changed, message) -> None:

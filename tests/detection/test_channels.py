@@ -21,7 +21,7 @@ from badacost.detection.channels import (
     rgb_to_luv,
     triangle_filter,
 )
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 CROPS = ["face_oxford_00090", "kitti_0036_0000000095"]
 SIZES = st.tuples(st.integers(1, 24), st.integers(1, 24))

@@ -86,7 +86,7 @@ def test_another_model_is_refused(checkpoint) -> None:
 @pytest.mark.parametrize("contents", [b"", b"PK", b"nonsense" * 100])
 def test_what_is_no_archive_is_refused(checkpoint, contents) -> None:
     checkpoint.path.write_bytes(contents)
-    with pytest.raises(ModelFileError, match=r"(?s)cannot go on from .* to begin anew\.$"):
+    with pytest.raises(ModelFileError, match=r"(?s)cannot go on from .* to start again\.$"):
         checkpoint.load()
 
 
@@ -117,7 +117,7 @@ def test_contents_are_checked(checkpoint, header, arrays) -> None:
     model = read_model(checkpoint.path)
     changed = {name: value for name, value in (model.arrays | arrays).items() if value is not None}
     write_model(checkpoint.path, model.kind, model.header | header, changed)
-    with pytest.raises(ModelFileError, match="to begin anew"):
+    with pytest.raises(ModelFileError, match="to start again"):
         checkpoint.load()
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.signal import convolve2d
 
 from badacost.detection.decorrelation import as_filters, decorrelate, half
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 
 def halving_matrix(length: int) -> np.ndarray:

@@ -507,7 +507,7 @@ def test_damaged_bytes(data) -> None:
         (lambda h: h["cascades"][0].update(window=[8, 6, 3], padded_window=[9, 8, 3]), "two"),
         (lambda h: h["cascades"][0].update(window=[]), "two"),
         (lambda h: h["cascades"][0].update(cell=2), "5 planes of cells of 2"),
-        (lambda h: h["cascades"][0].update(min_score=[0]), "least score"),
+        (lambda h: h["cascades"][0].update(min_score=[0]), "minimum score"),
         (lambda h: h["cascades"][0].update(min_score=10**400), "int too large"),
         (lambda h: h.update(n_filters=0), "n_filters"),
         (lambda h: h.update(n_filters=20), "reshape"),

@@ -15,7 +15,7 @@ from badacost.detection.channels import (
     triangle_filter,
 )
 from badacost.detection.pyramid import PyramidParameters, pyramid_levels, pyramid_scales
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 CHANNELS = ChannelParameters(shrink=2)
 CARS = {"pad": (4, 6), "min_size": (48, 84)}

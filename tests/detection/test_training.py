@@ -24,7 +24,7 @@ from badacost.detection.boxes import overlaps
 from badacost.detection.checkpoint import Checkpoint
 from badacost.detection.evaluation import evaluate_voc
 from badacost.model_file import ModelFileError, read_model
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 VIEWS = Views.around(4)
 WORLD = {"n_views": 4, "size": (120, 160), "object_height": (0.3, 0.5)}
@@ -106,7 +106,7 @@ class TestSameDetector:
         assert trained(scenes, tmp_path, **options) == expected
 
     def test_with_windows_in_a_file(self, scenes, tmp_path, expected, monkeypatch) -> None:
-        monkeypatch.setattr(training, "_MOST_MEMORY", 0)
+        monkeypatch.setattr(training, "_MAX_MEMORY", 0)
         assert trained(scenes, tmp_path, folder=tmp_path / "checkpoints") == expected
         assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [
             "cascade.checkpoint"
@@ -296,7 +296,7 @@ class TestResuming:
         train_detector(scenes, VIEWS, config, folder=tmp_path)
         path = tmp_path / "cascade.checkpoint"
         path.write_bytes(path.read_bytes()[:-40])
-        with pytest.raises(ModelFileError, match="remove this one to begin anew"):
+        with pytest.raises(ModelFileError, match="remove this one to start again"):
             train_detector(scenes, VIEWS, config, folder=tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""A contest goes on where it was stopped, and never mixes results."""
+"""A contest resumes where it was stopped, and never mixes results."""
 
 from __future__ import annotations
 
@@ -167,12 +167,12 @@ def test_what_images_hold() -> None:
 
 
 def test_data_folder(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.delenv("BADACOST_SHARED", raising=False)
+    monkeypatch.delenv("BADACOST_DATA", raising=False)
     assert data_folder(tmp_path, "cars") == tmp_path
     with pytest.raises(FileNotFoundError, match="--data"):
         data_folder(None, "cars")
-    monkeypatch.setenv("BADACOST_SHARED", str(tmp_path))
+    monkeypatch.setenv("BADACOST_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="is not a folder"):
         data_folder(None, "cars")
-    (tmp_path / "data" / "detection" / "cars").mkdir(parents=True)
-    assert data_folder(None, "cars") == tmp_path / "data" / "detection" / "cars"
+    (tmp_path / "detection" / "cars").mkdir(parents=True)
+    assert data_folder(None, "cars") == tmp_path / "detection" / "cars"

@@ -69,13 +69,13 @@ def test_a_run_is_kept_until_it_is_forgotten(
 )
 def test_mistakes_are_one_line(tmp_path: Path, monkeypatch, call, message) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BADACOST_SHARED", raising=False)
+    monkeypatch.delenv("BADACOST_DATA", raising=False)
     Path("FILE").write_text("not a folder")
     result = RUNNER.invoke(app, ["experiment", *call])
     assert result.exit_code == 1, result.output
     assert message in result.stderr
     assert result.stderr.startswith("Error: ")
-    assert "BADACOST_SHARED" not in result.stderr
+    assert "BADACOST_DATA" not in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 

@@ -1,4 +1,4 @@
-"""Ranks, their tests and their diagram, on the paper's table and on made-up costs."""
+"""Ranks, their tests and their diagram, on the paper's table and on synthetic costs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def named(costs, reference=0):
     return RankComparison.of(costs, names, names[reference])
 
 
-def made_up(n_sets, k, seed=0):
+def synthetic(n_sets, k, seed=0):
     costs = np.random.default_rng(seed).normal(size=(n_sets, k)) + np.linspace(0, 2, k)
     return named(costs, reference=k // 3)
 
@@ -120,7 +120,7 @@ def test_p_values_agree_with_critical_difference(costs, alpha):
 @pytest.mark.parametrize("seed", range(5))
 def test_what_differs_among_all_pairs_differs_from_the_reference(seed):
     """Nemenyi's test of all pairs is the stricter one."""
-    comparison = made_up(15, 6, seed)
+    comparison = synthetic(15, 6, seed)
     all_pairs = scikit_posthocs.posthoc_nemenyi_friedman(comparison.ranks).to_numpy()[2]
     differs = {*comparison.significantly_worse(0.05), *comparison.significantly_better(0.05)}
     strict = {name for name, p in zip(comparison.names, all_pairs, strict=True) if p < 0.05}
@@ -265,7 +265,7 @@ def test_dictionary_is_json():
 
 
 def test_markdown_has_a_row_for_each_algorithm_by_rank():
-    comparison = made_up(40, 13)
+    comparison = synthetic(40, 13)
     rows = [line.split("|")[1:-1] for line in comparison.to_markdown().splitlines()[6:]]
     assert {len(row) for row in rows} == {6}
     order = sorted(comparison.average_ranks, key=comparison.average_ranks.get)
@@ -282,7 +282,7 @@ def boxes_of_labels(ax):
     return [text.get_window_extent() for text in texts if text.get_text()]
 
 
-@pytest.mark.parametrize("comparison", [RankComparison.of(PAPER), made_up(12, 13)], ids=[4, 13])
+@pytest.mark.parametrize("comparison", [RankComparison.of(PAPER), synthetic(12, 13)], ids=[4, 13])
 def test_labels_of_the_diagram_do_not_overlap(comparison):
     ax = comparison.plot()
     boxes = boxes_of_labels(ax)
@@ -310,7 +310,7 @@ def test_no_bar_when_all_differ_from_the_reference():
 
 
 def test_band_reaches_one_critical_difference_around_the_reference():
-    comparison = made_up(40, 9)
+    comparison = synthetic(40, 9)
     centre, limit = comparison.average_ranks["a3"], comparison.critical_difference(0.05)
     band = comparison.plot(alpha=0.05).patches[0].get_extents()
     ax = plt.gca()

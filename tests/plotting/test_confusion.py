@@ -62,8 +62,8 @@ def test_numbers_behind_the_artists(costs):
 
 def test_text_stands_out_from_its_cell(costs):
     display = CostConfusionDisplay.from_predictions(TRUE, PREDICTED, costs)
-    dearest = np.unravel_index(display.costs.argmax(), (3, 3))
-    assert display.text_[dearest].get_color() == "white"
+    costliest = np.unravel_index(display.costs.argmax(), (3, 3))
+    assert display.text_[costliest].get_color() == "white"
     assert display.text_[0, 0].get_color() == "black"
 
 

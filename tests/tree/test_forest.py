@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 N_FEATURES = 4
 VALUES = np.array([-np.inf, -2.0, -1.0, 0.0, 0.5, 1.0, 3.0, np.inf, np.nan])

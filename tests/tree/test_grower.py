@@ -19,7 +19,7 @@ from badacost.tree import grower as grower_module
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.grower import GrownTree, TreeGrower, TreeShape, cheapest_labels
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 LEAST_GAIN = 1e-10
 CLOSE = 1e-9  # gains nearer than this may be ordered either way

@@ -4,6 +4,7 @@ from badacost.boosting.adaboost_m1 import AdaBoostM1Classifier
 from badacost.boosting.adac2m1 import AdaC2M1Classifier
 from badacost.boosting.badacost import BAdaCostClassifier
 from badacost.boosting.cost_generalized import CostGeneralizedAdaBoostClassifier
+from badacost.boosting.cost_tree import CostSensitiveTreeClassifier
 from badacost.boosting.cs_adaboost import CSAdaBoostClassifier
 from badacost.boosting.lp_csb import LpCSBClassifier
 from badacost.boosting.piboost import PIBoostClassifier
@@ -16,6 +17,7 @@ __all__ = [
     "BAdaCostClassifier",
     "CSAdaBoostClassifier",
     "CostGeneralizedAdaBoostClassifier",
+    "CostSensitiveTreeClassifier",
     "LpCSBClassifier",
     "PIBoostClassifier",
     "SAMMEClassifier",

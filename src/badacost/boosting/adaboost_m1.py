@@ -6,31 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from badacost.arrays import FloatArray
 from badacost.boosting.reweighting import (
-    TRACE_OF_ERROR,
+    CostBlindRule,
     PosteriorMixin,
     ReweightingClassifier,
     Rule,
 )
-from badacost.boosting.stagewise import FloatArray
 from badacost.costs import zero_one_costs
-from badacost.model_file import ModelFile
-
-
-class AdaBoostM1Rule(Rule):
-    """Learners minimise the weighted error; with margins of one half, steps are its log-odds."""
-
-    def learner_costs(self, step: float) -> FloatArray:
-        """0|1 costs."""
-        return zero_one_costs(len(self.margins))
-
-    def step(self, weight_sums: FloatArray) -> float:
-        """Logarithm of the odds of being right."""
-        right = np.eye(len(weight_sums), dtype=bool)
-        shares = np.array([weight_sums[right].sum(), weight_sums[~right].sum()])
-        shares /= weight_sums.sum()
-        log_right, log_wrong = np.log(np.where(shares > 0.0, shares, TRACE_OF_ERROR))
-        return float(log_right - log_wrong)
+from badacost.persistence import saved_model
 
 
 class CostBlindClassifier(PosteriorMixin, ReweightingClassifier):
@@ -40,16 +24,11 @@ class CostBlindClassifier(PosteriorMixin, ReweightingClassifier):
         self.cost_matrix_ = zero_one_costs(len(self.classes_))
         self._derive()
 
-    def _restore(self, model: ModelFile) -> None:
-        super()._restore(model)
-        same = np.array_equal(self.cost_matrix_, zero_one_costs(len(self.classes_)))
-        if model.header["costs_given"] or not same:
-            raise ValueError("it has costs, to which its class is blind")
-
     def _log_prior(self) -> FloatArray:
         return np.zeros(len(self.classes_))
 
 
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class AdaBoostM1Classifier(CostBlindClassifier):
     """AdaBoost.M1: AdaBoost's own schedule with multi-class learners; with two classes, AdaBoost.
@@ -87,4 +66,6 @@ class AdaBoostM1Classifier(CostBlindClassifier):
     """
 
     def _rule(self) -> Rule:
-        return AdaBoostM1Rule(0.5 - np.eye(len(self.classes_)))
+        return CostBlindRule(
+            0.5 - np.eye(len(self.classes_))
+        )  # steps are the log-odds of being right

@@ -8,23 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.boosting.adaboost_m1 import AdaBoostM1Rule
-from badacost.boosting.reweighting import ReweightingClassifier, Rule
-from badacost.boosting.stagewise import FloatArray
+from badacost.arrays import FloatArray
+from badacost.boosting.reweighting import CostBlindRule, ReweightingClassifier, Rule
 from badacost.costs import as_cost_matrix
+from badacost.persistence import saved_model
 
 
 @dataclass(frozen=True, eq=False)
-class _AdaC2Rule(AdaBoostM1Rule):
-    """Every round multiplies weights by the class costs once more.
-
-    Attributes
-    ----------
-    class_costs : ndarray of shape (K,)
-        Costs of the classes, the largest one.
-    rate : float
-        Learning rate: the costs are shrunk like the steps.
-    """
+class _AdaC2Rule(CostBlindRule):
+    """Every round multiplies weights by the class costs, to the power of the rate, once more."""
 
     class_costs: FloatArray
     rate: float
@@ -36,6 +28,7 @@ class _AdaC2Rule(AdaBoostM1Rule):
         return super().log_factors(step) + self.rate * np.log(self.class_costs)[:, np.newaxis]
 
 
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class AdaC2M1Classifier(ReweightingClassifier):
     """AdaC2.M1: the cost-sensitive weights of AdaC2 in the schedule of AdaBoost.M1.

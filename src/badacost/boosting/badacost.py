@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from badacost.arrays import FloatArray
 from badacost.boosting.reweighting import PosteriorMixin, ReweightingClassifier, Rule
-from badacost.boosting.stagewise import FloatArray
 from badacost.costs import (
     as_cost_matrix,
     is_irreducible,
@@ -17,9 +17,11 @@ from badacost.costs import (
     stationary_distribution,
 )
 from badacost.loss import cmel, cost_margins
+from badacost.persistence import saved_model
 from badacost.validation import check_choice, check_number
 
 
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
     """Boosting of cost-sensitive trees for mistakes with different prices.

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from badacost.boosting.adaboost_m1 import AdaBoostM1Rule
+from badacost.arrays import FloatArray, Labels
 from badacost.boosting.cs_adaboost import BinaryCostClassifier
-from badacost.boosting.reweighting import Rule
-from badacost.boosting.stagewise import FloatArray, Labels
+from badacost.boosting.reweighting import CostBlindRule, Rule
+from badacost.persistence import saved_model
 
 
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class CostGeneralizedAdaBoostClassifier(BinaryCostClassifier):
     """Cost-Generalized AdaBoost: plain AdaBoost from weights in proportion to the costs.
@@ -52,7 +53,7 @@ class CostGeneralizedAdaBoostClassifier(BinaryCostClassifier):
     """
 
     def _rule(self) -> Rule:
-        return AdaBoostM1Rule(0.5 - np.eye(2))
+        return CostBlindRule(0.5 - np.eye(2))
 
     def _initial_weights(self, y: Labels, weight: FloatArray) -> FloatArray:
         shares = weight / weight.max() * (self._prices / self._prices.max())[y]

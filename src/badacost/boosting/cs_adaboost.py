@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from badacost.arrays import FloatArray
 from badacost.boosting.reweighting import PosteriorMixin, ReweightingClassifier, Rule
-from badacost.boosting.stagewise import FloatArray
 from badacost.costs import as_cost_matrix, cost_star
 from badacost.model_file import ModelFile
+from badacost.persistence import saved_model
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -51,6 +52,7 @@ class BinaryCostClassifier(PosteriorMixin, ReweightingClassifier):
         return tags
 
 
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class CSAdaBoostClassifier(BinaryCostClassifier):
     """CS-AdaBoost: AdaBoost for two classes whose costs are in the exponents of the loss.

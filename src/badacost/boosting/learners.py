@@ -1,29 +1,44 @@
-"""Weak learners: what a boosting round fits, as labels on samples.
+"""Weak learners: what a boosting round fits, as rows of a table of scores on samples.
 
-A learner is bound to one training set. It fits a model to sample weights and costs, and tells the
-labels that a model gives.
+A learner is bound to one training set. It fits a model, a tree or any classifier, to sample weights
+and costs, and tells the labels that the model gives.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from badacost.tree.binning import BinnedData
+from badacost.arrays import FloatArray, Labels, LeafNumbers, RowNumbers, Samples
+from badacost.threads import Threads
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.grower import TreeGrower, TreeShape, cheapest_labels
-from badacost.tree.threads import Threads
+from badacost.tree.grower import Growth, TreeGrower
+from badacost.tree.kernels import Entropy, Gini
+from badacost.tree.sums import WeightedLabels
+from badacost.validation import number_of_features
 
-FloatArray = NDArray[np.float64]
-Labels = NDArray[np.integer]
+Criterion = Literal["gini", "entropy"]
+_MIN_FACTOR = 1e-4  # of a class in the splits: cheap classes must still be told apart
 
 
-def draw_samples(weights: FloatArray, share: float, rng: np.random.Generator) -> Labels | None:
+def growth_of(estimator: Any, n_features: int) -> Growth:
+    """Read the limits of trees off the parameters of an estimator."""
+    return Growth(
+        max_depth=estimator.max_depth,
+        max_leaf_nodes=estimator.max_leaf_nodes,
+        min_samples_split=estimator.min_samples_split,
+        min_samples_leaf=estimator.min_samples_leaf,
+        n_drawn=number_of_features(estimator.max_features, n_features),
+        order="level" if estimator.max_leaf_nodes is None else "best",
+    )
+
+
+def draw_samples(weights: FloatArray, share: float, rng: np.random.Generator) -> RowNumbers | None:
     """Draw a share of the samples to grow a tree on; None is all of them."""
     if share == 1.0:
         return None
@@ -33,102 +48,101 @@ def draw_samples(weights: FloatArray, share: float, rng: np.random.Generator) ->
     return np.sort(rng.choice(alive, size, replace=False))
 
 
-def bin_samples(
-    estimator: Any, X: NDArray[np.floating], weight: FloatArray | None, threads: Threads
-) -> BinnedData:
-    """Put samples into bins as the parameters of an estimator say; `weight` steers the bins."""
-    return BinnedData.of(
-        X,
-        method=estimator.binning,
-        max_bins=estimator.max_bins,
-        sample_weight=weight,
-        seed=estimator._seed,
-        threads=threads,
-    )
+def cheapest_labels(shares: FloatArray, costs: FloatArray) -> Labels:
+    """Label of minimum expected cost for each row of class shares.
+
+    Compared in single precision, lowest label first, as the reference does: with equal weights
+    many classes cost the same, and rounding in the last bits must not choose among them.
+    """
+    # A power of two keeps the digits, and what single precision can hold.
+    within_range = np.ldexp(costs, -np.frexp(costs.max())[1])
+    return np.argmin((shares @ within_range).astype(np.float32), axis=1).astype(np.int32)
+
+
+class SampleSet:
+    """Samples that models are asked about: as bins once there are any, else as they came."""
+
+    def __init__(self, X: Samples | None, mapper: BinMapper | None = None, data: Any = None):
+        self.X, self.mapper, self.data = X, mapper, data
+
+    def bin(self, estimator: Any, weight: FloatArray | None, threads: Threads) -> BinnedData:
+        """Choose bins as the parameters of an estimator say; `weight` steers them."""
+        self.data = BinnedData.of(
+            self.X,
+            method=estimator.binning,
+            max_bins=estimator.max_bins,
+            sample_weight=weight,
+            seed=estimator._seed,
+            threads=threads,
+        )
+        self.mapper = self.data.mapper
+        return self.data
+
+    def bin_like(self, other: SampleSet, threads: Threads) -> None:
+        """Put the samples into the bins of others, if these have any, and let go of X."""
+        if other.mapper is not None:
+            self.data = BinnedData(other.mapper, other.mapper.transform(self.X, threads))
+            self.X = None
+
+    def rows(self, model: Any, threads: Threads) -> RowNumbers:
+        """Rows of the table of scores that a model gives to the samples."""
+        if isinstance(model, CostedClassifier):
+            return model.labels(self.X)
+        leaves: LeafNumbers
+        if model.position is not None and self.data is not None:
+            leaves = np.empty(self.data.bins.shape[1], np.min_scalar_type(len(model.left)))
+            model.descend(self.data, leaves)
+        else:  # of an earlier fit, whose bins are not known
+            table = np.zeros((int(model.value.max()) + 1, 1))
+            forest = Forest.from_trees([model], [1.0], table, self.X.shape[1])
+            leaves = forest.apply(self.X, threads)[:, 0]
+        return model.value[leaves]
 
 
 class WeakLearner(Protocol):
-    """What the stage-wise loop needs from a weak learner; models are trees or estimators."""
+    """What a round fits; models are trees or estimators."""
 
     def fit(
-        self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
     ) -> tuple[Any, Labels]:
         """Fit a model on the rows; return it and its labels on all training samples."""
 
-    def predict(self, model: Any, X: NDArray[np.floating] | None = None) -> Labels:
-        """Labels 0..K-1 that a model gives to samples, the training samples by default."""
-
 
 class TreeLearner:
-    """The built-in cost-sensitive tree.
+    """The built-in cost-sensitive tree for classes y of 0..K-1."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Training samples.
-    data : BinnedData
-        The same, in bins.
-    y : ndarray of shape (n_samples,)
-        Classes 0..K-1.
-    n_classes : int
-        Number of classes K.
-    shape : TreeShape
-        Limits of the trees.
-    threads : Threads
-        Threads to share the work among.
-    """
+    def __init__(self, grower: TreeGrower, y: Labels, n_classes: int, criterion: Criterion):
+        self.grower, self.y, self.n_classes = grower, y, n_classes
+        self._criterion = criterion
 
-    def __init__(
-        self,
-        X: NDArray[np.floating],
-        data: BinnedData,
-        y: Labels,
-        n_classes: int,
-        shape: TreeShape,
-        threads: Threads,
-    ):
-        self._X = X
-        self._grower = TreeGrower(data, y, n_classes, shape, threads)
+    def grow(
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
+    ) -> tuple[Tree, FloatArray, LeafNumbers]:
+        """Grow a tree; return it, the class weights of its nodes, and the leaves of all samples.
 
-    @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        X: NDArray[np.floating],
-        y: Labels,
-        n_classes: int,
-        weight: FloatArray | None,
-        threads: Threads,
-    ) -> Self:
-        """Read bins and limits off the parameters of an estimator; `weight` steers the bins."""
-        data = bin_samples(estimator, X, weight, threads)
-        return cls(X, data, y, n_classes, TreeShape.of(estimator, X.shape[1]), threads)
-
-    def relabelled(self, y: Labels, n_classes: int) -> TreeLearner:
-        """A learner of other classes for the same samples, which shares their bins."""
-        grower = self._grower
-        return TreeLearner(self._X, grower.data, y, n_classes, grower.shape, grower.threads)
+        The rows of the costs ``C[truth, prediction]`` steer the splits.
+        """
+        row_sums = costs.sum(axis=1)
+        factors = np.maximum(self.n_classes * row_sums / row_sums.sum(), _MIN_FACTOR)
+        sums = WeightedLabels.of(self.y, weights, self.n_classes)
+        if self._criterion == "gini":
+            grown = self.grower.grow(sums, Gini(factors**2), rows=rows, seed=seed)
+            return grown.tree, grown.sums, grown.leaves
+        # Altered priors: the factors go into the weights, so that shares stay shares.
+        altered = replace(sums, weights=sums.weights * factors.astype(np.float32)[self.y])
+        grown = self.grower.grow(altered, Entropy(), rows=rows, seed=seed)
+        class_weights = grown.sums / factors
+        weight = class_weights.sum(axis=1).astype(np.float32)
+        return replace(grown.tree, weight=weight), class_weights, grown.leaves
 
     def fit(
-        self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
     ) -> tuple[Tree, Labels]:
-        """Grow a tree; samples that it did not see are sent down afterwards."""
-        grown = self._grower.grow(weights, costs, rows=rows, seed=seed)
-        answers = grown.tree.value.astype(self._grower.y.dtype)
-        labels = np.empty(len(weights), dtype=answers.dtype)
-        labels[grown.samples] = answers[grown.leaves]
-        if len(grown.samples) < len(weights):
-            unseen = np.ones(len(weights), bool)
-            unseen[grown.samples] = False
-            labels[unseen] = self.predict(grown.tree, self._X[unseen])
-        return grown.tree, labels
-
-    def predict(self, model: Tree, X: NDArray[np.floating] | None = None) -> Labels:
-        """Labels of the leaves that the samples reach."""
-        samples = self._X if X is None else X
-        table = np.zeros((int(model.value.max()) + 1, 1))
-        forest = Forest.from_trees([model], np.ones(1), table, samples.shape[1])
-        return model.value[forest.apply(samples, self._grower.threads)[:, 0]]
+        """Grow a tree whose leaves have the label of minimum expected cost."""
+        tree, class_weights, leaves = self.grow(weights, costs, rows, seed)
+        shares = class_weights / class_weights.sum(axis=1, keepdims=True)
+        labels = cheapest_labels(shares, costs)
+        return replace(tree, value=labels), labels.astype(self.y.dtype)[leaves]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,29 +152,24 @@ class CostedClassifier:
     estimator: Any
     costs: FloatArray
 
-    def labels(self, X: NDArray[np.floating]) -> Labels:
-        """Labels of least expected cost, or the estimator's own if it has no probabilities."""
+    def labels(self, X: Samples | None) -> Labels:
+        """Labels of minimum expected cost, or the estimator's own without probabilities."""
         if not hasattr(self.estimator, "predict_proba"):
             return np.asarray(self.estimator.predict(X)).astype(np.int32)
-        shares = np.zeros((len(X), len(self.costs)))
-        shares[:, np.asarray(self.estimator.classes_, np.int64)] = self.estimator.predict_proba(X)
+        answers = np.asarray(self.estimator.predict_proba(X))
+        shares = np.zeros((len(answers), len(self.costs)))
+        shares[:, np.asarray(self.estimator.classes_, np.int64)] = answers
         return cheapest_labels(shares, self.costs)
 
 
 class EstimatorLearner:
     """Any scikit-learn classifier; probabilities, where it has them, become labels by cost.
 
-    A classifier that takes no sample weights is fitted to samples drawn in proportion to them.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Cloned for each round.
-    X, y
-        Training set with classes 0..K-1.
+    It is cloned for each round. A classifier that takes no sample weights is fitted to samples
+    drawn in proportion to them.
     """
 
-    def __init__(self, estimator: Any, X: NDArray[np.floating], y: Labels):
+    def __init__(self, estimator: Any, X: Samples, y: Labels):
         self._estimator = estimator
         self._X, self._y = X, y
         # Parts of it, such as the steps of a pipeline, may be random too.
@@ -170,7 +179,7 @@ class EstimatorLearner:
         self._takes_weights = has_fit_parameter(estimator, "sample_weight")
 
     def fit(
-        self, weights: FloatArray, costs: FloatArray, rows: Labels | None, seed: int
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
     ) -> tuple[CostedClassifier, Labels]:
         """Fit a clone of the estimator."""
         model = clone(self._estimator)
@@ -186,7 +195,3 @@ class EstimatorLearner:
             model.fit(self._X[drawn], self._y[drawn])
         costed = CostedClassifier(model, costs)
         return costed, costed.labels(self._X)
-
-    def predict(self, model: CostedClassifier, X: NDArray[np.floating] | None = None) -> Labels:
-        """Labels of a model of an earlier round."""
-        return model.labels(self._X if X is None else X)

@@ -16,43 +16,28 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from badacost.boosting.learners import bin_samples, draw_samples
-from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
+from badacost.arrays import FloatArray, Labels, LeafNumbers, Mask
+from badacost.boosting.learners import SampleSet, TreeLearner, draw_samples
+from badacost.boosting.rounds import Stage
+from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import as_cost_matrix, zero_one_costs
+from badacost.exact_sums import exact_bincount, exact_sum
 from badacost.model_file import ModelFile
-from badacost.tree.forest import Forest, Tree
-from badacost.tree.grower import TreeGrower, TreeShape
-from badacost.tree.threads import Threads
+from badacost.persistence import saved_model
 from badacost.validation import check_choice, check_number
 
 _CANDIDATES = (2.0, 4.0, 8.0, 16.0)  # for p="auto"
 _STEPS = ("average", "line_search")
 _ROUNDING = 1e-9  # relative differences of sums that are less mean nothing
-_MOST_SHARE = 1.0 - 1e-6
+_MAX_SHARE = 1.0 - 1e-6
 _LARGEST_STEP = 1e300
-_MOST_ATTEMPTS = 5  # at a useful hypothesis in one round, where trees are random
-
-
-@dataclass(frozen=True, eq=False)
-class RelationalTree:
-    """A tree whose leaves are sets of labels.
-
-    Attributes
-    ----------
-    tree : Tree
-        Its values are rows of `shares`.
-    shares : ndarray of shape (n_rows, K)
-        Stochastic hypotheses ``h(.|x)``: even over the labels of a set, zero elsewhere.
-    """
-
-    tree: Tree
-    shares: FloatArray
+_MAX_ATTEMPTS = 5  # at a useful hypothesis in one round, where trees are random
 
 
 def best_share(before: ArrayLike, proposed: ArrayLike, prices: ArrayLike, p: float) -> float:
@@ -85,7 +70,7 @@ def best_share(before: ArrayLike, proposed: ArrayLike, prices: ArrayLike, p: flo
     others = (price > 0.0) & ~moved
     fading = old[others]
     largest = float(fading.max(initial=0.0))
-    shrinking = float(price[others] @ ((fading / (largest or 1.0)) ** (p - 1.0) * fading))
+    shrinking = exact_sum(price[others] * ((fading / (largest or 1.0)) ** (p - 1.0) * fading))
     old, new, price = old[moved], new[moved], price[moved]
 
     def linearised(a: float) -> tuple[float, float]:
@@ -94,7 +79,7 @@ def best_share(before: ArrayLike, proposed: ArrayLike, prices: ArrayLike, p: flo
         top = max(float(mixed.max(initial=0.0)), (1.0 - a) * largest) or 1.0
         rates = price * (mixed / top) ** (p - 1.0)
         shrunk = ((1.0 - a) * largest / top) ** (p - 1.0) * shrinking
-        return float(rates @ new), float(rates @ old + shrunk)
+        return exact_sum(rates * new), exact_sum(rates * old) + shrunk
 
     def slope(a: float) -> float:
         gained, lost = linearised(a)
@@ -108,7 +93,7 @@ def best_share(before: ArrayLike, proposed: ArrayLike, prices: ArrayLike, p: flo
     return float(brentq(slope, 0.0, 1.0, xtol=1e-15))
 
 
-def _spread(sets: NDArray[np.bool_]) -> FloatArray:
+def _spread(sets: Mask) -> FloatArray:
     """Even shares (n, K) over sets of labels; over all labels where a set is empty."""
     filled = sets | ~sets.any(axis=1, keepdims=True)
     return np.asarray(filled / filled.sum(axis=1, keepdims=True))
@@ -127,43 +112,26 @@ def _cheapest(right: FloatArray, wrong: FloatArray) -> FloatArray:
 
 
 def _pair_sums(
-    leaves: Labels, y: Labels, pairs: FloatArray, n_nodes: int
+    leaves: LeafNumbers, y: Labels, pairs: FloatArray, n_nodes: int
 ) -> tuple[FloatArray, FloatArray]:
     """Weights of right and of wrong pairs by leaf and label, (n_nodes, K) each."""
     n_classes = pairs.shape[1]
     cells = leaves.astype(np.intp) * n_classes + y
-    right = np.bincount(cells, pairs.sum(axis=1), n_nodes * n_classes).astype(np.float64)
-    wrong = [np.bincount(leaves, column, n_nodes) for column in pairs.T]
+    right = exact_bincount(cells, pairs.sum(axis=1), n_nodes * n_classes)
+    wrong = [exact_bincount(leaves, column, n_nodes) for column in pairs.T]
     return right.reshape(n_nodes, n_classes), np.column_stack(wrong)
 
 
 class PNormDescent:
     """Mixing of relational trees: the `Descent` of Lp-CSB.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Training samples.
-    grower : TreeGrower
-        Grows trees on them.
-    prices : ndarray of shape (n_samples, K)
-        Sample weights times ``C[truth, label]``.
-    p : float
-        Exponent of the shares.
-    learning_rate : float
-        Weight of each hypothesis, or factor of its share.
-    averaging : bool
-        Whether all hypotheses weigh the same, rather than what minimises the cost.
-    subsample : float
-        Share of the samples drawn for each tree.
-    seed : int
-        Seed of all drawing.
+    `prices` (n_samples, K) are sample weights times ``C[truth, label]``. With `averaging` all
+    hypotheses have the weight `learning_rate`, else what minimises the cost, times that.
     """
 
     def __init__(
         self,
-        X: NDArray[np.floating],
-        grower: TreeGrower,
+        learner: TreeLearner,
         prices: FloatArray,
         *,
         p: float,
@@ -172,12 +140,12 @@ class PNormDescent:
         subsample: float,
         seed: int,
     ):
-        self._X, self._grower = X, grower
-        self._prices = prices / prices.sum()
+        self._learner = learner
+        self._prices = prices / exact_sum(prices.ravel())
         self._p, self._rate, self._averaging = p, float(learning_rate), averaging
         self._subsample, self._seed = subsample, seed
-        random = subsample < 1.0 or grower.shape.n_drawn is not None
-        self._n_attempts = _MOST_ATTEMPTS if random else 1
+        random = subsample < 1.0 or learner.grower.growth.n_drawn is not None
+        self._n_attempts = _MAX_ATTEMPTS if random else 1
         self.shares = np.full(prices.shape, 1.0 / prices.shape[1])
         # The even start is one more hypothesis of an average; a line search would hardly leave it.
         self._mass = 1.0 if averaging else 0.0
@@ -188,7 +156,7 @@ class PNormDescent:
         largest = float(np.max(self.shares, where=self._prices > 0.0, initial=0.0))
         relative = np.minimum(self.shares / (largest or 1.0), 1.0)  # those of no price are free
         pairs = self._prices * relative ** (self._p - 1.0)
-        return pairs / pairs.sum() if pairs.any() else self._prices
+        return pairs / exact_sum(pairs.ravel()) if pairs.any() else self._prices
 
     @property
     def weights(self) -> FloatArray:
@@ -204,49 +172,34 @@ class PNormDescent:
                 break
         return stage
 
-    def recall(self, models: list[Any], steps: list[float]) -> Stage:
-        """The stage of an earlier fit, on the samples of this one."""
-        rows = [model.tree.value[self._leaves(model.tree)] for model in models]
-        return Stage(models, steps, rows)
-
-    def add(self, stage: Stage) -> None:
+    def advance(self, stage: Stage) -> None:
         """Mix the hypothesis of the stage into H."""
-        (model,), (step,), (rows,) = stage.models, stage.steps, stage.labels
+        (step,), (rows,) = stage.steps, stage.rows
         self._mass += step
         share = step / self._mass
         self.shares *= 1.0 - share
-        self.shares += (share * model.shares)[rows]
-
-    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
-        """Cost scores of the shares of training samples."""
-        return np.take(-stage.steps[0] * stage.models[0].shares, stage.labels[0][rows], axis=0)
-
-    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
-        """Cost scores of the shares of other samples."""
-        (model,), steps = stage.models, np.array(stage.steps)
-        forest = Forest.from_trees([model.tree], steps, -model.shares, X.shape[1])
-        return forest.accumulate(X, threads=self._grower.threads)
+        self.shares -= (share * stage.table)[rows]
 
     def _stage(self, pairs: FloatArray, rng: np.random.Generator) -> Stage:
         """Grow a tree on the pairs with right labels, then let all pairs fill its leaves."""
         weights, costs = pairs.sum(axis=1), zero_one_costs(pairs.shape[1])
         drawn = draw_samples(weights, self._subsample, rng)
-        tree = self._grower.grow(weights, costs, rows=drawn, seed=int(rng.integers(2**63))).tree
-        leaves = self._leaves(tree)
+        seed = int(rng.integers(2**63))
+        tree, _, leaves = self._learner.grow(weights, costs, drawn, seed)
         used = slice(None) if drawn is None else drawn
-        sums = _pair_sums(leaves[used], self._grower.y[used], pairs[used], len(tree.left))
+        sums = _pair_sums(leaves[used], self._learner.y[used], pairs[used], len(tree.left))
         for shares_of in (_majorities,) if self._averaging else (_majorities, _cheapest):
             shares = shares_of(*sums)
             step = self._step(shares[leaves])
             if step > 0.0:
                 break
         distinct, value = np.unique(shares, axis=0, return_inverse=True)
-        model = RelationalTree(replace(tree, value=value.reshape(-1).astype(np.int32)), distinct)
-        rows = model.tree.value[leaves]
+        value = value.reshape(-1).astype(np.int32)
+        rows = value[leaves]
         reason = "useless" if step == 0.0 else None
         if reason is None and not self._prices[distinct[rows] > 0.0].any():
             reason = "perfect"
-        return Stage([model], [step], [rows], reason)
+        return Stage([replace(tree, value=value)], [step], [rows], -distinct, reason)
 
     def _step(self, proposed: FloatArray) -> float:
         """Step of a hypothesis, given its shares of the training samples; zero refuses it."""
@@ -255,16 +208,11 @@ class PNormDescent:
         share = self._rate * best_share(self.shares, proposed, self._prices, self._p)
         if share == 0.0 or self._mass == 0.0:
             return self._rate if share else 0.0
-        share = min(share, _MOST_SHARE)
+        share = min(share, _MAX_SHARE)
         return min(share / (1.0 - share) * self._mass, _LARGEST_STEP)
 
-    def _leaves(self, tree: Tree) -> Labels:
-        """Leaves that the training samples reach."""
-        table = np.zeros((int(tree.value.max()) + 1, 1))
-        forest = Forest.from_trees([tree], np.ones(1), table, self._X.shape[1])
-        return forest.apply(self._X, self._grower.threads)[:, 0]
 
-
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class LpCSBClassifier(StagewiseClassifier):
     """Boosting of the p-norm cost of a stochastic classifier, by relations of samples and labels.
@@ -390,15 +338,11 @@ class LpCSBClassifier(StagewiseClassifier):
     def _table(self) -> FloatArray:
         return self.forest_.table  # leaves have rows of their own
 
-    def _start(
-        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
-    ) -> PNormDescent:
-        data = bin_samples(self, X, weight, threads)
-        shape = TreeShape.of(self, X.shape[1])
+    def _start(self, task: Task) -> PNormDescent:
+        relative = task.weight[:, np.newaxis] / task.weight.max()
         return PNormDescent(
-            X,
-            TreeGrower(data, y, len(self.classes_), shape, threads),
-            weight[:, np.newaxis] / weight.max() * (self.cost_matrix_ / self.cost_matrix_.max())[y],
+            task.tree_learner(self, len(self.classes_)),
+            relative * (self.cost_matrix_ / self.cost_matrix_.max())[task.y],
             p=self.p_,
             learning_rate=self.learning_rate,
             averaging=self.step == "average",
@@ -406,58 +350,33 @@ class LpCSBClassifier(StagewiseClassifier):
             seed=self._seed,
         )
 
-    def _boost(
-        self,
-        X: NDArray[np.floating],
-        y: Labels,
-        weight: FloatArray,
-        validation: Any,
-        threads: Threads,
-    ) -> None:
+    def _boost(self, task: Task) -> None:
         if self.p == "auto" and not len(self.estimator_weights_):
-            parts = [X, y, weight, validation]
-            if validation is None:
-                *parts, X_val, y_val, weight_val = self._hold_out(X, y, weight)
-                parts.append((X_val, y_val, weight_val))
-            self.p_ = min(_CANDIDATES, key=lambda p: self._cost_of(p, *parts, threads))
-        super()._boost(X, y, weight, validation, threads)
+            trial = task
+            if task.validation is None:
+                parts = self._hold_out(task.samples.X, task.y, task.weight)
+                X, y, weight, X_val, y_val, weight_val = parts
+                trial = Task(SampleSet(X), y, weight, (X_val, y_val, weight_val), task.threads)
+            else:
+                unseen, *known = task.validation
+                trial = replace(task, validation=(unseen.X, *known))
+            self.p_ = min(_CANDIDATES, key=lambda p: self._cost_of(p, trial))
+        super()._boost(task)
 
-    def _cost_of(self, p: float, *parts: Any) -> float:
+    def _cost_of(self, p: float, task: Task) -> float:
         """Average cost on the validation part, if the model were fitted with this p."""
+        X_val, *known = task.validation
         trial = copy(self)
         trial.p = trial.p_ = p
         trial.callbacks, trial.verbose = None, 0
-        trial._boost(*parts)
+        samples, unseen = SampleSet(task.samples.X), SampleSet(X_val)
+        trial._boost(replace(task, samples=samples, validation=(unseen, *known)))
         return float(trial.validation_score_[-1])
-
-    def _models(self) -> list[Any]:
-        models = []
-        for tree in self.forest_.trees():
-            first, last = int(tree.value.min()), int(tree.value.max())
-            shares = -self.forest_.table[first : last + 1]
-            models.append(RelationalTree(replace(tree, value=tree.value - first), shares))
-        return models
-
-    def _keep(self, models: list[Any]) -> None:
-        first_rows = np.cumsum([0, *(len(model.shares) for model in models)])[:-1]
-        trees = [
-            replace(model.tree, value=model.tree.value + np.int32(first))
-            for model, first in zip(models, first_rows, strict=True)
-        ]
-        table = -np.concatenate([model.shares for model in models])
-        steps = self.estimator_weights_
-        self.forest_ = Forest.from_trees(trees, steps, table, self.n_features_in_)
-
-    _extra_names: ClassVar[tuple[str, ...]] = (*StagewiseClassifier._extra_names, "p")
 
     def _extra_header(self) -> dict[str, Any]:
         return {**super()._extra_header(), "p": self.p_}
 
     def _restore(self, model: ModelFile) -> None:
         super()._restore(model)
-        table, self.p_ = self.forest_.table, model.header["p"]
-        if (table > 0.0).any() or not np.allclose(table.sum(axis=1), -1.0):
-            raise ValueError("its trees were not grown for its costs: shares do not sum to one")
+        self.p_ = model.header["p"]
         check_number("the fitted p", self.p_, low=1.0)
-        if self.p not in ("auto", self.p_):
-            raise ValueError(f"it was fitted with p={self.p_:g}, not with p={self.p!r}")

@@ -7,7 +7,6 @@ vectors over the classes, add up to a decision.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -16,99 +15,45 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 
+from badacost.arrays import FloatArray, Labels, Mask
 from badacost.boosting.learners import TreeLearner
-from badacost.boosting.reweighting import TRACE_OF_ERROR, Reweighting, Rule
-from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
+from badacost.boosting.reweighting import Reweighting, Rule
+from badacost.boosting.rounds import Stage
+from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import zero_one_costs
-from badacost.model_file import ModelFile
-from badacost.tree.forest import Forest, Tree
-from badacost.tree.threads import Threads
+from badacost.exact_sums import exact_sum
+from badacost.persistence import saved_model
+from badacost.tree.forest import Tree
 from badacost.validation import check_number, check_samples
 
-_Terms = list[tuple[float, int]]  # logarithm of a coefficient, exponent
-_ROUNDING = 1e-13  # more than the errors of a difference of logarithms
-_MOST_ITERATIONS = 100
+_MAX_ITERATIONS = 100
 _LARGEST_EXPONENT = 700.0  # exp(709.8) is the largest float64
 
 
-@dataclass(frozen=True, eq=False)
-class SeparationRule(Rule):
+def separation_rule(size: int, n_classes: int) -> Rule:
     """Rule of the learners that separate `size` labels (answer 0) from the rest (answer 1).
 
-    Attributes
-    ----------
-    margins : ndarray of shape (2, 2)
-        See `Rule`; of :meth:`of`.
-    size, n_classes : int
-        Labels of the subset and of the problem, s and K.
+    With s = `size` of K labels, its step is s (K-s) (K-1) log R. R is the positive root of
+    E1 (K-s) x^(2(K-s)) + E2 s x^K - s (A2-E2) x^(K-2s) - (K-s) (A1-E1), with the weights A of the
+    two groups and the mistakes E in them.
 
     Examples
     --------
-    >>> rule = SeparationRule.of(1, 3)
+    >>> rule = separation_rule(1, 3)
     >>> rule.margins
     array([[-0.5 ,  0.5 ],
            [ 0.25, -0.25]])
     >>> round(rule.step(np.array([[0.3, 0.1], [0.1, 0.5]])), 6)
     1.62186
     """
-
-    size: int
-    n_classes: int
-
-    @classmethod
-    def of(cls, size: int, n_classes: int) -> SeparationRule:
-        """The rule for so many labels out of `n_classes`."""
-        inside, outside = 1.0 / size, 1.0 / (n_classes - size)
-        margins = np.array([[-inside, inside], [outside, -outside]]) / (n_classes - 1)
-        return cls(margins, size, n_classes)
-
-    def step(self, weight_sums: FloatArray) -> float:
-        """Step of a learner with these shares of the weight ``[truth, answer]``.
-
-        It is s (K-s) (K-1) log R, and not positive for a learner that is useless. R is the positive
-        root of E1 (K-s) x^(2(K-s)) + E2 s x^K - s (A2-E2) x^(K-2s) - (K-s) (A1-E1), with the
-        weights A of the two groups and the mistakes E in them.
-        """
-        (right1, wrong1), (wrong2, right2) = weight_sums.tolist()
-        if not wrong1 and not wrong2:
-            wrong1 = wrong2 = TRACE_OF_ERROR * (right1 + right2) / 2
-            right1, right2 = right1 * (1 - TRACE_OF_ERROR), right2 * (1 - TRACE_OF_ERROR)
-        if not right1 and not right2:
-            return -math.inf
-        s, rest = self.size, self.n_classes - self.size
-        rising, falling = (
-            [(math.log(mass) + math.log(n), n) for mass, n in masses if mass > 0]
-            for masses in (((wrong1, rest), (wrong2, s)), ((right1, rest), (right2, s)))
-        )
-        return s * rest * (self.n_classes - 1) * _balance(rising, falling)
+    inside, outside = 1.0 / size, 1.0 / (n_classes - size)
+    return Rule(np.array([[-inside, inside], [outside, -outside]]) / (n_classes - 1))
 
 
-def _balance(rising: _Terms, falling: _Terms) -> float:
-    """Return log x where the sums of c x^n and of c x^-n over two lists of terms are equal."""
-
-    def excess(log_x: float) -> float:
-        return _log_sum(rising, log_x) - _log_sum(falling, -log_x)
-
-    start = excess(0.0)
-    if abs(start) < _ROUNDING:
-        return 0.0
-    # The excess rises at twice the least exponent or faster; half of that leaves room for rounding.
-    end = -start / min(n for _, n in rising + falling)
-    return float(brentq(excess, 0.0, end, xtol=1e-300, rtol=4 * np.finfo(float).eps))
-
-
-def _log_sum(terms: _Terms, log_x: float) -> float:
-    """Return the logarithm of the sum of c x^n, which itself may be out of range."""
-    logs = [log_c + n * log_x for log_c, n in terms]
-    top = max(logs)
-    return top + math.log(sum(math.exp(log - top) for log in logs))
-
-
-def _separations(n_classes: int, largest: int) -> NDArray[np.bool_]:
+def _separations(n_classes: int, largest: int) -> Mask:
     """Return the subsets of at most `largest` labels, (n, K), one of each with its complement."""
     subsets = [
         subset
@@ -130,25 +75,13 @@ def _subset_of(tree: Tree) -> int:
 class Separations:
     """The additive models of all subsets, side by side: the `Descent` of PIBoost.
 
-    A subset whose learner is perfect or useless is finished: later stages have no tree for it.
-
-    Parameters
-    ----------
-    parts : list of Reweighting
-        The binary problem of each subset.
-    targets : list of ndarray of shape (n_samples,)
-        Its classes: 0 for labels of the subset, 1 for the rest.
-    table : ndarray of shape (2 n_subsets, K)
-        Cost scores of the two answers of each subset.
-    threads : Threads
-        Threads to share the work among.
+    Each part boosts the binary problem of one subset, whose targets are 0 for its labels and 1 for
+    the rest; `table` has the scores of the two answers of each subset. A subset whose learner is
+    perfect or useless is finished: later stages have no tree for it.
     """
 
-    def __init__(
-        self, parts: list[Reweighting], targets: list[Labels], table: FloatArray, threads: Threads
-    ):
-        self._parts, self._targets = parts, targets
-        self._table, self._threads = table, threads
+    def __init__(self, parts: list[Reweighting], targets: list[Labels], table: FloatArray):
+        self._parts, self._targets, self._table = parts, targets, table
         self._open = list(range(len(parts)))
         self._any_useless = False
 
@@ -158,7 +91,7 @@ class Separations:
         total = np.zeros(len(self._targets[0]))
         for part in self._parts:
             total += part.weights
-        return total / total.sum()
+        return total / exact_sum(total)
 
     def fit(self, n_done: int) -> Stage:
         """Fit a tree for each subset that is not finished."""
@@ -171,40 +104,21 @@ class Separations:
         elif perfect and not self._any_useless:
             reason = "perfect"
         kept = useful or fitted
-        return Stage(
-            [replace(s.models[0], value=s.models[0].value + 2 * i) for i, s in kept.items()],
-            [stage.steps[0] for stage in kept.values()],
-            [stage.labels[0] for stage in kept.values()],
-            reason,
-        )
+        trees = [replace(s.models[0], value=s.models[0].value + 2 * i) for i, s in kept.items()]
+        steps = [stage.steps[0] for stage in kept.values()]
+        rows = [stage.rows[0].astype(np.int32) + 2 * i for i, stage in kept.items()]
+        return Stage(trees, steps, rows, self._table, reason)
 
-    def recall(self, models: list[Any], steps: list[float]) -> Stage:
-        """The stage of an earlier fit, on the samples of this one."""
-        labels = [self._parts[_subset_of(tree)].recall([tree], []).labels[0] % 2 for tree in models]
-        return Stage(models, steps, labels)
-
-    def add(self, stage: Stage) -> None:
+    def advance(self, stage: Stage) -> None:
         """Change the weights of the subsets that the stage has trees for; others are finished."""
         self._any_useless |= len(stage.models) < len(self._open)
         self._open = []
-        for tree, step, labels in zip(stage.models, stage.steps, stage.labels, strict=True):
+        for tree, step, rows in zip(stage.models, stage.steps, stage.rows, strict=True):
             i = _subset_of(tree)
-            self._parts[i].add(Stage([tree], [step], [labels]))
+            labels = rows - 2 * i
+            self._parts[i].advance(replace(stage, models=[tree], steps=[step], rows=[labels]))
             if (labels != self._targets[i]).any():
                 self._open.append(i)
-
-    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
-        """Cost scores of the answers to training samples."""
-        scores = np.zeros((len(self._targets[0][rows]), self._table.shape[1]))
-        for tree, step, labels in zip(stage.models, stage.steps, stage.labels, strict=True):
-            i = _subset_of(tree)
-            scores += np.take(step * self._table[2 * i : 2 * i + 2], labels[rows], axis=0)
-        return scores
-
-    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
-        """Cost scores of the answers to other samples."""
-        forest = Forest.from_trees(stage.models, np.array(stage.steps), self._table, X.shape[1])
-        return forest.accumulate(X, threads=self._threads)
 
 
 def _has_probabilities(model: PIBoostClassifier) -> bool:
@@ -218,6 +132,7 @@ def _has_probabilities(model: PIBoostClassifier) -> bool:
     return True
 
 
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class PIBoostClassifier(StagewiseClassifier):
     """Boosting of binary trees, each of which separates a subset of the classes from the rest.
@@ -311,11 +226,6 @@ class PIBoostClassifier(StagewiseClassifier):
             raise ValueError("With warm_start=True subsets must stay as it was.")
         super()._check_same_task(classes)
 
-    def _restore(self, model: ModelFile) -> None:
-        super()._restore(model)
-        if not np.array_equal(self.cost_matrix_, zero_one_costs(len(self.classes_))):
-            raise ValueError("PIBoost has no costs but one for each mistake")
-
     @property
     def _table(self) -> FloatArray:
         size = self.subsets_.sum(axis=1, keepdims=True)
@@ -323,27 +233,25 @@ class PIBoostClassifier(StagewiseClassifier):
         inside = np.where(self.subsets_, -1.0 / size, 1.0 / rest)  # costs: less is better
         return np.stack([inside, -inside], axis=1).reshape(-1, len(self.classes_))
 
-    def _start(
-        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
-    ) -> Separations:
+    def _start(self, task: Task) -> Separations:
         n_classes = len(self.classes_)
-        learner = TreeLearner.of(self, X, y, n_classes, weight, threads)
-        targets = [(~inside).astype(np.uint8)[y] for inside in self.subsets_]
+        grower = task.tree_learner(self, n_classes).grower
+        targets = [(~inside).astype(np.uint8)[task.y] for inside in self.subsets_]
         seeds = np.random.SeedSequence(self._seed).generate_state(len(targets))
         parts = [
             Reweighting(
-                learner.relabelled(target, 2),
+                TreeLearner(grower, target, 2, self.criterion),
                 target,
-                weight,
-                SeparationRule.of(int(inside.sum()), n_classes),
+                task.weight,
+                separation_rule(int(inside.sum()), n_classes),
                 learning_rate=self.learning_rate,
                 subsample=self.subsample,
                 seed=int(seed),
-                random=self.subsample < 1.0 or self.max_features is not None,
+                random=self.subsample < 1.0 or grower.growth.n_drawn is not None,
             )
             for inside, target, seed in zip(self.subsets_, targets, seeds, strict=True)
         ]
-        return Separations(parts, targets, self._table, threads)
+        return Separations(parts, targets, self._table)
 
     def _posterior(self, scores: FloatArray) -> FloatArray:
         """P(l | x) from the cost scores of single labels."""
@@ -389,7 +297,7 @@ def _common_shift(logits: FloatArray) -> FloatArray:
     # Bounds, since the first is at least 1/K, and the first two together at most one.
     low, high = -top - np.log(logits.shape[1]), -(top + others[:, 0]) / 2
     t = high
-    for _ in range(_MOST_ITERATIONS):  # of Newton's method, kept inside the bounds
+    for _ in range(_MAX_ITERATIONS):  # of Newton's method, kept inside the bounds
         odds = expit(others + t[:, np.newaxis])
         total = odds.sum(axis=1)
         excess = np.log(total) - log_expit(-top - t)

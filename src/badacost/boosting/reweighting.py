@@ -16,14 +16,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
+from badacost.arrays import FloatArray, Labels, Samples
 from badacost.boosting.learners import (
     CostedClassifier,
     EstimatorLearner,
-    TreeLearner,
+    SampleSet,
     WeakLearner,
     draw_samples,
 )
-from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
+from badacost.boosting.rounds import Stage
+from badacost.boosting.stagewise import StagewiseClassifier, Task
+from badacost.costs import zero_one_costs
+from badacost.exact_sums import exact_sum
 from badacost.loss import (
     add_margins,
     confusion_weights,
@@ -32,15 +36,12 @@ from badacost.loss import (
     step_loss,
     weak_learner_costs,
 )
-from badacost.tree.grower import TreeShape
-from badacost.tree.threads import Threads
 from badacost.validation import check_samples
 
-TRACE_OF_ERROR = 1e-10  # stands in for the mistakes of a learner that makes none
 _SHORT_STEP = 0.1  # times the largest margin
-_LEAST_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
-_MOST_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
-_LEAST_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
+_MIN_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
+_MAX_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
+_MIN_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,15 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
+class CostBlindRule(Rule):
+    """The same margins, but learners that minimise the weighted error."""
+
+    def learner_costs(self, step: float) -> FloatArray:
+        """0|1 costs."""
+        return zero_one_costs(len(self.margins))
+
+
+@dataclass(frozen=True, eq=False)
 class _Candidate:
     """A weak learner, its labels, their weights by truth and prediction, and the step for it."""
 
@@ -89,7 +99,7 @@ class _Candidate:
 
     @property
     def useful(self) -> bool:
-        return self.reach > _LEAST_STEP
+        return self.reach > _MIN_STEP
 
     @property
     def loss(self) -> float:
@@ -106,31 +116,9 @@ class _Candidate:
 class Reweighting:
     """Training samples whose weights follow a rule: the `Descent` of algorithms like AdaBoost.
 
-    Parameters
-    ----------
-    learner : WeakLearner
-        Fits weak learners to the training samples.
-    y : ndarray of shape (n_samples,)
-        Classes 0..K-1.
-    weight : ndarray of shape (n_samples,)
-        Positive weights to begin with.
-    rule : Rule
-        How mistakes are weighed.
-    learning_rate : float
-        Factor of every step.
-    subsample : float
-        Share of the samples drawn for each learner.
-    n_refinements : int
-        How often a round may refit its learner to the step it led to.
-    seed : int
-        Seed of all drawing.
-    random : bool
-        Whether learners are random, so that it pays to try again.
-
-    Attributes
-    ----------
-    log_weights : ndarray of shape (n_samples,)
-        Logarithms of the weights, up to a constant: all that a fit needs to go on.
+    `n_refinements` says how often a round may refit its learner to the step it led to, `random`
+    whether learners are random, so that it pays to try again. The logarithms of the weights, up to
+    a constant, are all that a fit needs to go on.
     """
 
     def __init__(
@@ -147,12 +135,13 @@ class Reweighting:
         random: bool,
     ):
         self.rule = rule
+        self.table = rule.margins.T.copy()
         self._learner, self._y = learner, y
-        self.log_weights = np.log(weight) - np.log(weight.sum())  # shares may underflow
+        self.log_weights = np.log(weight) - np.log(exact_sum(weight))  # shares may underflow
         # A number in single precision would round the steps.
         self._rate, self._subsample = float(learning_rate), subsample
         self._n_refinements, self._seed = n_refinements, seed
-        self._n_attempts = _MOST_ATTEMPTS if random else 1
+        self._n_attempts = _MAX_ATTEMPTS if random else 1
         first, steepest = rule.learner_costs(1.0), rule.learner_costs(0.0)
         self._costs_follow_step = not np.allclose(
             first / first.max(), steepest / steepest.max(), rtol=1e-12, atol=0.0
@@ -162,9 +151,9 @@ class Reweighting:
     def weights(self) -> FloatArray:
         """Weights that sum to one, from logarithms that may be far outside the range of exp."""
         weights = self.log_weights - self.log_weights.max()
-        np.maximum(weights, _LEAST_LOG_WEIGHT, out=weights)
+        np.maximum(weights, _MIN_LOG_WEIGHT, out=weights)
         np.exp(weights, out=weights)
-        weights /= weights.sum()
+        weights /= exact_sum(weights)
         return weights
 
     def fit(self, n_done: int) -> Stage:
@@ -175,27 +164,13 @@ class Reweighting:
             best = self._best_candidate(weights, rng)
             if best.useful:
                 break
-        return Stage([best.model], [self._rate * best.step], [best.predicted], best.reason)
+        steps, rows = [self._rate * best.step], [best.predicted]
+        return Stage([best.model], steps, rows, self.table, best.reason)
 
-    def recall(self, models: list[Any], steps: list[float]) -> Stage:
-        """The stage of an earlier fit, on the samples of this one."""
-        return Stage(models, steps, [self._learner.predict(model, None) for model in models])
-
-    def add(self, stage: Stage) -> None:
+    def advance(self, stage: Stage) -> None:
         """Change the weights."""
-        for step, labels in zip(stage.steps, stage.labels, strict=True):
+        for step, labels in zip(stage.steps, stage.rows, strict=True):
             add_margins(self.log_weights, self.rule.log_factors(step), self._y, labels)
-
-    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
-        """Cost scores of the answers to training samples."""
-        return self._margins_of(stage.steps[0], stage.labels[0][rows])
-
-    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
-        """Cost scores of the answers to other samples."""
-        return self._margins_of(stage.steps[0], self._learner.predict(stage.models[0], X))
-
-    def _margins_of(self, step: float, labels: Labels) -> FloatArray:
-        return np.take(step * self.rule.margins.T, labels, axis=0)
 
     def _best_candidate(self, weights: FloatArray, rng: np.random.Generator) -> _Candidate:
         """Fit for a step of one, then for the step that came out, while the loss falls."""
@@ -258,41 +233,41 @@ class ReweightingClassifier(StagewiseClassifier):
                 "With warm_start=True the built-in tree and an estimator cannot take turns."
             )
 
-    def _start(
-        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
-    ) -> Reweighting:
+    def _start(self, task: Task) -> Reweighting:
         learner: WeakLearner
+        random = self.subsample < 1.0 or self.estimator is not None
         if self.estimator is not None:
-            learner = EstimatorLearner(self.estimator, X, y)
+            learner = EstimatorLearner(self.estimator, task.samples.X, task.y)
         else:
-            learner = TreeLearner.of(self, X, y, len(self.classes_), weight, threads)
+            learner = task.tree_learner(self, len(self.classes_))
+            random |= learner.grower.growth.n_drawn is not None
         return Reweighting(
             learner,
-            y,
-            self._initial_weights(y, weight),
+            task.y,
+            self._initial_weights(task.y, task.weight),
             self._boosting_rule,
             learning_rate=self.learning_rate,
             subsample=self.subsample,
             n_refinements=getattr(self, "n_refinements", 0),
             seed=self._seed,
-            random=self.subsample < 1.0
-            or TreeShape.of(self, X.shape[1]).n_drawn is not None
-            or self.estimator is not None,
+            random=random,
         )
 
-    def _models(self) -> list[Any]:
-        return self.forest_.trees() if hasattr(self, "forest_") else list(self._costed)
+    def _models(self) -> tuple[list[Any], FloatArray]:
+        if hasattr(self, "forest_"):
+            return super()._models()
+        return list(self._costed), self._table
 
-    def _keep(self, models: list[Any]) -> None:
+    def _keep(self, stages: list[Stage], samples: SampleSet) -> None:
         if self.estimator is None:
-            super()._keep(models)
+            super()._keep(stages, samples)
             self.__dict__.pop("estimators_", None)
         else:
             self.__dict__.pop("forest_", None)
-            self._costed: list[CostedClassifier] = models
-            self.estimators_ = [model.estimator for model in models]
+            self._costed: list[CostedClassifier] = [stage.models[0] for stage in stages]
+            self.estimators_ = [model.estimator for model in self._costed]
 
-    def _staged_scores(self, X: NDArray[np.floating]) -> Iterator[FloatArray]:
+    def _staged_scores(self, X: Samples) -> Iterator[FloatArray]:
         if hasattr(self, "forest_"):
             yield from super()._staged_scores(X)
             return
@@ -301,7 +276,7 @@ class ReweightingClassifier(StagewiseClassifier):
             scores += step * self._table[model.labels(X)]
             yield scores
 
-    def _scores(self, X: NDArray[np.floating]) -> FloatArray:
+    def _scores(self, X: Samples) -> FloatArray:
         if hasattr(self, "forest_"):
             return super()._scores(X)
         *_, scores = self._staged_scores(X)

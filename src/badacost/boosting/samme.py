@@ -6,20 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from badacost.boosting.adaboost_m1 import AdaBoostM1Rule, CostBlindClassifier
-from badacost.boosting.reweighting import Rule
-from badacost.boosting.stagewise import FloatArray
+from badacost.boosting.adaboost_m1 import CostBlindClassifier
+from badacost.boosting.reweighting import CostBlindRule, Rule
+from badacost.persistence import saved_model
 
 
-class _SAMMERule(AdaBoostM1Rule):
-    """Margins -1/(K-1) and 1/(K-1)^2, steps in closed form."""
-
-    def step(self, weight_sums: FloatArray) -> float:
-        n_others = len(self.margins) - 1
-        log_odds = super().step(weight_sums)
-        return float(n_others**2 / (n_others + 1) * (log_odds + np.log(n_others)))
-
-
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class SAMMEClassifier(CostBlindClassifier):
     """SAMME: AdaBoost for multi-class learners that are only better than chance.
@@ -60,4 +52,4 @@ class SAMMEClassifier(CostBlindClassifier):
     def _rule(self) -> Rule:
         n_others = len(self.classes_) - 1
         right = np.eye(n_others + 1, dtype=bool)
-        return _SAMMERule(np.where(right, -1.0 / n_others, 1.0 / n_others**2))
+        return CostBlindRule(np.where(right, -1.0 / n_others, 1.0 / n_others**2))

@@ -1,4 +1,4 @@
-"""The stage-wise loop that the boosting algorithms share.
+"""The stage-wise classifier that the boosting algorithms share.
 
 An algorithm says what a round does to its training samples (a `Descent`); around this, the same
 for all: parameters, early stopping, warm start, callbacks, progress, decisions, and predictions
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,13 +22,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.arrays import FloatArray, Labels, Samples
+from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, growth_of
+from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
+from badacost.boosting.saving import SavedForest
+from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
-from badacost.persistence import SavedForest
 from badacost.progress import ProgressBar
+from badacost.threads import Threads
 from badacost.tree.binning import BinningMethod
-from badacost.tree.forest import Forest
-from badacost.tree.grower import Criterion
-from badacost.tree.threads import Threads
+from badacost.tree.grower import TreeGrower
 from badacost.validation import (
     check_choice,
     check_flag,
@@ -39,12 +42,9 @@ from badacost.validation import (
     check_validation_data,
 )
 
-FloatArray = NDArray[np.float64]
-Labels = NDArray[np.integer]
-
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
-_MOST_SCORED = 5_000  # training samples on which the score of every round is measured
-_FAINT_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
+_MAX_SCORED = 5_000  # training samples on which the score of every round is measured
+_CHANCE_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,59 +89,35 @@ class Round:
 Callback = Callable[[Round], bool | None]
 
 
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """What a round adds to the model.
-
-    Attributes
-    ----------
-    models : list of trees or estimators
-        The weak learners of the round; most algorithms have one.
-    steps : list of float
-        Their weights, shrinkage included.
-    labels : list of ndarray of shape (n_samples,)
-        What each of them answers on the training samples.
-    reason : {"perfect", "useless"} or None
-        Why no round can follow; the learners of a "useless" stage are not worth keeping.
-    """
-
-    models: list[Any]
-    steps: list[float]
-    labels: list[Labels]
-    reason: str | None = None
-
-
-class Descent(Protocol):
-    """A boosting algorithm at work on its training samples."""
-
-    @property
-    def weights(self) -> FloatArray:
-        """Weights of the samples in the round to come, summing to one."""
-
-    def fit(self, n_done: int) -> Stage:
-        """Fit the stage that follows `n_done` rounds, without moving on."""
-
-    def recall(self, models: list[Any], steps: list[float]) -> Stage:
-        """The stage of an earlier fit, from its learners."""
-
-    def add(self, stage: Stage) -> None:
-        """Move on: change the weights."""
-
-    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
-        """Cost scores that the stage adds to rows of the training samples, (n_rows, K)."""
-
-    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
-        """Cost scores that the stage adds to other samples, (n_samples, K)."""
-
-
-class _Followed:
-    """Samples whose cost scores are followed from round to round, and the score of each round."""
+class ScoredSamples:
+    """Samples whose scores are followed from round to round, and how good these are."""
 
     def __init__(self, y: Labels, weight: FloatArray, n_classes: int):
         self.y = y
         self.weight = weight
         self.scores = np.zeros((len(y), n_classes))
         self.curve: list[float] = []
+
+    def mean(self, values: FloatArray) -> float:
+        """Weighted mean, which does not depend on the order of the samples."""
+        return exact_sum(values * self.weight) / exact_sum(self.weight)
+
+
+@dataclass(eq=False)
+class Task:
+    """What a fit works on: training samples, their classes and weights, validation, threads."""
+
+    samples: SampleSet
+    y: Labels  # positions in classes_
+    weight: FloatArray
+    validation: tuple[SampleSet, Labels, FloatArray] | None
+    threads: Threads
+
+    def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
+        """Bin the samples and grow trees for their classes, as an estimator is set."""
+        data = self.samples.bin(estimator, self.weight, self.threads)
+        grower = TreeGrower(data, growth_of(estimator, len(data.bins)), self.threads)
+        return TreeLearner(grower, self.y, n_classes, estimator.criterion)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -183,10 +159,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         """Cost scores (n_rows, K) that the leaves of trees refer to, for a step of one."""
 
     @abstractmethod
-    def _start(
-        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
-    ) -> Descent:
-        """Begin to boost: y are positions in `classes_`."""
+    def _start(self, task: Task) -> Descent:
+        """Begin to boost."""
 
     def _charges(self, scores: FloatArray) -> FloatArray:
         """What the decision rule compares, (n, K): the least charge wins."""
@@ -229,7 +203,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         if not resumed:
             # Should the fit fail, the model is not fitted, rather than a mixture of two.
             self.__dict__.pop("n_estimators_", None)
-        samples, labels, weight, classes = check_training_data(
+        checked, labels, weight, classes = check_training_data(
             self, X, y, sample_weight, not resumed
         )
         if not resumed:
@@ -240,6 +214,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         validation: Any = None
         if X_val is not None and y_val is not None:
             validation = check_validation_data(self, X_val, y_val, sample_weight_val)
+        del X, X_val  # bins take their place
         if not resumed:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             self.estimator_weights_ = np.empty(0)
@@ -253,10 +228,14 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 "already fitted; with warm_start=True it can only grow."
             )
         if self.early_stopping and validation is None:
-            samples, labels, weight, *validation = self._hold_out(samples, labels, weight)
+            checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
         if self.stop_reason_ not in ("perfect", "useless"):
+            if validation is not None:
+                validation = (SampleSet(validation[0]), *validation[1:])
             with Threads(self.n_jobs) as threads:
-                self._boost(samples, labels, weight, validation, threads)
+                task = Task(SampleSet(checked), labels, weight, validation, threads)
+                del checked, validation
+                self._boost(task)
         return self
 
     def _check_parameters(self) -> None:
@@ -291,7 +270,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 "With warm_start=True the costs and their scale must stay as they were."
             )
 
-    def _hold_out(self, X: NDArray[np.floating], y: Labels, weight: FloatArray) -> list[Any]:
+    def _hold_out(self, X: Samples, y: Labels, weight: FloatArray) -> list[Any]:
         """Training and validation parts, stratified; the same ones on a warm start."""
         from sklearn.model_selection import train_test_split  # slow to import, rarely needed
 
@@ -307,52 +286,47 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
             ) from error
         return [*split[::2], *split[1::2]]
 
-    def _boost(
-        self,
-        X: NDArray[np.floating],
-        y: Labels,
-        weight: FloatArray,
-        validation: Any,
-        threads: Threads,
-    ) -> None:
+    def _boost(self, task: Task) -> None:
         """Run rounds until there are `n_estimators` stages or a reason to stop."""
-        descent = self._start(X, y, weight, threads)
-        n_scored = min(len(X), _MOST_SCORED)
-        rows = np.random.default_rng(self._seed).choice(len(X), n_scored, replace=False)
-        train = _Followed(y[rows], weight[rows], len(self.classes_))
+        earlier = list(self._stages())
+        rounds = Rounds(self._start(task))
+        n_scored = min(len(task.y), _MAX_SCORED)
+        chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
+        train = ScoredSamples(task.y[chosen], task.weight[chosen], len(self.classes_))
         held_out = None
-        if validation is not None:
-            X_val, y_val, weight_val = validation
-            held_out = _Followed(y_val, weight_val, len(self.classes_))
+        if task.validation is not None:
+            unseen, *known = task.validation
+            held_out = ScoredSamples(*known, len(self.classes_))
 
         def add(stage: Stage) -> None:
-            descent.add(stage)
-            train.scores += descent.training_scores(stage, rows)
+            rounds.add(stage)
+            stage.add_to(train.scores, chosen)
             train.curve.append(self._score_of(train))
             if held_out is not None:
-                held_out.scores += descent.scores(stage, X_val)
+                rows = [unseen.rows(model, task.threads) for model in stage.models]
+                replace(stage, rows=rows).add_to(held_out.scores)
                 held_out.curve.append(self._score_of(held_out))
 
-        stages = []  # without their labels, which take a byte for each sample and tree
-        for earlier in self._stages():
-            stage = descent.recall(*earlier)
-            add(stage)
-            stages.append(replace(stage, labels=[]))
+        for stage in earlier:
+            rows = [task.samples.rows(model, task.threads) for model in stage.models]
+            add(replace(stage, rows=rows))
+        if task.samples.mapper is not None:
+            task.samples.X = None
+            if held_out is not None:
+                unseen.bin_like(task.samples, task.threads)
+        reason = self.stop_reason_ if len(rounds.stages) >= self.n_estimators else None
         bar = ProgressBar(self.n_estimators, type(self).__name__) if self.verbose else None
         zero_one = 1.0 - np.eye(len(self.classes_))
         what = "error" if np.array_equal(self.cost_matrix_, zero_one) else "cost"
-        reason = None
         try:
-            while len(stages) < self.n_estimators and reason is None:
-                stage = descent.fit(len(stages))
-                reason = stage.reason
-                if reason == "useless":
-                    if stages:
-                        break
-                    stage = self._faint(stage)
-                stages.append(replace(stage, labels=[]))
-                add(stage)
-                asked = self._callbacks_ask_to_stop(train, held_out, stage, descent)
+            while len(rounds.stages) < self.n_estimators and reason is None:
+                new = rounds.fit()
+                if new is None:
+                    reason = "useless"
+                    break
+                reason = new.reason
+                add(self._chance_stage(new) if reason == "useless" else new)
+                asked = self._callbacks_ask_to_stop(train, held_out, new, rounds.descent)
                 if reason is None and asked:
                     reason = "callback"
                 if reason is None and self.early_stopping and held_out is not None:
@@ -361,16 +335,16 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                     figures = {what: train.curve[-1]}
                     if held_out is not None:
                         figures[f"validation {what}"] = held_out.curve[-1]
-                    bar.update(len(stages), **figures)
+                    bar.update(len(rounds.stages), **figures)
         finally:
             if bar is not None:
                 bar.close()
         self.train_score_ = np.array(train.curve)
         self.validation_score_ = np.array(held_out.curve if held_out else [])
         self.stop_reason_ = reason
-        self._publish(stages)
+        self._publish(rounds.stages, task.samples)
 
-    def _faint(self, stage: Stage) -> Stage:
+    def _chance_stage(self, stage: Stage) -> Stage:
         """A first stage that is no better than chance, to be the whole model."""
         warnings.warn(
             "The first weak learner is no better than chance under these costs, so the model is "
@@ -379,28 +353,29 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
             ConvergenceWarning,
             stacklevel=4,
         )
-        return replace(stage, steps=[float(self.learning_rate) * _FAINT_STEP] * len(stage.steps))
+        return replace(stage, steps=[float(self.learning_rate) * _CHANCE_STEP] * len(stage.steps))
 
-    def _score_of(self, part: _Followed) -> float:
+    def _score_of(self, part: ScoredSamples) -> float:
         """Average cost of the decisions: lower is better."""
-        costs = self.cost_matrix_[part.y, self._decide(part.scores)]
-        return float(np.average(costs, weights=part.weight))
+        return part.mean(self.cost_matrix_[part.y, self._decide(part.scores)])
 
     def _callbacks_ask_to_stop(
-        self, train: _Followed, held_out: _Followed | None, stage: Stage, descent: Descent
+        self, train: ScoredSamples, held_out: ScoredSamples | None, stage: Stage, descent: Descent
     ) -> bool:
         """Tell every callback about the round; any of them may ask to stop by returning True."""
         if not self.callbacks:
             return False
-        news = Round(
+        scores = np.zeros((len(stage.rows[0]), len(self.classes_)))
+        stage.add_to(scores)
+        done = Round(
             number=len(train.curve),
             step=max(stage.steps),
             train_score=train.curve[-1],
             validation_score=held_out.curve[-1] if held_out else None,
             sample_weight=descent.weights,
-            predicted=descent.training_scores(stage, slice(None)).argmin(axis=1),
+            predicted=scores.argmin(axis=1),
         )
-        return any([callback(news) for callback in self.callbacks])
+        return any([callback(done) for callback in self.callbacks])
 
     def _no_progress(self, curve: list[float]) -> bool:
         """Whether the best score is older than `n_iter_no_change` rounds."""
@@ -409,17 +384,18 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         recent, before = curve[-self.n_iter_no_change :], curve[: -self.n_iter_no_change]
         return min(recent) >= min(before) - self.tol
 
-    def _stages(self) -> Iterator[tuple[list[Any], list[float]]]:
-        """The weak learners fitted so far and their steps, by stage."""
-        models = self._models() if len(self.estimator_weights_) else []
+    def _stages(self) -> Iterator[Stage]:
+        """The stages fitted so far."""
+        models, table = self._models() if len(self.estimator_weights_) else ([], np.empty(0))
         steps = self.estimator_weights_.tolist()
         for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
-            yield models[a:b], steps[a:b]
+            yield Stage(models[a:b], steps[a:b], [], table)
 
-    def _models(self) -> list[Any]:
-        return self.forest_.trees()
+    def _models(self) -> tuple[list[Any], FloatArray]:
+        """The weak learners fitted so far, and the table that they refer to."""
+        return self.forest_.trees(), self.forest_.table
 
-    def _publish(self, stages: list[Stage]) -> None:
+    def _publish(self, stages: list[Stage], samples: SampleSet) -> None:
         """Set the fitted attributes; early stopping goes back to the best round."""
         if self.early_stopping:
             stages = stages[: int(np.argmin(self.validation_score_)) + 1]
@@ -428,14 +404,13 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         self.estimator_weights_ = np.array([step for stage in stages for step in stage.steps])
         self._stage_ends = np.cumsum([0, *(len(stage.steps) for stage in stages)])
         self.n_estimators_ = len(stages)
-        self._keep([model for stage in stages for model in stage.models])
+        self._keep(stages, samples)
 
-    def _keep(self, models: list[Any]) -> None:
+    def _keep(self, stages: list[Stage], samples: SampleSet) -> None:
         """Store the weak learners."""
-        steps = self.estimator_weights_
-        self.forest_ = Forest.from_trees(models, steps, self._table, self.n_features_in_)
+        self.forest_ = join_stages(stages, self.n_features_in_, samples.mapper)
 
-    def _staged_scores(self, X: NDArray[np.floating]) -> Iterator[FloatArray]:
+    def _staged_scores(self, X: Samples) -> Iterator[FloatArray]:
         """Cost scores after every round; one array, filled further each time."""
         scores = np.zeros((len(X), len(self.classes_)))
         with Threads(self.n_jobs) as threads:
@@ -443,7 +418,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 self.forest_.accumulate(X, scores, first_tree=a, last_tree=b, threads=threads)
                 yield scores
 
-    def _scores(self, X: NDArray[np.floating]) -> FloatArray:
+    def _scores(self, X: Samples) -> FloatArray:
         """Cost scores c(x) of all rounds together."""
         with Threads(self.n_jobs) as threads:
             return self.forest_.accumulate(X, threads=threads)
@@ -572,13 +547,6 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         """Raise where there are no trees to answer `what`."""
 
     _unsaved: ClassVar[tuple[str, ...]] = ("callbacks",)
-    _extra_names: ClassVar[tuple[str, ...]] = (
-        "seed",
-        "stop_reason",
-        "stage_ends",
-        "train_score",
-        "validation_score",
-    )
 
     def _extra_header(self) -> dict[str, Any]:
         return {"seed": self._seed, "stop_reason": self.stop_reason_}

@@ -11,12 +11,12 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def add_costs(labels, y, weight, costs, first, last, sums):
-    """Add ``weight[n] * costs[y[n], labels[n, j]]`` of all samples to ``sums[first:last]``."""
+def add_charges(labels, charges, first, last, sums):
+    """Add ``charges[n, labels[n, j]]`` of all samples to ``sums[first:last]``."""
     for n in range(labels.shape[0]):
-        answers, prices, factor = labels[n], costs[np.uint64(y[n])], weight[n]
+        answers, row = labels[n], charges[n]
         for j in range(np.uint64(first), np.uint64(last)):
-            sums[j] += factor * prices[answers[j]]
+            sums[j] += row[answers[j]]
 
 
 @njit(cache=True, nogil=True)

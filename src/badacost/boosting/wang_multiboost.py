@@ -20,37 +20,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
+from badacost.arrays import FloatArray, Labels, RowNumbers
 from badacost.boosting import wang_kernels
-from badacost.boosting.learners import TreeLearner, bin_samples
-from badacost.boosting.reweighting import TRACE_OF_ERROR
-from badacost.boosting.stagewise import FloatArray, Labels, Stage, StagewiseClassifier
+from badacost.boosting.learners import TreeLearner
+from badacost.boosting.rounds import Stage
+from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import as_cost_matrix
+from badacost.exact_sums import exact_sum, folds
 from badacost.loss import class_codes
 from badacost.model_file import ModelFile
+from badacost.persistence import saved_model
 from badacost.progress import ProgressBar
-from badacost.tree.binning import BinnedData
-from badacost.tree.forest import Forest, Tree
-from badacost.tree.grower import TreeGrower, TreeShape
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
+from badacost.tree.forest import Tree
+from badacost.tree.grower import TreeGrower
 from badacost.validation import check_number
 
-_GROWN_AT_ONCE = 16  # members of a thread whose labels are found in one pass over the samples
-_LEAST_STEP = 1e-9  # a member that moves scores by less is useless
+_GROWN_AT_ONCE = 16  # members of a thread, between two looks at the progress
+_MIN_STEP = 1e-9  # a member that moves scores by less is useless
+_TRACE_OF_CHARGE = 1e-10  # stands in for the charges of a member that has none
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Trees and their answers to the training samples.
-
-    Attributes
-    ----------
-    trees : list of Tree
-        The members.
-    labels : ndarray of shape (n_samples, n_members)
-        Classes 0..K-1, in the smallest type that holds them.
-    """
+    """Trees and their answers (n_samples, n_members) to the training samples."""
 
     trees: list[Tree]
     labels: NDArray[np.unsignedinteger]
@@ -60,43 +54,23 @@ class Pool:
 class PoolGrower:
     """Grows pools on one training set; a member depends on the seed and its number only.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Training samples.
-    data : BinnedData
-        The same, in bins.
-    y : ndarray of shape (n_samples,)
-        Classes 0..K-1.
-    weights : ndarray of shape (n_samples,)
-        Sample weights.
-    costs : ndarray of shape (K, K)
-        ``C[truth, prediction]``: rows are the truth.
-    shape : TreeShape
-        Limits of the trees.
-    shares : sequence of float
-        Shares of the samples that members are grown on, taken in turn.
-    seed : int
-        Seed of all drawing.
+    `shares` of the samples that members are grown on are taken in turn.
     """
 
-    X: NDArray[np.floating]
-    data: BinnedData
-    y: Labels
+    learner: TreeLearner
     weights: FloatArray
     costs: FloatArray
-    shape: TreeShape
     shares: Sequence[float]
     seed: int
 
     @cached_property
-    def _alive(self) -> Labels:
+    def _alive(self) -> RowNumbers:
         """Samples whose weight does not vanish in single precision, which is what trees see."""
         return np.flatnonzero(self.weights.astype(np.float32))
 
     def grow(self, n_members: int, threads: Threads, bar: ProgressBar | None = None) -> Pool:
         """Grow members, each in one of the threads, and keep their labels."""
-        labels = np.empty((len(self.X), n_members), np.min_scalar_type(len(self.costs) - 1))
+        labels = np.empty((len(self.weights), n_members), np.min_scalar_type(len(self.costs) - 1))
         trees: list[Tree] = []
         at_once = _GROWN_AT_ONCE * threads.n_threads
         for start in range(0, n_members, at_once):
@@ -111,22 +85,20 @@ class PoolGrower:
         self, labels: NDArray[np.unsignedinteger], start: int, first: int, last: int
     ) -> list[Tree]:
         """Grow the members of some columns of labels, the first of which is number `start`."""
-        # Not to be shared by threads, and without threads of its own.
-        grower = TreeGrower(self.data, self.y, len(self.costs), self.shape)
-        trees = [self._member(grower, start + column) for column in range(first, last)]
-        table = np.zeros((len(self.costs), 1))
-        forest = Forest.from_trees(trees, np.ones(len(trees)), table, self.X.shape[1])
-        labels[:, first:last] = forest.value[forest.apply(self.X) + forest.offsets[:-1]]
+        trees = []
+        for column in range(first, last):
+            tree, labels[:, column] = self._member(start + column)
+            trees.append(tree)
         return trees
 
-    def _member(self, grower: TreeGrower, number: int) -> Tree:
+    def _member(self, number: int) -> tuple[Tree, Labels]:
         """Grow a tree on a random part of the samples."""
         rng = np.random.default_rng([self.seed, number])
         seed = int(rng.integers(2**63))  # the first draw, since rows may be more or fewer
         share = self.shares[number % len(self.shares)]
-        size = min(max(1, round(share * len(self.y))), len(self._alive))
+        size = min(max(1, round(share * len(self.weights))), len(self._alive))
         rows = np.sort(rng.choice(self._alive, size, replace=False, shuffle=False))
-        return grower.grow(self.weights, self.costs, rows=rows, seed=seed).tree
+        return self.learner.fit(self.weights, self.costs, rows, seed)
 
 
 def pool_step(share: float, n_classes: int) -> float:
@@ -150,7 +122,7 @@ def pool_step(share: float, n_classes: int) -> float:
     >>> round(pool_step(0.2, 2), 6)  # that of AdaBoost
     0.693147
     """
-    rising = share or TRACE_OF_ERROR
+    rising = share or _TRACE_OF_CHARGE
     if rising * n_classes >= 1.0:
         return 0.0
     odds = (1.0 - rising) / (rising * (n_classes - 1))
@@ -162,29 +134,11 @@ class PoolDescent:
 
     Charges are kept as logarithms, up to a factor common to all of them, and the charges that each
     member answers with as shares of the sum of all.
-
-    Parameters
-    ----------
-    pool : Pool
-        The weak learners.
-    learner : TreeLearner
-        Tells what trees answer to other samples.
-    y : ndarray of shape (n_samples,)
-        Classes 0..K-1.
-    weight : ndarray of shape (n_samples,)
-        Positive weights.
-    costs : ndarray of shape (K, K)
-        ``C[truth, prediction]``: rows are the truth.
-    learning_rate : float
-        Factor of every step.
-    threads : Threads
-        Threads to share the members among.
     """
 
     def __init__(
         self,
         pool: Pool,
-        learner: TreeLearner,
         y: Labels,
         weight: FloatArray,
         costs: FloatArray,
@@ -193,20 +147,19 @@ class PoolDescent:
         threads: Threads,
     ):
         self.pool = pool
-        self._learner, self._threads = learner, threads
+        self._threads = threads
         self._y, self._every = y, np.arange(len(y))
         self._rate = float(learning_rate)  # a number in single precision would round the steps
         self._n_classes = len(costs)
-        self._scores = -class_codes(len(costs))
+        self._table = -class_codes(len(costs))
         with np.errstate(divide="ignore"):
             self._log_costs = np.log(costs) - np.log(costs.max())
-        self._log_weights = np.log(weight) - np.log(weight.sum())
+        self._log_weights = np.log(weight) - np.log(exact_sum(weight))
         self._raised = np.zeros((len(y), len(costs)))  # K/(K-1) times the steps of each answer
-        self.shares = np.zeros(len(pool.trees))
-        weights, prices = np.exp(self._log_weights), np.exp(self._log_costs)
-        self._over_members(wang_kernels.add_costs, y, weights, prices)
-        total = float(weights @ prices.sum(axis=1)[y])
-        self.shares /= total
+        charges = np.exp(self._log_weights)[:, np.newaxis] * np.exp(self._log_costs)[y]
+        rounded = folds(charges.ravel())[0].reshape(charges.shape)
+        total = exact_sum(charges.ravel())
+        self.shares = self._over_members(wang_kernels.add_charges, rounded) / total
         self._log_total = np.log(total)
 
     @property
@@ -215,7 +168,7 @@ class PoolDescent:
         logs = self._log_costs[self._y] + self._raised
         logs += self._log_weights[:, np.newaxis]
         weights = np.exp(logs - logs.max()).sum(axis=1)
-        return np.asarray(weights / weights.sum())
+        return np.asarray(weights / exact_sum(weights))
 
     def fit(self, n_done: int) -> Stage:
         """Choose the member of steepest descent, whatever was chosen before."""
@@ -223,49 +176,44 @@ class PoolDescent:
         share = float(self.shares[best])
         step = pool_step(share, self._n_classes)
         reason = "perfect" if share == 0.0 else None
-        if step <= _LEAST_STEP:
+        if step <= _MIN_STEP:
             reason = "useless"
         answers = self.pool.labels[:, best].copy()
-        return Stage([self.pool.trees[best]], [self._rate * step], [answers], reason)
+        return Stage([self.pool.trees[best]], [self._rate * step], [answers], self._table, reason)
 
-    def recall(self, models: list[Any], steps: list[float]) -> Stage:
-        """The stage of an earlier fit, on the samples of this one."""
-        return Stage(models, steps, [self._learner.predict(model) for model in models])
-
-    def add(self, stage: Stage) -> None:
+    def advance(self, stage: Stage) -> None:
         """Raise the charges that were answered with, and the shares of those who agree."""
-        (step,), (answers,) = stage.steps, stage.labels
+        (step,), (answers,) = stage.steps, stage.rows
         raised = step * self._n_classes / (self._n_classes - 1)
         logs = self._log_weights + self._log_costs[self._y, answers] - self._log_total
         logs += self._raised[self._every, answers]
         self._raised[self._every, answers] += raised
         with np.errstate(divide="ignore"):  # right answers have no charge
             logs += raised + np.log(-np.expm1(-raised))  # log(exp(raised) - 1), for any raise
-        growth = logsumexp(np.append(logs, 0.0))
+        top = max(float(logs.max()), 0.0)
+        growth = top + np.log(exact_sum(np.exp(logs - top)) + np.exp(-top))
         self._log_total += growth
-        self.shares *= np.exp(-growth)
-        gains = np.exp(logs - growth)
+        gains = folds(np.exp(logs - growth))[0]
         samples = np.flatnonzero(gains)
         chosen = answers[samples].astype(self.pool.labels.dtype)
-        self._over_members(wang_kernels.add_where_agreed, samples, chosen, gains[samples])
+        gained = self._over_members(wang_kernels.add_where_agreed, samples, chosen, gains[samples])
+        self.shares = self.shares * np.exp(-growth) + gained
 
-    def training_scores(self, stage: Stage, rows: Labels | slice) -> FloatArray:
-        """Cost scores of the answers to training samples."""
-        return stage.steps[0] * self._scores[stage.labels[0][rows]]
+    def _over_members(self, kernel: Any, *arguments: Any) -> FloatArray:
+        """Let a kernel work out sums for all members, a range of them in each thread.
 
-    def scores(self, stage: Stage, X: NDArray[np.floating]) -> FloatArray:
-        """Cost scores of the answers to other samples."""
-        return stage.steps[0] * self._scores[self._learner.predict(stage.models[0], X)]
-
-    def _over_members(self, kernel: Any, *arguments: Any) -> None:
-        """Let a kernel add to the shares of all members, a range of them in each thread."""
+        Terms are multiples of a quantum, so that the order of the samples does not matter.
+        """
+        sums = np.zeros(len(self.pool.trees))
 
         def work(first: int, last: int) -> None:
-            kernel(self.pool.labels, *arguments, first, last, self.shares)
+            kernel(self.pool.labels, *arguments, first, last, sums)
 
-        self._threads.map(work, len(self.shares))
+        self._threads.map(work, len(sums))
+        return sums
 
 
+@saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class WangMultiBoostClassifier(StagewiseClassifier):
     """MultiBoost of Wang: boosting with costs over a pool of trees that is grown beforehand.
@@ -357,24 +305,33 @@ class WangMultiBoostClassifier(StagewiseClassifier):
     def _table(self) -> FloatArray:
         return -class_codes(len(self.classes_))
 
-    def _start(
-        self, X: NDArray[np.floating], y: Labels, weight: FloatArray, threads: Threads
-    ) -> PoolDescent:
-        data = bin_samples(self, X, weight, threads)
-        shape = TreeShape.of(self, X.shape[1])
-        weights, costs = weight / weight.sum(), self.cost_matrix_
+    def _start(self, task: Task) -> PoolDescent:
+        learner = task.tree_learner(self, len(self.classes_))
+        # Members are grown side by side, each in one thread.
+        alone = TreeGrower(learner.grower.data, learner.grower.growth)
+        weights = task.weight / exact_sum(task.weight)
         shares = [self.subsample * share for share in self.sample_shares]
-        grower = PoolGrower(X, data, y, weights, costs, shape, shares, self._seed)
+        grower = PoolGrower(
+            TreeLearner(alone, task.y, len(self.classes_), self.criterion),
+            weights,
+            self.cost_matrix_,
+            shares,
+            self._seed,
+        )
         bar = ProgressBar(self.n_pool, "Pool of trees") if self.verbose else None
         try:
-            pool = grower.grow(self.n_pool, threads, bar)
+            pool = grower.grow(self.n_pool, task.threads, bar)
         except BaseException:
             if bar is not None:  # else its line is taken over by the bar of the rounds
                 bar.close()
             raise
-        learner = TreeLearner(X, data, y, len(costs), shape, threads)
         return PoolDescent(
-            pool, learner, y, weight, costs, learning_rate=self.learning_rate, threads=threads
+            pool,
+            task.y,
+            task.weight,
+            self.cost_matrix_,
+            learning_rate=self.learning_rate,
+            threads=task.threads,
         )
 
     def _restore(self, model: ModelFile) -> None:

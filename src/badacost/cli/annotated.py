@@ -14,22 +14,14 @@ if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage, Views
 
 DEFAULT_VIEWS = 8
-_MADE_UP = "made-up:"
-_MOST_MADE_UP = 100_000
+_SYNTHETIC = ("synthetic:", "made-up:")  # the second is the former name
+_MAX_SYNTHETIC = 100_000
 
 
 class ViewedImages(NamedTuple):
     """Pictures whose objects are labelled by views.
 
-    Attributes
-    ----------
-    views : Views
-        What the labels stand for.
-    images : list of AnnotatedImage
-        Pictures.
-    have_headings : bool
-        Whether the views are headings; if not, `views` has names of use, but no angles, and they
-        have no mirror images.
+    Without headings, `views` names the views, but has no angles, and they have no mirror images.
     """
 
     views: Views
@@ -40,24 +32,17 @@ class ViewedImages(NamedTuple):
 def annotated_images(
     sources: Sequence[str], format: str | None, images: Path | None
 ) -> list[AnnotatedImage]:
-    """Read annotations, or make scenes up.
+    """Read annotations of files and folders, or draw scenes for a source `synthetic:NUMBER[:SEED]`.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        Files, folders, or ``made-up:NUMBER`` or ``made-up:NUMBER:SEED``.
-    format : str or None
-        Format of the files; guessed if None.
-    images : Path or None
-        Folder of the pictures; beside the files if None.
+    The format is guessed if it is None; pictures are beside the files if their folder is None.
     """
     from badacost.detection.annotations import read_annotations
 
     options: dict[str, Any] = {} if images is None else {"images": images}
     read: list[AnnotatedImage] = []
     for source in sources:
-        if source.startswith(_MADE_UP):
-            read += _made_up(source)
+        if source.startswith(_SYNTHETIC):
+            read += _synthetic(source)
             continue
         if images is not None:
             check_annotated(source, format, "leave out --images")
@@ -65,18 +50,18 @@ def annotated_images(
     return read
 
 
-def _made_up(source: str) -> list[AnnotatedImage]:
+def _synthetic(source: str) -> list[AnnotatedImage]:
     """Scenes of the generator."""
     from badacost.datasets.scenes import make_scenes
 
-    numbers = source.removeprefix(_MADE_UP).split(":")
+    _, *numbers = source.split(":")
     if len(numbers) > 2 or not all(text.isdecimal() and len(text) < 10 for text in numbers):
         raise ValueError(
-            f"{source!r:.80} must have a number of scenes, perhaps a seed, as made-up:200:7."
+            f"{source!r:.80} must have a number of scenes, perhaps a seed, as synthetic:200:7."
         )
     n_scenes, seed = map(int, [*numbers, "0"][:2])
-    if not 1 <= n_scenes <= _MOST_MADE_UP:
-        raise ValueError(f"{source!r} must be of 1 to {_MOST_MADE_UP} scenes.")
+    if not 1 <= n_scenes <= _MAX_SYNTHETIC:
+        raise ValueError(f"{source!r} must be of 1 to {_MAX_SYNTHETIC} scenes.")
     return [
         replace(scene, name=f"{source} {scene.name}")
         for scene in make_scenes(n_scenes, random_state=seed)
@@ -84,17 +69,7 @@ def _made_up(source: str) -> list[AnnotatedImage]:
 
 
 def check_annotated(path: str | os.PathLike[str], format: str | None, remedy: str) -> None:
-    """Refuse pictures without annotations.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A file or a folder.
-    format : str or None
-        Its format; guessed if None.
-    remedy : str
-        What else to do than to name annotations.
-    """
+    """Refuse pictures without annotations; `remedy` says what to do instead."""
     from badacost.detection.annotations import guessed_format
 
     if (guessed_format(path) if format is None else format) == "folder":
@@ -113,20 +88,8 @@ def with_views(
 ) -> ViewedImages:
     """Divide objects into views; at most one of the four ways may be given.
 
-    Labels that objects have are kept where no object has an angle.
-
-    Parameters
-    ----------
-    images : sequence of AnnotatedImage
-        Pictures.
-    n_views : int or None
-        Number of views around.
-    yaw_limits : str or None
-        Yaws between views, separated by commas.
-    single_view : bool
-        Whether all objects have the same view.
-    category_views : str or None
-        Categories that are views, separated by commas.
+    Labels that objects have are kept where no object has an angle. Yaw limits and categories are
+    separated by commas.
     """
     from badacost.detection.annotations import Views
 

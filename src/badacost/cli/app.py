@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from badacost import __version__
 from badacost.cli import (
     costs,
     datasets,
@@ -65,14 +65,15 @@ app.command(rich_help_panel=_HOUSEKEEPING)(warmup.warmup)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(version("badacost"))
+        typer.echo(__version__)
         raise typer.Exit
 
 
 @app.callback()
 def _root(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Decisions whose mistakes have different prices."""

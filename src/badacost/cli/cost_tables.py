@@ -9,19 +9,12 @@ if TYPE_CHECKING:
     from badacost.tabular import CostSummary
 
 _ANY_WIDTH = 10_000
-_LONGEST_NAME = 30  # before rows whose columns are numbered
+_MAX_NAME_LENGTH = 30  # before rows whose columns are numbered
 
 
 def money(value: float) -> str:
-    """Return a cost for people: four digits, more for large sums.
+    """Return a cost as text: four digits, more for large sums.
 
-    Parameters
-    ----------
-    value : float
-        A cost.
-
-    Examples
-    --------
     >>> money(0.123456), money(1234567.0), money(5.0)
     ('0.1235', '1,234,567', '5')
     """
@@ -29,17 +22,7 @@ def money(value: float) -> str:
 
 
 def show_contest(summary: CostSummary, name: str, title: str) -> None:
-    """Print the average costs of a model and of its rivals, the cheapest marked.
-
-    Parameters
-    ----------
-    summary : CostSummary
-        What decisions have cost.
-    name : str
-        How to call the model.
-    title : str
-        Title of the table.
-    """
+    """Print the average costs of a model and of its rivals, the cheapest marked."""
     from rich.console import Console
     from rich.table import Table
 
@@ -60,24 +43,7 @@ def show_contest(summary: CostSummary, name: str, title: str) -> None:
 
 
 def show_matrix(rows: Any, names: Sequence[str], title: str, sums: bool = True) -> bool:
-    """Print a matrix of truths and answers, if it fits on the terminal.
-
-    Parameters
-    ----------
-    rows : array of shape (K, K)
-        Counts or costs: rows are the truth.
-    names : sequence of K str
-        The classes.
-    title : str
-        Title of the table.
-    sums : bool, default=True
-        Whether to add the sum of each row.
-
-    Returns
-    -------
-    bool
-        Whether it was printed.
-    """
+    """Print a matrix of truths (rows) and answers, and return whether it fits on the terminal."""
     from rich.console import Console
     from rich.table import Table
 
@@ -85,7 +51,7 @@ def show_matrix(rows: Any, names: Sequence[str], title: str, sums: bool = True) 
     cells = [[money(float(cell)) for cell in (*row, *([sum(row)] * sums))] for row in rows]
     numbers = [str(number) for number in range(1, len(names) + 1)]
     numbered = [
-        f"{number} {name:.{_LONGEST_NAME}}" for number, name in zip(numbers, names, strict=True)
+        f"{number} {name:.{_MAX_NAME_LENGTH}}" for number, name in zip(numbers, names, strict=True)
     ]
     # Where the names of the answers do not fit, their numbers do.
     for truths, answers in ((names, names), (numbered, numbers)):

@@ -52,7 +52,7 @@ def template(
         Path | None, typer.Option(help="CSV file to write; - or nothing is stdout.")
     ] = None,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Begin with prices that make up for rare classes.")
+        bool, typer.Option("--balanced", help="Start with prices that compensate for rare classes.")
     ] = False,
     many: Annotated[
         bool, typer.Option("--many", help=f"Allow more than {_MANY_CLASSES} classes.")
@@ -104,7 +104,7 @@ def template(
 def explain(
     costs: Annotated[Path, typer.Argument(help="CSV file of costs.")],
     data: Annotated[
-        Path | None, typer.Option(help="Table whose classes have the shares to reckon with.")
+        Path | None, typer.Option(help="Table whose class frequencies are the priors.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column of its classes.")] = None,
 ) -> None:

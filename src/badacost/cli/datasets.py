@@ -13,7 +13,7 @@ from badacost.cli.json_output import write_json
 from badacost.cli.table_inputs import check_absent, check_output_file, check_place
 
 app = typer.Typer()
-_SCENES = "made-up scenes"
+_SCENES = "synthetic scenes"
 _TEST_SHARE = 0.25
 
 
@@ -49,7 +49,7 @@ def write(
     name: Annotated[str, typer.Argument(help="One of the names that `badacost datasets` lists.")],
     output: Annotated[Path, typer.Option(help="File for the table: .csv, .csv.gz, .parquet.")],
     costs: Annotated[
-        Path | None, typer.Option(help="CSV file for example costs, made up to suit the set.")
+        Path | None, typer.Option(help="CSV file for example costs with invented prices.")
     ] = None,
     test: Annotated[
         Path | None,
@@ -69,7 +69,7 @@ def write(
         from badacost.tabular.files import check_table_name
         from badacost.tabular.training import held_out_rows
 
-        if name.casefold().replace("-", " ") == _SCENES.replace("-", " "):
+        if name.casefold().replace("-", " ") == _SCENES:
             raise ValueError(f"{_SCENES} are no table but pictures: use badacost train-detector.")
         dataset = find_dataset(name)
         files = [path for path in (output, test, costs) if path is not None]
@@ -127,5 +127,5 @@ def _show() -> None:
     table.add_row(_SCENES, "any", "", "", "Pictures of cars")
     Console().print(table)
     typer.echo("* of UCI; fetched from OpenML when it is written, unless it is on this machine.")
-    typer.echo(f"{_SCENES} are for detectors: badacost train-detector made-up:200")
+    typer.echo(f"{_SCENES} are for detectors: badacost train-detector synthetic:200")
     typer.echo("As a table: badacost datasets write wine --output wine.csv --costs costs.csv")

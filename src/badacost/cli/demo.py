@@ -23,13 +23,11 @@ def _demo() -> None:
 @app.command()
 def detect(
     output: Annotated[Path, typer.Option(help="Picture to write.")] = Path("detections.png"),
-    scenes: Annotated[
-        int, typer.Option(min=1, max=60, metavar="N", help="How many scenes to make up.")
-    ] = 6,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Which ones.")] = 0,
+    scenes: Annotated[int, typer.Option(min=1, max=60, metavar="N", help="Number of scenes.")] = 6,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the scenes.")] = 0,
     jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 is one for each core.")] = -1,
 ) -> None:
-    """Find cars in made-up scenes with the detector that comes with the package.
+    """Find cars in synthetic scenes with the detector that comes with the package.
 
     Draws boxes, scores and an arrow for the heading as seen from above, and says how many of the
     cars were found in the right place and from the right side.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TextIO
-from uuid import uuid4
 
 import typer
 
+from badacost.atomic_file import replaced_file
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
 from badacost.progress import ProgressBar
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from badacost.detection.detector import Detector
     from badacost.detection.images import ImageError, Pixels
 
-_MOST_ON_SHEET = 60
+_MAX_ON_SHEET = 60
 _SHEET_WIDTH = 1800
 _SHEET_COLUMNS = 3
 _TILE_WIDTH = _SHEET_WIDTH // _SHEET_COLUMNS
@@ -65,10 +64,10 @@ def detect(
         Path | None, typer.Option(help="Folder for pictures with the detections drawn.")
     ] = None,
     sheet: Annotated[
-        Path | None, typer.Option(help=f"One picture with the first {_MOST_ON_SHEET} of these.")
+        Path | None, typer.Option(help=f"One picture with the first {_MAX_ON_SHEET} of these.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Leave out detections that do not score more.")
+        float | None, typer.Option(help="Keep only detections with a higher score.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
     fast: Annotated[
@@ -79,9 +78,7 @@ def detect(
         typer.Option(min=0, max=4, help="How often to double the picture, for small objects."),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Take every n-th frame of videos.")] = 1,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Say nothing on stderr but what failed.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only on stderr.")] = False,
 ) -> None:
     """Find objects in pictures, in folders of pictures (searched to the bottom) and in videos.
 
@@ -90,8 +87,8 @@ def detect(
     kitti a text file for each picture. The name of a video frame is the name of its file, a # and
     the number of the frame. Files of the same name in KITTI and --draw folders get -2, -3, ...
 
-    What cannot be read is told in a line on stderr, and the rest goes on. A picture that is smaller
-    than the smallest object the detector can find is no failure: nothing was found in it.
+    Inputs that cannot be read are reported on stderr; the others are processed. A picture that is
+    smaller than the smallest object the detector can find is no failure: nothing was found in it.
 
     Exit status: 0 if all went well, 1 if some inputs failed, 2 if nothing could begin, 130 after
     Ctrl-C; what was written until then is complete.
@@ -320,12 +317,8 @@ class _TextFolder(_Results):
         path = self._folder / f"{picture.stem}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         # Half a file, or an empty one, would be taken for the whole.
-        temporary = path.with_name(f".{uuid4().hex}.tmp")
-        try:
+        with replaced_file(path) as temporary:
             temporary.write_text(to_kitti(found), encoding="utf-8")
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def fail(self, picture: _Picture, reason: str) -> None:
         pass
@@ -397,7 +390,7 @@ class _Gallery:
             path = self._folder / f"{picture.stem}.jpg"
             path.parent.mkdir(parents=True, exist_ok=True)
             draw(pixels, found).save(path, quality=92, subsampling=0)
-        if self._sheet is not None and len(self._tiles) < _MOST_ON_SHEET:
+        if self._sheet is not None and len(self._tiles) < _MAX_ON_SHEET:
             self._tiles.append(draw(pixels, found, width=_TILE_WIDTH))
             self._titles.append(picture.stem)
 

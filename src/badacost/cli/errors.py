@@ -12,12 +12,7 @@ import typer
 def plain_errors(stopped: str, status: int = 1) -> Iterator[None]:
     """Turn the mistakes of users into one line and an exit status.
 
-    Parameters
-    ----------
-    stopped : str
-        What to say when the user interrupts; the exit status is 130 then.
-    status : int, default=1
-        Exit status of an error.
+    An interruption by the user prints `stopped`; the exit status is 130 then.
     """
     try:
         yield

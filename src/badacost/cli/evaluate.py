@@ -27,7 +27,7 @@ def evaluate(
     data: Annotated[
         list[str],
         typer.Argument(
-            help="A table with the classes; or files or folders of annotations, or made-up:50:7 "
+            help="A table with the classes; or files or folders of annotations, or synthetic:50:7 "
             "for scenes."
         ),
     ],
@@ -70,7 +70,7 @@ def evaluate(
     category: Annotated[
         str | None,
         typer.Option(
-            help="What is to be found; by default what the detections are of. For voc and kitti, "
+            help="Category to be found; by default that of the detections. For voc and kitti, "
             "and for folders of KITTI with several types of objects.",
             rich_help_panel=_OF_DETECTIONS,
         ),
@@ -81,7 +81,7 @@ def evaluate(
             min=0.0,
             max=1.0,
             metavar="SHARE",
-            help="Least overlap; 0.5, for kitti 0.7. Not for faces.",
+            help="Minimum overlap; 0.5, for kitti 0.7. Not for faces.",
             rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
@@ -107,7 +107,7 @@ def evaluate(
         typer.Option(help="Picture of the curves, as curves.png.", rich_help_panel=_OF_DETECTIONS),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(metavar="N", help="Threads of a detector; -1 is one a core.")
+        int, typer.Option(metavar="N", help="Threads of a detector; -1 is one for each core.")
     ] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="Write all figures as JSON.")] = False,
 ) -> None:

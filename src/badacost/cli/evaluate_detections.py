@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from badacost.detection.boxes import Detections
     from badacost.detection.evaluation import FddbResult, KittiResult, VocResult
 
-_MOST_BYTES = 2**30
-_MOST_VIEWS = 360
+_MAX_BYTES = 2**30
+_MAX_VIEWS = 360
 _KITTI_ALPHA = 3  # place of the heading in a line of KITTI
 _SAME_ANGLE = 0.01  # degrees, as files round
 _UNNAMED = "object"  # the category of detections that do not name one
@@ -55,14 +55,7 @@ def evaluate_detections(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Tell how good detections are; `badacost.cli.evaluate` documents the options.
-
-    Parameters
-    ----------
-    detections, annotations, protocol, format, images, category, overlap, rounds, yaw_limits, jobs,
-    as_json, plot
-        What the command line says.
-    """
+    """Tell how good detections are; `badacost.cli.evaluate` documents the options."""
     _check_options(protocol, overlap, rounds)
     all_count = protocol in (Protocol.faces, Protocol.fddb)
     if category is not None and all_count and not detections.is_dir():
@@ -135,8 +128,8 @@ def _results_in(text: str, suffix: str, category: str) -> dict[str, Detections]:
 
 def _text(path: Path) -> str:
     """The contents of a file of text."""
-    if path.stat().st_size > _MOST_BYTES:
-        raise ValueError(f"{str(path)!r} is larger than {_MOST_BYTES} bytes: divide it.")
+    if path.stat().st_size > _MAX_BYTES:
+        raise ValueError(f"{str(path)!r} is larger than {_MAX_BYTES} bytes: divide it.")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -195,7 +188,7 @@ def _headings(texts: Mapping[str, str], category: str) -> list[float]:
             if not abs(alpha) <= math.pi + 0.01:
                 return []
             headings.add(round(math.degrees(alpha), 3))
-    return sorted(headings if len(headings) <= _MOST_VIEWS else {float(round(h)) for h in headings})
+    return sorted(headings if len(headings) <= _MAX_VIEWS else {float(round(h)) for h in headings})
 
 
 def _coco_results(text: str, category: str) -> dict[str, Detections]:
@@ -299,7 +292,7 @@ def _with_same_views(
         return dict(zip(truth, labelled, strict=True))
     kinds = {kind.angles for kind in found.values()}
     angles = np.array((kinds.pop() or ()) if len(kinds) == 1 else ())
-    if 1 < len(angles) <= _MOST_VIEWS:
+    if 1 < len(angles) <= _MAX_VIEWS:
         around = Views.around(len(angles))
         nearest = nearest_view(around.angles, angles)
         if (np.abs(turn_between(around.angles, angles[nearest])) < _SAME_ANGLE).all():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from badacost.tabular import CostSummary, TableClassifier
 
-_MOST_CLASSES_SHOWN = 12
+_MAX_CLASSES_SHOWN = 12
 _BLIND = "the most probable class of the same model"
 
 
@@ -35,13 +35,7 @@ def evaluate_table(
     weight: str | None,
     as_json: bool,
 ) -> None:
-    """Tell what decisions cost; `badacost.cli.evaluate` documents the options.
-
-    Parameters
-    ----------
-    model, data, target, costs, weight, as_json
-        What the command line says.
-    """
+    """Tell what decisions cost; `badacost.cli.evaluate` documents the options."""
     from badacost.cost_report.known_rows import known_rows_remark
     from badacost.metrics import cost_confusion_matrix
     from badacost.tabular import CostSummary
@@ -112,7 +106,7 @@ def _figures(model: TableClassifier, summary: CostSummary, counts: Any, paid: An
 
 
 def _show(model: TableClassifier, summary: CostSummary, counts: Any, paid: Any) -> None:
-    """The figures as tables; only the dearest classes if there are many."""
+    """The figures as tables; only the most expensive classes if there are many."""
     from badacost.cost_report.naming import model_name
 
     names = [str(name) for name in model.classes_]
@@ -128,24 +122,24 @@ def _show(model: TableClassifier, summary: CostSummary, counts: Any, paid: Any) 
             f"On the {model.held_out_.n_rows} rows that were held out of the fit a decision cost "
             f"{money(model.held_out_.average_cost)}."
         )
-    if len(names) > _MOST_CLASSES_SHOWN or not (
+    if len(names) > _MAX_CLASSES_SHOWN or not (
         show_matrix(counts, names, "How often") and show_matrix(paid, names, "What it has cost")
     ):
         _show_dearest(names, counts, paid)
 
 
 def _show_dearest(names: list[str], counts: Any, paid: Any) -> None:
-    """The dearest kinds of mistakes."""
+    """The most expensive kinds of mistakes."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"The {_MOST_CLASSES_SHOWN} dearest kinds of mistakes")
+    table = Table(title=f"The {_MAX_CLASSES_SHOWN} costliest kinds of mistakes")
     for column in ("truth", "answer"):
         table.add_column(column)
     for column in ("how often", "cost"):
         table.add_column(column, justify="right")
-    order = np.argsort(-paid, axis=None, kind="stable")[:_MOST_CLASSES_SHOWN]
+    order = np.argsort(-paid, axis=None, kind="stable")[:_MAX_CLASSES_SHOWN]
     for i, j in zip(*np.unravel_index(order, paid.shape), strict=True):
         if paid[i, j] > 0.0:
             cells = (money(float(counts[i, j])), money(float(paid[i, j])))

@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from badacost.experiments.uci import Settings
     from badacost.experiments.uci_table import UCITable
 
-_STOPPED = "Stopped. The same command goes on where it was."
+_STOPPED = "Stopped. The same command resumes where it stopped."
 _Output = Annotated[
-    Path, typer.Option(help="Folder for the results; a run that was stopped goes on there.")
+    Path, typer.Option(help="Folder for the results; a stopped run is resumed there.")
 ]
 _Published = Annotated[
     list[Path] | None,
-    typer.Option(help="File of a published detector to try beside; may be repeated."),
+    typer.Option(help="File of a published detector to compare with; may be repeated."),
 ]
 _Quick = Annotated[bool, typer.Option("--quick", help="Few trees and images: two minutes.")]
 _Paper = Annotated[
     bool, typer.Option("--paper", help="The sizes of the paper, for full data sets: many hours.")
 ]
 _Jobs = Annotated[int, typer.Option(help="Threads; -1 is one for each core.")]
-_Seed = Annotated[int, typer.Option(min=0, help="Seed of everything.")]
+_Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 _Fresh = Annotated[
-    bool, typer.Option("--fresh", help="Forget the results of an earlier run in OUTPUT.")
+    bool, typer.Option("--fresh", help="Discard the results of an earlier run in OUTPUT.")
 ]
 
 app = typer.Typer(help="The paper's tables as programs.", no_args_is_help=True)
@@ -69,7 +69,7 @@ def uci(
     """Table 1: average costs of boosting algorithms on twelve UCI data sets.
 
     Writes uci.md, uci.json, uci.csv and diagrams of the ranks to OUTPUT. Every finished fit is
-    recorded at once: after an interruption, the same command goes on where it was. With another
+    recorded at once: after an interruption, the same command resumes where it stopped. With another
     --reading, --depth or --rate, the paper's four algorithms are run and uci-VARIANT.json is
     written; the page of a later main run tells of it.
     """
@@ -122,7 +122,7 @@ def cars(
 
     Writes cars.md, and numbers and curves as cars-N-views.json and .png, to OUTPUT; the page tells
     of all numbers of views that were run. Every finished part is recorded at once: after an
-    interruption, the same command goes on where it was, inside a training too.
+    interruption, the same command resumes where it stopped, inside a training too.
     """
     with plain_errors(_STOPPED):
         from badacost.experiments.cars import CarSettings, run_cars
@@ -173,7 +173,7 @@ def faces(
 
     Writes faces.md, and numbers and curves as faces-LIMITS.json and .png, to OUTPUT; the page tells
     of all limits that were run. Every finished part is recorded at once: after an interruption, the
-    same command goes on where it was, inside a training too.
+    same command resumes where it stopped, inside a training too.
     """
     with plain_errors(_STOPPED):
         from badacost.experiments.faces import FaceSettings, run_faces

@@ -77,7 +77,7 @@ def fit(
         typer.Option(metavar="NAME", help=f"{', '.join(_CLASSES)}; the first is the paper's."),
     ] = Algorithm.badacost,
     trees: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Rounds of boosting; 100.")
+        int | None, typer.Option(min=1, metavar="N", help="Number of boosting rounds; 100.")
     ] = None,
     depth: Annotated[
         int | None,
@@ -88,41 +88,41 @@ def fit(
         ),
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Factor of every step; 0.1 for most.")
+        float | None, typer.Option(metavar="NUMBER", help="Factor of every step; mostly 0.1.")
     ] = None,
     decision: Annotated[
         Decision | None,
         typer.Option(
-            help="bayes: least expected cost, the default where there are probabilities. margin: "
+            help="bayes: minimum expected cost, the default where there are probabilities. margin: "
             "the algorithm's own rule."
         ),
     ] = None,
     holdout: Annotated[
         float,
         typer.Option(
-            min=0.0, max=0.9, metavar="SHARE", help="Share of the rows to try the model on."
+            min=0.0, max=0.9, metavar="SHARE", help="Share of the rows held out for evaluation."
         ),
     ] = 0.2,
     refit: Annotated[
-        bool, typer.Option(help="Fit the model anew to all rows, once it was tried.")
+        bool, typer.Option(help="Fit the model again to all rows after the evaluation.")
     ] = True,
     compare: Annotated[
-        bool, typer.Option(help="Try boosting without costs on the same rows, too.")
+        bool, typer.Option(help="Also evaluate boosting without costs on the same rows.")
     ] = True,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; repeat it for more.")
+        list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weights of rows.")] = None,
     early_stopping: Annotated[
         bool,
         typer.Option(
             "--early-stopping",
-            help="Stop when a tenth of the training rows no longer gets cheaper.",
+            help="Stop when the cost on a tenth of the training rows no longer falls.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything, 0 or more.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
     jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 is one for each core.")] = -1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the results as JSON.")] = False,
 ) -> None:
     """Fit a classifier to a table under the prices of mistakes, and tell what it saves.
@@ -130,7 +130,7 @@ def fit(
     Numbers, True and False, dates and text can be columns; empty cells are missing values. A part
     of the rows, the same share of each class, is held out: what decisions on them cost is shown
     beside boosting that does not know the prices, and beside the best constant answer. The depth
-    of trees is chosen on the other rows, unless --depth is given. Then the model is fitted anew to
+    of trees is chosen on the other rows, unless --depth is given. Then the model is fitted again to
     all rows, unless --no-refit; the figures remain those of the first one.
 
     Costs are a table whose first column names the truth and whose first line names the answers.
@@ -213,7 +213,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def _decision(algorithm: Algorithm, asked: Decision | None, costs: Any) -> Decision:
-    """The rule that was asked for, or least expected cost where there are probabilities."""
+    """The rule that was asked for, or minimum expected cost where there are probabilities."""
     import badacost
     from badacost.costs import as_cost_matrix, is_irreducible
 

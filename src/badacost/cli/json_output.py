@@ -13,24 +13,12 @@ import typer
 
 
 def write_json(value: Any) -> None:
-    """Write a value to standard output, in one line.
-
-    Parameters
-    ----------
-    value : object
-        What JSON holds, and arrays and numbers of numpy; numbers must be finite.
-    """
+    """Write a value to standard output, in one line; arrays and numbers of NumPy must be finite."""
     typer.echo(json.dumps(value, allow_nan=False, default=_plain))
 
 
 def note(text: str) -> None:
-    """Tell something that is worth knowing, on standard error.
-
-    Parameters
-    ----------
-    text : str
-        A sentence.
-    """
+    """Print a remark on standard error."""
     typer.echo(f"Note: {text}", err=True)
 
 

@@ -31,13 +31,14 @@ def predict(
         bool, typer.Option("--probabilities", help="Add P(CLASS) for each class.")
     ] = False,
     expected_costs: Annotated[
-        bool, typer.Option("--expected-costs", help="Add cost(CLASS): what that answer may cost.")
+        bool,
+        typer.Option("--expected-costs", help="Add cost(CLASS): the expected cost of each answer."),
     ] = False,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Column to repeat; repeat the option for more.")
+        list[str] | None, typer.Option(help="Column to copy to the output; may be repeated.")
     ] = None,
     keep_all: Annotated[
-        bool, typer.Option("--keep-all", help="Repeat all columns of the table.")
+        bool, typer.Option("--keep-all", help="Copy all columns of the table to the output.")
     ] = False,
     as_json: Annotated[
         bool,
@@ -48,7 +49,7 @@ def predict(
 
     The column of the answers is called prediction. The table needs the columns that the model was
     fitted to, in any order; others are ignored. Categories that the model has not seen are missing
-    values to it. Columns that are repeated stand before it, as they are in the table.
+    values to it. Columns that are copied stand before it, as they are in the table.
 
     Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
     """

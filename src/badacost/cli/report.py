@@ -74,7 +74,7 @@ def report(
     images: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Pictures or folders of them, to measure and to show; repeat it for more. With "
+            help="Pictures or folders of them, to measure and to show; may be repeated. With "
             "--annotations, the folder of their pictures, if it is not beside them.",
             rich_help_panel=_OF_DETECTORS,
         ),
@@ -225,9 +225,9 @@ def _refuse(options: dict[str, Any], reason: str) -> None:
 
 def _detector(path: Path) -> Detector:
     """Load a detector."""
+    from badacost import load
     from badacost.detection.matlab_file import is_matlab
     from badacost.detection.reference import load_matlab
-    from badacost.persistence import load
 
     model: Detector = load_matlab(path) if is_matlab(path) else load(path)
     return model

@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 
 def table_with_target(path: Path, target: str) -> pd.DataFrame:
-    """Read a table, without the rows whose class is not known; texts of numbers become numbers.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    target : str
-        The column of the classes.
-    """
+    """Read a table, without the rows whose class is not known; texts of numbers become numbers."""
     from badacost.tabular import read_table
     from badacost.tabular.files import TAKEN_FOR_MISSING
     from badacost.tabular.frames import check_columns
@@ -46,20 +38,7 @@ def table_with_target(path: Path, target: str) -> pd.DataFrame:
 
 
 def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
-    """Return the weights of rows, or None.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    column : str or None
-        Name of the column, if there is one.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or None
-        The weights.
-    """
+    """Return the weights of rows, (n_rows,), or None without a column of weights."""
     if column is None:
         return None
     from badacost.tabular.columns import Column
@@ -83,14 +62,8 @@ def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
 
 
 def table_model(path: Path) -> TableClassifier:
-    """Load a classifier that takes tables.
-
-    Parameters
-    ----------
-    path : Path
-        File of a model.
-    """
-    from badacost.persistence import load
+    """Load a classifier that takes tables."""
+    from badacost import load
     from badacost.tabular import TableClassifier
 
     if not path.exists():
@@ -105,15 +78,7 @@ def table_model(path: Path) -> TableClassifier:
 
 
 def costs_of_classes(path: Path, classes: Sequence[Any]) -> dict[Any, dict[Any, float]]:
-    """Read a file of costs for these classes.
-
-    Parameters
-    ----------
-    path : Path
-        The CSV file.
-    classes : sequence of K labels
-        The classes.
-    """
+    """Read a file of costs for these classes."""
     from badacost.costs import read_costs
 
     if path.is_dir():
@@ -124,39 +89,19 @@ def costs_of_classes(path: Path, classes: Sequence[Any]) -> dict[Any, dict[Any, 
 
 
 def check_output_file(path: Path) -> None:
-    """Refuse a folder as a file to write, and make the folder of the file.
-
-    Parameters
-    ----------
-    path : Path
-        What --output says.
-    """
+    """Refuse a folder as a file to write, and make the folder of the file."""
     check_place(path)
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def check_absent(path: Path, force: bool) -> None:
-    """Refuse to replace a file, unless that was asked for.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    force : bool
-        Whether --force was given.
-    """
+    """Refuse to replace a file, unless --force was given."""
     if path.exists() and not force:
         raise FileExistsError(f"{str(path)!r} exists: add --force to replace it.")
 
 
 def check_place(path: Path) -> None:
-    """Refuse what cannot be the place of a file, before any work is done; nothing is made yet.
-
-    Parameters
-    ----------
-    path : Path
-        What --output says.
-    """
+    """Refuse what cannot be the place of a file, before any work is done; nothing is made yet."""
     if path.is_dir():
         raise IsADirectoryError(f"--output {str(path)!r} is a folder: name a file.")
     for folder in path.parents:

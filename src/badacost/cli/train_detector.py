@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from badacost.atomic_file import TEMPORARY_NAMES
 from badacost.cli.annotated import DEFAULT_VIEWS, annotated_images, with_views
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
@@ -38,7 +39,7 @@ def train_detector(
         list[str],
         typer.Argument(
             help="Files or folders of KITTI, VOC, COCO, YOLO, FDDB or CSV annotations, or "
-            "made-up:200 for so many scenes of the generator (made-up:200:7 with the seed 7)."
+            "synthetic:200 for 200 generated scenes (synthetic:200:7 with the seed 7)."
         ),
     ],
     output: Annotated[Path, typer.Option(help="File for the detector.")],
@@ -47,7 +48,7 @@ def train_detector(
     ] = None,
     small: Annotated[
         bool,
-        typer.Option("--small", help="Begin with what suits a few hundred pictures: minutes."),
+        typer.Option("--small", help="Start with settings for a few hundred pictures: minutes."),
     ] = False,
     window: Annotated[
         str | None,
@@ -61,7 +62,7 @@ def train_detector(
     ] = None,
     negatives: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder or list of pictures without objects; repeat it for more."),
+        typer.Option(help="Folder or list of pictures without objects; may be repeated."),
     ] = None,
     views: Annotated[
         int | None,
@@ -79,9 +80,7 @@ def train_detector(
             "between any two of them cost the same."
         ),
     ] = None,
-    single_view: Annotated[
-        bool, typer.Option("--single-view", help="Take no notice of views.")
-    ] = False,
+    single_view: Annotated[bool, typer.Option("--single-view", help="Ignore views.")] = False,
     category_views: Annotated[
         str | None,
         typer.Option(
@@ -100,7 +99,8 @@ def train_detector(
         ),
     ] = False,
     algorithm: Annotated[
-        Algorithm | None, typer.Option(help="Instead of that of the configuration.")
+        Algorithm | None,
+        typer.Option(help="Boosting algorithm; that of the configuration by default."),
     ] = None,
     folder: Annotated[
         Path | None,
@@ -110,17 +110,17 @@ def train_detector(
         bool, typer.Option("--keep", help="Do not remove the checkpoints after success.")
     ] = False,
     jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
     """Train a detector of several views on annotated pictures.
 
     What is reached is kept in checkpoints: after Ctrl-C, a crash or a power cut the same command
-    goes on where it was, and the detector is the same as if nothing had happened. Checkpoints are
-    removed once the detector is written, unless --keep.
+    resumes where it stopped, and the detector is the same as without the interruption. Checkpoints
+    are removed once the detector is written, unless --keep.
 
     Exit status: 0 if the detector was written, 1 if not, 130 after Ctrl-C.
     """
-    with plain_errors("Stopped. The same command goes on where it was."):
+    with plain_errors("Stopped. The same command resumes where it stopped."):
         begin = time.monotonic()
         check_jobs(jobs)
         if output.is_dir():
@@ -250,7 +250,7 @@ def _announce(
         err=True,
     )
     if any(checkpoints.glob("*.checkpoint")):
-        typer.echo(f"Going on from the checkpoints in {checkpoints}.", err=True)
+        typer.echo(f"Resuming from the checkpoints in {checkpoints}.", err=True)
 
 
 class _LineHandler(logging.Handler):
@@ -280,7 +280,7 @@ def _log_lines(quiet: bool) -> Iterator[None]:
 
 def _remove(folder: Path) -> None:
     """Remove checkpoints, what a killed training left, and the folder if nothing else is there."""
-    for pattern in ("cascade*.checkpoint", f".{'[0-9a-f]' * 32}.tmp"):
+    for pattern in ("cascade*.checkpoint", TEMPORARY_NAMES):
         for path in folder.glob(pattern):
             path.unlink()
     with suppress(OSError):

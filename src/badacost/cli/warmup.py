@@ -38,7 +38,7 @@ _ROWS = 2_000  # nodes with many samples are split by kernels of their own
 def warmup(
     tables: Annotated[bool, typer.Option(help="Compile what classifiers use.")] = True,
     detection: Annotated[bool, typer.Option(help="Compile what detectors use.")] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
     """Compile the inner loops once; they are kept on disk for later commands.
 
@@ -89,13 +89,7 @@ def _kernels(module: str) -> Iterator[Any]:
 
 
 def is_compiled(modules: tuple[str, ...]) -> bool:
-    """Tell whether the loops that others call are on disk, as far as the names of files tell.
-
-    Parameters
-    ----------
-    modules : tuple of str
-        Modules of loops.
-    """
+    """Tell whether the loops that others call are on disk, as far as the names of files tell."""
     return all(
         any(Path(kernel.stats.cache_path).glob(f"*.{_name_on_disk(kernel)}.*.nbi"))
         for module in modules
@@ -136,7 +130,7 @@ def _table_tasks() -> list[Callable[[], Any]]:
 
 
 def _detection_tasks() -> list[Callable[[], Any]]:
-    """Detection in a made-up scene; a word about what is missing, if it is."""
+    """Detect cars in a synthetic scene, or say which package is missing."""
     try:
         import PIL  # noqa: F401
     except ImportError:

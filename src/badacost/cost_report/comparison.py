@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from badacost.cost_report.evidence import Evidence, FloatArray, Positions, positions
+from badacost.arrays import FloatArray, Positions
+from badacost.cost_report.evidence import Evidence, positions
 from badacost.cost_report.naming import model_name
 from badacost.costs import minimum_cost_decision
 from badacost.costs.matrix import plain
@@ -16,34 +17,19 @@ from badacost.html_page import shorten
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
-_MOST_DRAWS = 2**22  # numbers of resamples that are in memory at a time
+_MAX_DRAWS = 2**22  # numbers of resamples that are in memory at a time
 _FOREST_TREES = 200
 _DEPTHS = (1, 2, 4)
 _N_FOLDS = 3
-_MOST_ROWS_TO_CHOOSE = 20_000
-_WIDEST_LABEL = 24
+_MAX_ROWS_TO_CHOOSE = 20_000
+_MAX_LABEL_LENGTH = 24
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A way to decide, and its answers to the samples.
+    """A way to decide and its answers to the samples, (n_samples,), positions of classes.
 
-    Attributes
-    ----------
-    name : str
-        What to call it.
-    answers : ndarray of shape (n_samples,)
-        Positions of classes.
-    kind : {"model", "cost-blind", "constant", "other"}
-        What it is for the story.
-    remark : str, default=""
-        How it came about, if that needs a sentence.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Way("always no", np.zeros(3, int), "constant").kind
-    'constant'
+    `remark` says how it came about, if that needs a sentence.
     """
 
     name: str
@@ -56,22 +42,8 @@ class Way:
 class Comparison:
     """What ways to decide cost; the first is that of the model.
 
-    Attributes
-    ----------
-    ways : list of Way
-        The ways.
-    paid : ndarray of shape (n_samples, n_ways)
-        What each decision cost.
-    resampled : ndarray of shape (n_resamples, n_ways)
-        Average costs of samples that are drawn again.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ways = [Way("the model", np.array([0, 1])), Way("other", np.array([1, 1]))]
-    >>> paid = np.array([[0.0, 5.0], [1.0, 1.0]])
-    >>> Comparison(ways, paid, paid).saved
-    array([0. , 2.5])
+    `paid` has the cost of each decision, (n_samples, n_ways); `resampled` the average costs in
+    samples drawn again, (n_resamples, n_ways).
     """
 
     ways: list[Way]
@@ -90,7 +62,7 @@ class Comparison:
 
     @property
     def saved(self) -> FloatArray:
-        """What the model saves a decision against each way; negative where it is dearer."""
+        """What the model saves a decision against each way; negative where it costs more."""
         return np.asarray(self.averages - self.averages[0])
 
     @property
@@ -110,66 +82,25 @@ class Comparison:
 
 
 def own_ways(evidence: Evidence) -> list[Way]:
-    """Return the decisions of the model, those that its probabilities allow, and a constant.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        The model and the samples.
-
-    Returns
-    -------
-    list of Way
-        The model comes first.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from badacost import BAdaCostClassifier
-    >>> from badacost.cost_report.evidence import gather
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = BAdaCostClassifier(n_estimators=1, max_depth=1).fit(X, y)
-    >>> [way.kind for way in own_ways(gather(model, X, y))]
-    ['model', 'cost-blind', 'constant']
-    """
+    """Return the decisions of the model, first, those by its probabilities, and a constant."""
     ways = [Way(model_name(evidence.classifier), evidence.answers, "model")]
     beliefs = evidence.probabilities
     if beliefs is not None:
         likeliest, cheapest = beliefs.argmax(axis=1), minimum_cost_decision(beliefs, evidence.costs)
         ways.append(Way("the most probable class of the same model", likeliest, "cost-blind"))
         if (cheapest != evidence.answers).any():
-            ways.append(Way("least expected cost by its probabilities", cheapest))
+            ways.append(Way("minimum expected cost by its probabilities", cheapest))
     best = int(evidence.costs[evidence.truth].sum(axis=0).argmin())
-    constant = f"always “{shorten(evidence.labels[best], _WIDEST_LABEL)}”, the best constant answer"
+    constant = (
+        f"always “{shorten(evidence.labels[best], _MAX_LABEL_LENGTH)}”, the best constant answer"
+    )
     return [*ways, Way(constant, np.full_like(evidence.truth, best), "constant")]
 
 
 def samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
     """Fit boosting that knows no costs, with the settings of the model but a depth of its own.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        With training samples.
-    seed : int
-        Seed.
-    n_jobs : int or None
-        Threads.
-
-    Returns
-    -------
-    list of Way
-        Its decisions, and those of least expected cost under its probabilities.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from badacost import BAdaCostClassifier
-    >>> from badacost.cost_report.evidence import gather
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = BAdaCostClassifier(n_estimators=2, max_depth=1).fit(X, y)
-    >>> [way.name for way in samme(gather(model, X, y, train=(X, y)), 0, None)]
-    ['cost-blind boosting (SAMME)', 'SAMME, then least expected cost']
+    Return its decisions, and those of minimum expected cost under its probabilities.
     """
     from badacost.boosting import SAMMEClassifier
     from badacost.boosting.stagewise import StagewiseClassifier
@@ -189,39 +120,18 @@ def samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
         chosen, *choices = ("any" if k is None else str(k) for k in (rival.max_depth, *depths))
         remark += (
             f", but trees of depth {chosen}: of {', '.join(choices)} the cheapest in "
-            f"{_N_FOLDS}-fold cross-validation on the training samples, with decisions of least "
+            f"{_N_FOLDS}-fold cross-validation on the training samples, with decisions of minimum "
             "expected cost"
         )
     answers, features = _fitted(evidence, rival), evidence.encoded(evidence.features)
     return [
         Way(COST_BLIND, answers, remark=f"{remark}."),
-        Way(COST_IN_DECISION, _least_expected(evidence, rival, features)),
+        Way(COST_IN_DECISION, _minimum_expected(evidence, rival, features)),
     ]
 
 
 def forest(evidence: Evidence, seed: int, n_jobs: int | None) -> Way:
-    """Fit a random forest that decides by least expected cost.
-
-    Parameters
-    ----------
-    evidence, seed, n_jobs
-        See `samme`.
-
-    Returns
-    -------
-    Way
-        Its decisions.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from badacost import BAdaCostClassifier
-    >>> from badacost.cost_report.evidence import gather
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = BAdaCostClassifier(n_estimators=2, max_depth=1).fit(X, y)
-    >>> forest(gather(model, X, y, train=(X, y)), 0, None).name
-    'random forest, least expected cost'
-    """
+    """Fit a random forest that decides by minimum expected cost."""
     from sklearn.ensemble import RandomForestClassifier
 
     from badacost.decision import MinimumCostClassifier
@@ -234,40 +144,16 @@ def forest(evidence: Evidence, seed: int, n_jobs: int | None) -> Way:
     }
     trees = RandomForestClassifier(_FOREST_TREES, random_state=seed, n_jobs=n_jobs)
     rival = MinimumCostClassifier(trees, costs)
-    return Way("random forest, least expected cost", _fitted(evidence, rival))
+    return Way("random forest, minimum expected cost", _fitted(evidence, rival))
 
 
 def compare(evidence: Evidence, ways: list[Way], seed: int) -> Comparison:
-    """Charge ways to decide, and draw the samples again for intervals.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        The samples.
-    ways : list of Way
-        The ways; that of the model comes first.
-    seed : int
-        Seed of the draws.
-
-    Returns
-    -------
-    Comparison
-        Costs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> truth, answers = np.array([0, 0, 1]), np.array([0, 1, 1])
-    >>> costs = np.array([[0.0, 3.0], [7.0, 0.0]])
-    >>> evidence = Evidence(None, None, truth, answers, costs, None, None, None)
-    >>> compare(evidence, [Way("the model", answers)], 0).averages
-    array([1.])
-    """
+    """Return the costs of ways to decide, that of the model first, resampled for intervals."""
     paid = np.stack([evidence.costs[evidence.truth, way.answers] for way in ways], axis=1)
     # Samples that cost the same in all ways are drawn together: their number is multinomial.
     kinds, counts = np.unique(paid, axis=0, return_counts=True)
     rng, n_samples = np.random.default_rng(seed), len(paid)
-    n_at_once = max(1, _MOST_DRAWS // len(kinds))
+    n_at_once = max(1, _MAX_DRAWS // len(kinds))
     resampled = [
         rng.multinomial(n_samples, counts / n_samples, min(n_at_once, N_RESAMPLES - first))
         @ kinds
@@ -295,14 +181,14 @@ def _training(evidence: Evidence) -> tuple[Any, Positions]:
 def _cheapest_depth(
     evidence: Evidence, rival: Any, depths: Sequence[int | None], seed: int
 ) -> int | None:
-    """Return the depth with which decisions of least expected cost are cheapest on other folds."""
+    """Return the depth whose decisions of minimum expected cost are cheapest on other folds."""
     from sklearn.base import clone
 
     features, truth = _training(evidence)
     features = np.asarray(features)
     classes = np.asarray(evidence.classifier.classes_)
     rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(truth))[:_MOST_ROWS_TO_CHOOSE]
+    rows = rng.permutation(len(truth))[:_MAX_ROWS_TO_CHOOSE]
     rows = rows[np.argsort(truth[rows], kind="stable")]
     folds = np.arange(len(rows)) % _N_FOLDS  # in the order of classes, so each has its share
     parts = [(rows[folds != fold], rows[folds == fold]) for fold in range(_N_FOLDS)]
@@ -313,12 +199,12 @@ def _cheapest_depth(
         for kept, tried in parts:
             candidate = clone(rival).set_params(max_depth=depth)
             candidate.fit(features[kept], classes[truth[kept]])
-            answers = _least_expected(evidence, candidate, features[tried])
+            answers = _minimum_expected(evidence, candidate, features[tried])
             paid[number] += evidence.costs[truth[tried], answers].sum()
     return depths[int(paid.argmin())]
 
 
-def _least_expected(evidence: Evidence, rival: Any, features: Any) -> Positions:
+def _minimum_expected(evidence: Evidence, rival: Any, features: Any) -> Positions:
     """Decide by the probabilities of a rival, which may not know all classes."""
     known = positions(rival.classes_, evidence.classifier.classes_, "a rival")
     probabilities = rival.predict_proba(features)

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.known_rows import count_known
 from badacost.costs.matrix import plain
 from badacost.metrics import charged_costs
 
-FloatArray = NDArray[np.float64]
-Positions = NDArray[np.intp]
-_MOST_NAMED = 5
+_MAX_CLASSES_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,28 +29,15 @@ class Evidence:
     features : array-like or data frame of n_samples rows
         The samples, as the classifier takes them.
     truth, answers : ndarray of shape (n_samples,)
-        What they are, and what the classifier says.
+        True and predicted classes.
     costs : ndarray of shape (K, K)
         ``C[truth, prediction]``, with the price of being right.
     probabilities : ndarray of shape (n_samples, K) or None
-        What it finds probable, if it says so.
+        None if the classifier has none.
     training : tuple of features and positions, or None
         What it was trained on.
     feature_names : sequence or None
         Names of the features, or of the columns of a table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> truth, answers = np.array([0, 0, 1]), np.array([0, 1, 1])
-    >>> costs = np.array([[0.0, 3.0], [7.0, 0.0]])
-    >>> evidence = Evidence(None, None, truth, answers, costs, None, None, None)
-    >>> evidence.counts
-    array([[1, 1],
-           [0, 1]])
-    >>> evidence.charged
-    array([[0., 3.],
-           [0., 0.]])
     """
 
     classifier: Any
@@ -112,27 +98,7 @@ def gather(
     train: tuple[Any, ArrayLike] | None = None,
     feature_names: Sequence[Any] | None = None,
 ) -> Evidence:
-    """Check what a user gave, and ask the model.
-
-    Parameters
-    ----------
-    model, X, y, costs, train, feature_names
-        See `badacost.cost_report.write_cost_report`.
-
-    Returns
-    -------
-    Evidence
-        Checked.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from badacost import BAdaCostClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = BAdaCostClassifier(n_estimators=1, max_depth=1).fit(X, y)
-    >>> gather(model, X, y).counts.sum()
-    np.int64(150)
-    """
+    """Check the arguments of `badacost.cost_report.write_cost_report`, and ask the model."""
     for name in ("predict", "classes_"):
         if not hasattr(model, name):
             raise TypeError(
@@ -161,37 +127,18 @@ def gather(
 
 
 def positions(labels: ArrayLike, classes: ArrayLike, name: str) -> Positions:
-    """Return where labels are among the classes.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_samples,)
-        Labels.
-    classes : array-like of shape (K,)
-        The classes.
-    name : str
-        How to call the labels in an error.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Numbers from 0 to K - 1.
-
-    Examples
-    --------
-    >>> positions(["b", "a", "b"], ["a", "b"], "y")
-    array([1, 0, 1])
-    """
+    """Return where labels are among the classes; `name` is what errors call the labels."""
     values = np.asarray(labels, dtype=object)
     if values.ndim != 1:
         raise ValueError(f"{name} must be a column of labels; got shape {values.shape}.")
     index = {plain(label): k for k, label in enumerate(np.asarray(classes))}
     unknown = sorted({repr(plain(label)) for label in values if plain(label) not in index})
     if unknown:
-        more = ", ..." if len(unknown) > _MOST_NAMED else ""
+        named = ", ".join(unknown[:_MAX_CLASSES_NAMED])
+        more = ", ..." if len(unknown) > _MAX_CLASSES_NAMED else ""
         raise ValueError(
-            f"{name} has classes that the model does not know ({', '.join(unknown[:_MOST_NAMED])}"
-            f"{more}): leave out those rows, or take the column that it was trained for."
+            f"{name} has classes that the model does not know ({named}{more}): leave "
+            "out those rows, or take the column that it was trained for."
         )
     return np.array([index[plain(label)] for label in values], dtype=np.intp)
 

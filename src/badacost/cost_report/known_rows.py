@@ -5,41 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-_MANY = 0.1  # of the rows; a few may be twins of others
+from badacost.arrays import Positions
+
+_MANY = 0.1  # of the rows; a few may be duplicates
 
 
 def count_known(
-    features: Any, truth: NDArray[np.intp], training: Any, training_truth: NDArray[np.intp]
+    features: Any, truth: Positions, training: Any, training_truth: Positions
 ) -> int | None:
     """Count the rows that are among those of the training, with the same class.
 
-    Parameters
-    ----------
-    features, training : array-like of shape (n_rows, n_features)
-        Rows, and those of the training.
-    truth, training_truth : ndarray of shape (n_rows,)
-        Positions of their classes.
-
-    Returns
-    -------
-    int or None
-        How many; None where features are not numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> classes = np.array([0, 1])
-    >>> count_known([[1.0, np.nan], [2.0, 3.0]], classes, [[1, np.nan], [2, 2]], classes)
-    1
+    Features have shape (n_rows, n_features); the result is None where they are not numbers.
     """
     try:
         rows, known = (np.asarray(part, dtype=np.float64) for part in (features, training))
     except (TypeError, ValueError):
         return None
 
-    def keys(values: Any, labels: NDArray[np.intp]) -> list[tuple[bytes, int]]:
+    def keys(values: Any, labels: Positions) -> list[tuple[bytes, int]]:
         return [(row.tobytes(), int(k)) for row, k in zip(values, labels, strict=True)]
 
     seen = set(keys(known, training_truth))
@@ -47,24 +31,11 @@ def count_known(
 
 
 def known_rows_remark(model: Any, n_rows: int, n_known: int | None = None) -> str | None:
-    """Return a sentence for those who try a model on the rows of its training.
+    """Return a warning that a model is evaluated on rows of its training; None if it is not.
 
-    Parameters
-    ----------
-    model : classifier
-        The model; one that has ``n_rows_`` knows how many rows it was fitted to.
-    n_rows : int
-        Number of rows that it is tried on.
-    n_known : int, optional
-        How many of these are rows of the training, if somebody counted.
+    `n_known` is how many of the rows are of the training, if they were counted; otherwise the
+    ``n_rows_`` of the model, if it has that, is compared with `n_rows`.
 
-    Returns
-    -------
-    str or None
-        The sentence; None where there is no reason for it.
-
-    Examples
-    --------
     >>> known_rows_remark(None, 100, 90)
     'the model was fitted to 90 of these 100 rows: on rows that it knows, decisions look cheap.'
     >>> known_rows_remark(None, 100, 2)

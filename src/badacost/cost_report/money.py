@@ -6,24 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-_MOST_DECIMALS = 6
+from badacost.arrays import FloatArray
+
+_MAX_DECIMALS = 6
 
 
 @dataclass(frozen=True)
 class Money:
-    """How to write amounts.
+    """How to write amounts: the sign of a currency goes before the number, a word after it.
 
-    Parameters
-    ----------
-    currency : str or None
-        Unit: a sign goes before the number, a word after it.
-    typical : float, default=1.0
-        Size of an average cost; averages have the decimals that give it three digits.
+    Averages have the decimals that give a cost of the size `typical` three digits.
 
-    Examples
-    --------
     >>> Money("€").amount(2500), Money("EUR").amount(-0.5), Money(None).amount(1 / 3)
     ('€2,500', '-0.5 EUR', '0.333')
     >>> Money("€", 12.3).rate(-4), Money("EUR", 12.3).between([1, 200])
@@ -41,7 +35,7 @@ class Money:
         """Return an average, in the precision of all averages."""
         return self._with_unit(value, self._average(abs(value)))
 
-    def between(self, bounds: Sequence[float] | NDArray[np.float64]) -> str:
+    def between(self, bounds: Sequence[float] | FloatArray) -> str:
         """Return the two ends of an interval of averages."""
         if self.currency is None or len(self.currency) > 1:
             low = Money(None, self.typical).rate(bounds[0])
@@ -55,7 +49,7 @@ class Money:
 
     def _average(self, value: float) -> str:
         digits = 2 - int(np.floor(np.log10(self.typical))) if self.typical > 0 else 2
-        if digits > _MOST_DECIMALS or value >= 1e15:
+        if digits > _MAX_DECIMALS or value >= 1e15:
             return f"{value:.3g}"
         return f"{value:,.{max(digits, 0)}f}"
 
@@ -69,20 +63,8 @@ class Money:
 
 
 def number(value: float) -> str:
-    """Return a number with three digits, or without decimals if it is larger.
+    """Return a number that is not negative with three digits, or without decimals if it is larger.
 
-    Parameters
-    ----------
-    value : float
-        Not negative.
-
-    Returns
-    -------
-    str
-        Short.
-
-    Examples
-    --------
     >>> number(1234.5), number(0.12345), number(7.0)
     ('1,234', '0.123', '7')
     """

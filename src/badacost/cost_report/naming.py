@@ -8,29 +8,16 @@ _SUFFIX = "Classifier"
 
 
 def model_name(model: Any) -> str:
-    """Return what the model is and how it decides, as far as it has a choice.
+    """Return "the model" and in parentheses its kind and its decision rule, if it has a choice.
 
-    Parameters
-    ----------
-    model : classifier
-        Any classifier; of a `badacost.tabular.TableClassifier` or a
-        `badacost.MinimumCostClassifier`, the one inside is named.
+    Of a `TableClassifier` or a `MinimumCostClassifier`, the classifier inside is named.
 
-    Returns
-    -------
-    str
-        "the model", and in parentheses its kind and its rule.
-
-    Examples
-    --------
     >>> from badacost import BAdaCostClassifier, SAMMEClassifier
     >>> from badacost.tabular import TableClassifier
     >>> model_name(BAdaCostClassifier(decision="bayes"))
     'the model (BAdaCost, bayes rule)'
     >>> model_name(TableClassifier(SAMMEClassifier(), decision="bayes"))
     'the model (SAMME, bayes rule)'
-    >>> model_name(SAMMEClassifier())
-    'the model (SAMME)'
     """
     from badacost.decision import MinimumCostClassifier
     from badacost.tabular import TableClassifier

@@ -17,7 +17,7 @@ from badacost.cost_report.naming import model_name
 from badacost.html_page import missing_glyphs_ignored, page, write_page
 
 Progress = Callable[[int, int], None]
-_MOST_CURRENCY = 12
+_MAX_CURRENCY_LENGTH = 12
 
 
 def write_cost_report(
@@ -62,7 +62,7 @@ def write_cost_report(
     train : tuple of X and y, optional
         What the model was trained on. It adds the cost of training to the curve, and two rivals
         that are fitted to it: SAMME, which knows no costs, with the settings of the model but a
-        depth of its own, chosen by cross-validation; and a random forest that decides by least
+        depth of its own, chosen by cross-validation; and a random forest that decides by minimum
         expected cost.
     title : str, optional
         Title of the page.
@@ -105,9 +105,10 @@ def write_cost_report(
     for name, text in (("title", title), ("currency", currency)):
         if text is not None and not isinstance(text, str):
             raise TypeError(f"{name} must be a str; got {type(text).__name__}.")
-    if currency is not None and len(currency) > _MOST_CURRENCY:
+    if currency is not None and len(currency) > _MAX_CURRENCY_LENGTH:
         raise ValueError(
-            f"currency {currency!r} is too long: give at most {_MOST_CURRENCY} letters, as 'EUR'."
+            f"currency {currency!r} is too long: give at most {_MAX_CURRENCY_LENGTH} letters, "
+            "as 'EUR'."
         )
     evidence = gather(model, X, y, costs, train, feature_names)
     known = known_rows_remark(evidence.classifier, len(evidence.truth), evidence.n_known)

@@ -7,8 +7,9 @@ from html import escape
 
 import numpy as np
 
+from badacost.arrays import FloatArray
 from badacost.cost_report.comparison import LEVEL, N_RESAMPLES, Comparison
-from badacost.cost_report.evidence import Evidence, FloatArray
+from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.sensitivity import shift
@@ -20,13 +21,13 @@ from badacost.plotting.cost_curve import CostCurveDisplay
 from badacost.plotting.importances import FeatureImportancesDisplay
 
 _FEW_COSTLY = 10  # decisions that cost something; with fewer an interval says too little
-_MOST_MISTAKES = 15
-_MOST_SENSITIVE = 10
+_MAX_MISTAKES = 15
+_MAX_PRICES_LISTED = 10
 _RELIABILITY_GROUPS = 10
-_LEAST_IN_GROUP = 20
-_WIDEST_CELL = 40
-_LEAST_CELL = 34  # pixels of a cell in a picture whose numbers can be read
-_WIDEST_NAME = 18  # in pictures, which have no tooltips
+_MIN_IN_GROUP = 20
+_MAX_CELL_LENGTH = 40
+_MIN_CELL_WIDTH = 34  # pixels of a cell in a picture whose numbers can be read
+_MAX_NAME_LENGTH = 18  # in pictures, which have no tooltips
 
 
 def _in_short(evidence: Evidence, compared: Comparison, money: Money) -> str:
@@ -43,7 +44,7 @@ def _in_short(evidence: Evidence, compared: Comparison, money: Money) -> str:
         f"{total} in all."
     ]
     other_ways = {
-        "constant": ("the best constant", "Giving everybody the one answer that is cheapest"),
+        "constant": ("the best constant", "The cheapest constant answer"),
         "cost-blind": ("being cost-blind", "The class that the same model finds most probable"),
     }
     doubtful = []
@@ -95,8 +96,8 @@ def _verdict(compared: Comparison, index: int, money: Money) -> str:
     if bounds[0] > 0:
         return f"the model saves {money.rate(saved)} a decision ({money.between(bounds)})"
     if bounds[1] < 0:
-        dearer = money.between(-bounds[::-1])
-        return f"the model is dearer by {money.rate(-saved)} a decision ({dearer})"
+        excess = money.between(-bounds[::-1])
+        return f"the model costs {money.rate(-saved)} more a decision ({excess})"
     if not bounds.any():
         return "that is the same"
     return f"the difference may be chance (the model saves {money.between(bounds)} a decision)"
@@ -107,8 +108,8 @@ def _few_costly(compared: Comparison) -> str:
     if compared.n_costly >= _FEW_COSTLY:
         return ""
     return paragraph(
-        f"Decisions that cost anything: {compared.n_costly}. That is too few to take the "
-        "interval at its word: try the model on more samples."
+        f"Decisions that cost anything: {compared.n_costly}. That is too few for a "
+        "reliable interval: evaluate the model on more samples."
     )
 
 
@@ -117,10 +118,10 @@ def _prices(evidence: Evidence, compared: Comparison, money: Money) -> str:
     costs = evidence.costs
     mistakes = np.where(np.eye(len(costs), dtype=bool), -np.inf, costs)
     i, j = np.unravel_index(mistakes.argmax(), costs.shape)
-    truth, answer = (shorten(evidence.labels[k], _WIDEST_CELL) for k in (i, j))
+    truth, answer = (shorten(evidence.labels[k], _MAX_CELL_LENGTH) for k in (i, j))
     text = (
         money.unit("The price of each answer, given the truth")
-        + f". The dearest mistake is to answer “{answer}” where “{truth}” is true: "
+        + f". The most expensive mistake is to answer “{answer}” where “{truth}” is true: "
         f"{money.amount(costs[i, j])}."
     )
     trained = getattr(evidence.classifier, "cost_matrix_", None)
@@ -151,12 +152,12 @@ def _confusion(evidence: Evidence, compared: Comparison, money: Money) -> str:
         money.unit("What the answers cost in all")
         + ", by truth and answer, and below it how often they were given. The darker, the larger "
         "the share of the whole cost.",
-        least_width=_LEAST_CELL * len(counts),
+        min_width=_MIN_CELL_WIDTH * len(counts),
     )
 
 
 def _where_money_goes(evidence: Evidence, compared: Comparison, money: Money) -> str:
-    """List costs by class and by kind of mistake, the dearest first."""
+    """List costs by class and by kind of mistake, the most expensive first."""
     total = evidence.charged.sum()
     if not total:
         return paragraph("No decision cost anything.")
@@ -185,13 +186,13 @@ def _costs_by_class(evidence: Evidence, total: float, money: Money) -> str:
     ]
     head = ["truth", "samples", "right", "cost each", "cost in all", "share"]
     bars = (by_class[order] / by_class.max()).tolist()
-    return table(rows, head, widest=_WIDEST_CELL, shares=bars)
+    return table(rows, head, max_length=_MAX_CELL_LENGTH, shares=bars)
 
 
 def _costs_by_mistake(evidence: Evidence, total: float, money: Money) -> str:
     charged, labels = evidence.charged, evidence.labels
     costly = [cell for cell in _descending(charged) if charged[cell] > 0]
-    shown, others = costly[:_MOST_MISTAKES], costly[_MOST_MISTAKES:]
+    shown, others = costly[:_MAX_MISTAKES], costly[_MAX_MISTAKES:]
     rows = [
         [
             labels[i],
@@ -211,7 +212,7 @@ def _costs_by_mistake(evidence: Evidence, total: float, money: Money) -> str:
                      f"{rest / total:.1%}"])  # fmt: skip
         bars.append(0.0)
     head = ["truth", "answer", "count", "price", "cost in all", "share"]
-    return table(rows, head, n_text=2, widest=_WIDEST_CELL, shares=bars)
+    return table(rows, head, n_text=2, max_length=_MAX_CELL_LENGTH, shares=bars)
 
 
 def _other_ways(evidence: Evidence, compared: Comparison, money: Money) -> str:
@@ -232,13 +233,13 @@ def _other_ways(evidence: Evidence, compared: Comparison, money: Money) -> str:
     head = ["", "average cost", interval, "in all", "wrong", "model saves", interval]
     text = (
         "All ways decide on the same samples. The best constant is chosen with hindsight, on these "
-        "very samples. What the model saves is negative where it is dearer; an interval with zero "
-        "inside is no clear difference."
+        "very samples. What the model saves is negative where it costs more; an interval with "
+        "zero inside is no clear difference."
     )
     text += "".join(f" {way.remark}" for way in compared.ways if way.remark)
     if evidence.training is None:
         text += " Given the training samples, there would be rivals here that are fitted to them."
-    return _bars(compared, money) + table(rows, head, widest=60) + paragraph(text)
+    return _bars(compared, money) + table(rows, head, max_length=60) + paragraph(text)
 
 
 def _bars(compared: Comparison, money: Money) -> str:
@@ -274,7 +275,7 @@ def _curve(evidence: Evidence, compared: Comparison, money: Money) -> str:
     display.ax_.set_ylabel(_drawn(money.unit(COST_UNIT), 60))
     return plot(
         display.figure_,
-        "What a decision costs if only the first trees decide. The circle is the least cost on "
+        "What a decision costs if only the first trees decide. The circle is the minimum cost on "
         "these samples, which is hindsight: choose the number of trees on other samples, as early "
         "stopping does.",
     )
@@ -288,7 +289,7 @@ def _sensitivity(evidence: Evidence, compared: Comparison, money: Money) -> str:
     doubled, halved = (shift(beliefs, costs, evidence.truth, factor) for factor in (2.0, 0.5))
     text = (
         "Share of the decisions that change if one price is doubled and all others stay. The "
-        "decisions are those of least expected cost under the probabilities that the model has "
+        "decisions are those of minimum expected cost under the probabilities that the model has "
         "now: training is not repeated, and a model that is trained anew may shift more, or less. "
         "Where nothing changes, the exact price hardly matters."
     )
@@ -318,7 +319,7 @@ def _sensitivity(evidence: Evidence, compared: Comparison, money: Money) -> str:
             f"{halved.changed[i, j]:.1%}",
             f"{now[i, j]} → {halved.mistakes[i, j]}",
         ]
-        for i, j in _descending(strongest)[:_MOST_SENSITIVE]
+        for i, j in _descending(strongest)[:_MAX_PRICES_LISTED]
         if strongest[i, j] > 0
     ]
     if not rows:
@@ -327,7 +328,7 @@ def _sensitivity(evidence: Evidence, compared: Comparison, money: Money) -> str:
     return (
         parts
         + paragraph("The prices that matter most, and how often that mistake is made then:")
-        + table(rows, head, n_text=2, widest=_WIDEST_CELL)
+        + table(rows, head, n_text=2, max_length=_MAX_CELL_LENGTH)
     )
 
 
@@ -341,7 +342,7 @@ def _reliability(evidence: Evidence, compared: Comparison, money: Money) -> str:
         f"By its own probabilities the decisions of the model should cost {money.rate(expected)} "
         f"each; they cost {money.rate(compared.averages[0])}."
     )
-    n_groups = min(_RELIABILITY_GROUPS, len(beliefs) // _LEAST_IN_GROUP)
+    n_groups = min(_RELIABILITY_GROUPS, len(beliefs) // _MIN_IN_GROUP)
     if n_groups < 2:
         return parts
     confidence, is_right = beliefs.max(axis=1), beliefs.argmax(axis=1) == evidence.truth
@@ -363,7 +364,7 @@ def _reliability(evidence: Evidence, compared: Comparison, money: Money) -> str:
     return parts + plot(
         figure,
         f"{n_groups} groups of {sizes} samples each, by how sure the model is. Below the dashed "
-        "line it is surer than it should be.",
+        "line it is more confident than it should be.",
     )
 
 
@@ -391,7 +392,7 @@ def _method(evidence: Evidence, compared: Comparison, money: Money) -> str:
         f"Samples: {len(evidence.truth):,}; decisions that cost something: {compared.n_costly:,}. "
         f"Intervals hold the middle {LEVEL} % of {N_RESAMPLES:,} averages over samples that are "
         "drawn again from these (percentile bootstrap); they do not tell what another training "
-        "would change. If the model was trained on any of these samples, the page flatters it."
+        "would change. If the model was trained on any of these samples, these costs are too low."
     )
     booster, parameters = evidence.booster, {}
     if hasattr(booster, "n_estimators_"):
@@ -404,7 +405,7 @@ def _method(evidence: Evidence, compared: Comparison, money: Money) -> str:
         if name not in ("classifier", "cost_matrix", "callbacks", "verbose")
     ]
     return paragraph(text) + (
-        table(rows, ["parameter", "value"], n_text=2, widest=_WIDEST_CELL) if rows else ""
+        table(rows, ["parameter", "value"], n_text=2, max_length=_MAX_CELL_LENGTH) if rows else ""
     )
 
 
@@ -444,9 +445,9 @@ def _descending(matrix: FloatArray) -> list[tuple[int, int]]:
     return [divmod(cell, len(matrix)) for cell in order]
 
 
-def _drawn(text: str, most: int = _WIDEST_NAME) -> str:
+def _drawn(text: str, max_length: int = _MAX_NAME_LENGTH) -> str:
     """Return text for a picture: short, and without formulas."""
-    return shorten(text, most).replace("$", r"\$")
+    return shorten(text, max_length).replace("$", r"\$")
 
 
 def _percent(share: float) -> str:

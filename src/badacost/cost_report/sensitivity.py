@@ -1,4 +1,4 @@
-"""How decisions of least expected cost change with one price, probabilities as they are."""
+"""How decisions of minimum expected cost change with one price, probabilities as they are."""
 
 from __future__ import annotations
 
@@ -7,25 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.cost_report.evidence import FloatArray, Positions
+from badacost.arrays import FloatArray, Positions
 
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """What happens when one price is multiplied, for each price, (K, K).
+    """What happens when one price is multiplied, for each price.
 
-    Attributes
-    ----------
-    changed : ndarray of shape (K, K)
-        Share of the decisions that change.
-    mistakes : ndarray of shape (K, K)
-        How often that very mistake is made then.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Shift(np.zeros((2, 2)), np.zeros((2, 2), int)).changed.max()
-    np.float64(0.0)
+    `changed`, (K, K), is the share of the decisions that change; `mistakes`, (K, K), how often the
+    mistake of that price is made then.
     """
 
     changed: FloatArray
@@ -33,31 +23,9 @@ class Shift:
 
 
 def shift(probabilities: FloatArray, costs: FloatArray, truth: Positions, factor: float) -> Shift:
-    """Multiply each price in turn by a factor; the others stay.
+    """Multiply each price ``C[truth, prediction]`` in turn by a factor; the others stay.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_samples, K)
-        What is probable.
-    costs : ndarray of shape (K, K)
-        ``C[truth, prediction]``.
-    truth : ndarray of shape (n_samples,)
-        Positions of the true classes.
-    factor : float
-        The factor.
-
-    Returns
-    -------
-    Shift
-        What happens then. The price of being right, on the diagonal, stays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> beliefs = np.array([[0.7, 0.3], [0.2, 0.8]])
-    >>> shift(beliefs, np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([1, 1]), 2.0).changed
-    array([[0. , 0. ],
-           [0.5, 0. ]])
+    The price of being right, on the diagonal, stays too.
     """
     charges, rows = probabilities @ costs, np.arange(len(probabilities))
     before = charges.argmin(axis=1)

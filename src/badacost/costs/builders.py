@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray
 from badacost.costs.matrix import (
     check_entries,
     check_known,
@@ -19,8 +20,6 @@ from badacost.costs.matrix import (
     plain,
     square,
 )
-
-FloatArray = NDArray[np.float64]
 
 
 def zero_one_costs(n_classes: int) -> FloatArray:

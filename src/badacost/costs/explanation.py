@@ -1,6 +1,6 @@
 """The explanation of a cost matrix: plain sentences that say which decisions it leads to.
 
-Everything follows from the rule of least expected cost, the argmin over j of
+Everything follows from the rule of minimum expected cost, the argmin over j of
 ``sum_i P(i) C(i, j)``.
 """
 
@@ -13,9 +13,10 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
+from badacost.arrays import FloatArray, Mask
 from badacost.costs.matrix import (
     as_classes,
     as_cost_matrix,
@@ -28,12 +29,11 @@ from badacost.costs.matrix import (
 )
 from badacost.validation import check_number
 
-FloatArray = NDArray[np.float64]
-_MOST_CLASSES_DRAWN = 10
-_MOST_LISTED = 10
-_LEAST_ADVANTAGE = 1e-9  # in units of the largest difference of a row
-_LEAST_WIDTH = 40
-_LONGEST_NAME = 30  # before rows whose columns are numbered
+_MAX_CLASSES_DRAWN = 10
+_MAX_LISTED = 10
+_MIN_ADVANTAGE = 1e-9  # in units of the largest difference of a row
+_MIN_WIDTH = 40
+_MAX_NAME_LENGTH = 30  # before rows whose columns are numbered
 
 
 def explain_costs(
@@ -45,8 +45,8 @@ def explain_costs(
 ) -> str:
     """Say in plain sentences which decisions a cost matrix leads to.
 
-    Read it before training: a transposed matrix shows in the first sentences, since the dearest
-    mistake is not the one that was meant.
+    Read it before training: a transposed matrix shows in the first sentences, since the most
+    expensive mistake is not the one that was meant.
 
     Parameters
     ----------
@@ -59,14 +59,15 @@ def explain_costs(
         How frequent the classes are, as shares or counts, in the order of the classes or by
         label. By default all alike.
     width : int, default=80
-        Most characters in a line, but for words that are longer; at least 40.
+        Maximum number of characters in a line, but for words that are longer; at least 40.
 
     Returns
     -------
     str
-        Lines for a terminal: the table, the dearest and the cheapest mistake, what kind of costs
-        these are, above which probability a class is answered, classes that are never answered,
-        the answer when nothing is known, and what the rules of `BAdaCostClassifier` make of it.
+        Lines for a terminal: the table, the most expensive and the cheapest mistake, what kind of
+        costs these are, above which probability a class is answered, classes that are never
+        answered, the answer when nothing is known, and what the rules of `BAdaCostClassifier` make
+        of it.
 
     Examples
     --------
@@ -75,18 +76,18 @@ def explain_costs(
           ham  spam
     ham     0     5
     spam    1     0
-    The dearest mistake is to answer 'spam' where the truth is 'ham': 5.
-    The cheapest mistake is to answer 'ham' where the truth is 'spam': 1; the
-        dearest costs 5 times as much.
+    The most expensive mistake is to answer 'spam' where the truth is 'ham': 5.
+    The cheapest mistake is to answer 'ham' where the truth is 'spam': 1; the most
+        expensive costs 5 times as much.
     'ham' is answered if its probability exceeds 0.167, 'spam' if its probability
         exceeds 0.833.
     With these priors, and nothing else known, the cheapest answer is 'ham': 0.25 a
         decision.
     Two changes leave all this as it is: all costs times a positive number, and a
         number added to a whole row, diagonal included.
-    Both rules of BAdaCost tend, with much data, to the least expected cost.
+    Both rules of BAdaCost tend, with much data, to the minimum expected cost.
     """
-    check_number("width", width, Integral, low=_LEAST_WIDTH)
+    check_number("width", width, Integral, low=_MIN_WIDTH)
     labels = class_labels(_labels(costs, classes))
     given = costs_as_given(costs, labels)
     matrix = as_cost_matrix(costs, labels)
@@ -153,7 +154,7 @@ def _shares(priors: Any, labels: Sequence[Any]) -> FloatArray:
 def _table(given: FloatArray, labels: Sequence[Any], width: int) -> list[str]:
     """Return the costs with their labels, if they fit on a screen; columns are perhaps numbered."""
     head = f"Costs of {len(labels)} classes, rows are the truth, columns the answer"
-    if len(labels) > _MOST_CLASSES_DRAWN:
+    if len(labels) > _MAX_CLASSES_DRAWN:
         return [_wrapped(f"{head}.", width)]
     names = [str(label) if str(label).isprintable() else repr(label) for label in labels]
     numbers = [str(number) for number in range(1, len(names) + 1)]
@@ -166,7 +167,7 @@ def _table(given: FloatArray, labels: Sequence[Any], width: int) -> list[str]:
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 3]}..."
 
 
 def _aligned(given: FloatArray, names: Sequence[str], columns: Sequence[str]) -> list[str]:
@@ -191,27 +192,27 @@ def _right_answers(given: FloatArray) -> list[str]:
 
 
 def _extremes(matrix: FloatArray, names: Sequence[str]) -> list[str]:
-    """Name the dearest and the cheapest mistake, and the free ones."""
+    """Name the most expensive and the cheapest mistake, and the free ones."""
     mistakes = ~np.eye(len(matrix), dtype=np.bool_)
-    dearest = np.where(mistakes, matrix, -np.inf)
+    costs = np.where(mistakes, matrix, -np.inf)
     priced = np.where(mistakes & (matrix > 0), matrix, np.inf)
-    most, least = float(dearest.max()), float(priced.min())
+    highest, lowest = float(costs.max()), float(priced.min())
     free = [_mistake(i, j, names) for i, j in np.argwhere(mistakes & (matrix == 0))]
-    if most == least and not free:
+    if highest == lowest and not free:
         return []
-    sentences = [f"The dearest mistake is {_first(dearest == most, names)}: {most:g}."]
-    if least < most:
+    sentences = [f"The most expensive mistake is {_first(costs == highest, names)}: {highest:g}."]
+    if lowest < highest:
         sentences.append(
             f"The cheapest mistake {'with a price ' if free else ''}is "
-            f"{_first(priced == least, names)}: {least:g}; the dearest costs {most / least:.4g} "
-            "times as much."
+            f"{_first(priced == lowest, names)}: {lowest:g}; the most expensive costs "
+            f"{highest / lowest:.4g} times as much."
         )
     if free:
         sentences.append(f"Free mistakes: {_enumerated(free)}.")
     return sentences
 
 
-def _first(mask: NDArray[np.bool_], names: Sequence[str]) -> str:
+def _first(mask: Mask, names: Sequence[str]) -> str:
     """Return the first mistake of a mask in words, and how many others there are."""
     found = np.argwhere(mask)
     others = f" (and {len(found) - 1} like it)" if len(found) > 1 else ""
@@ -226,8 +227,8 @@ def _mistake(truth: Any, answer: Any, names: Sequence[str]) -> str:
 
 def _enumerated(items: Sequence[str]) -> str:
     """Return the items in a row, the last ones counted if they are many."""
-    if len(items) > _MOST_LISTED:
-        items = [*items[:_MOST_LISTED], f"and {len(items) - _MOST_LISTED} more"]
+    if len(items) > _MAX_LISTED:
+        items = [*items[:_MAX_LISTED], f"and {len(items) - _MAX_LISTED} more"]
     return ", ".join(items)
 
 
@@ -281,9 +282,9 @@ def _thresholds(matrix: FloatArray, names: Sequence[str]) -> list[str]:
     if all(first == second == 0.5 for *_, first, second in pairs):
         return []
     pairs.sort(key=lambda pair: -max(abs(pair[2] - 0.5), abs(pair[3] - 0.5)))
-    lines = [_contest(matrix, pair, names) for pair in pairs[:_MOST_LISTED]]
-    if len(pairs) > _MOST_LISTED:
-        lines.append(f"  and {len(pairs) - _MOST_LISTED} pairs nearer to one half.")
+    lines = [_contest(matrix, pair, names) for pair in pairs[:_MAX_LISTED]]
+    if len(pairs) > _MAX_LISTED:
+        lines.append(f"  and {len(pairs) - _MAX_LISTED} pairs nearer to one half.")
     return ["Where only two classes are possible, these are answered:", *lines]
 
 
@@ -296,7 +297,7 @@ def _contest(matrix: FloatArray, pair: tuple[int, int, float, float], names: Seq
         f"  {first if above < 1 else f'never {names[i]}'}, "
         f"{second if rest < 1 else f'never {names[j]}'}"
     )
-    if above + rest <= 1.0 + _LEAST_ADVANTAGE:
+    if above + rest <= 1.0 + _MIN_ADVANTAGE:
         return f"{line}."
     middle = (above + 1.0 - rest) / 2
     between = int((middle * matrix[i] + (1 - middle) * matrix[j]).argmin())
@@ -317,7 +318,7 @@ def _never_answered(matrix: FloatArray, names: Sequence[str]) -> list[str]:
         if _can_be_cheapest(matrix, k):
             continue
         rivals = [j for j in range(len(matrix)) if j != k and (matrix[:, j] <= matrix[:, k]).all()]
-        reason = f": {names[rivals[0]]} is never dearer" if rivals else ""
+        reason = f": {names[rivals[0]]} never costs more" if rivals else ""
         sentences.append(f"{names[k]} is never the only cheapest answer{reason}.")
     return sentences
 
@@ -325,9 +326,9 @@ def _never_answered(matrix: FloatArray, names: Sequence[str]) -> list[str]:
 def _can_be_cheapest(matrix: FloatArray, answer: int) -> bool:
     """Tell whether an answer is cheaper than all others for some probabilities.
 
-    Only those count that are free where `answer` is right: next to certainty the others are
-    dearer. A linear program finds weights of the other truths with the largest advantage over all
-    of them; rows are scaled to one, which these weights make up for.
+    Only those count that are free where `answer` is right: next to certainty the others cost
+    more. A linear program finds weights of the other truths with the largest advantage over all of
+    them; rows are scaled to one, which these weights make up for.
     """
     tied = matrix[answer] == 0
     tied[answer] = False
@@ -345,7 +346,7 @@ def _can_be_cheapest(matrix: FloatArray, answer: int) -> bool:
         b_eq=[1.0],
         bounds=[(0.0, 1.0)] * n_truths + [(-1.0, 1.0)],
     )
-    return found.x is None or bool(found.x[-1] > _LEAST_ADVANTAGE)
+    return found.x is None or bool(found.x[-1] > _MIN_ADVANTAGE)
 
 
 def _ignorance(
@@ -373,14 +374,14 @@ def _rules_of_badacost(matrix: FloatArray, labels: Sequence[Any]) -> list[str]:
             reason = str(error)
         return [f"For BAdaCost {reason}"]
     if _are_class_weights(matrix):
-        return ["Both rules of BAdaCost tend, with much data, to the least expected cost."]
+        return ["Both rules of BAdaCost tend, with much data, to the minimum expected cost."]
     pi = stationary_distribution(matrix)
     if not np.allclose(pi, 1.0 / len(pi), rtol=1e-6):
         shares = [f"{label!r} {share:.3g}" for label, share in zip(labels, pi, strict=True)]
         return [
             'BAdaCost with decision="margin" tends, with much data, to the class of the largest '
             f"probability divided by these numbers: {_enumerated(shares)}; "
-            'decision="bayes" tends to the least expected cost.'
+            'decision="bayes" tends to the minimum expected cost.'
         ]
     return [
         'BAdaCost with decision="margin" tends, with much data, to the most probable class, '

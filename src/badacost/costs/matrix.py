@@ -15,9 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.float64]
-_MOST_CLASSES_LISTED = 10
-LARGEST_COST = 1e300  # sums of costs must not overflow
+from badacost.arrays import FloatArray, Mask, Positions
+from badacost.validation import check_number
+
+_MAX_CLASSES_LISTED = 10
+MAX_COST = 1e300  # sums of costs must not overflow
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -153,7 +155,7 @@ def check_known(found: Iterable[Any], labels: Sequence[Any], place: str) -> None
 def listed(labels: Sequence[Any]) -> str:
     """Return the number of classes, with their labels when these are few."""
     count = f"{len(labels)} classes"
-    return count if len(labels) > _MOST_CLASSES_LISTED else f"{count} {list(labels)}"
+    return count if len(labels) > _MAX_CLASSES_LISTED else f"{count} {list(labels)}"
 
 
 def _cells_of_mapping(
@@ -253,12 +255,12 @@ def _cell(truth: Any, prediction: Any) -> str:
 
 def check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
     """Refuse entries that are negative, NaN, infinite or nearly so, naming the first one."""
-    wrong = np.argwhere(~((matrix >= 0) & (matrix <= LARGEST_COST)))
+    wrong = np.argwhere(~((matrix >= 0) & (matrix <= MAX_COST)))
     if wrong.size:
         i, j = wrong[0]
         raise ValueError(
             f"the entry for {_cell(labels[i], labels[j])} is {matrix[i, j]}: "
-            f"replace it by a number from 0 to {LARGEST_COST:g}."
+            f"replace it by a number from 0 to {MAX_COST:g}."
         )
 
 
@@ -340,7 +342,7 @@ def is_irreducible(cost_matrix: ArrayLike) -> bool:
     return bool(_absorbing_classes(square(cost_matrix)).all())
 
 
-def _absorbing_classes(matrix: FloatArray) -> NDArray[np.bool_]:
+def _absorbing_classes(matrix: FloatArray) -> Mask:
     """Return a set of classes, as a mask (K,), that no positive cost leaves."""
     priced = matrix > 0
     from_first = _reached_from_first(priced)
@@ -350,7 +352,7 @@ def _absorbing_classes(matrix: FloatArray) -> NDArray[np.bool_]:
     return to_first if to_first.all() else ~to_first
 
 
-def _reached_from_first(links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _reached_from_first(links: Mask) -> Mask:
     """Return which nodes can be reached from node 0, as a mask (K,)."""
     reached = np.zeros(len(links), dtype=np.bool_)
     reached[0] = True
@@ -416,7 +418,7 @@ def stationary_distribution(
     return pi
 
 
-def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> NDArray[np.intp]:
+def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> Positions:
     """Return the prediction with the lowest expected cost for every sample.
 
     Parameters
@@ -443,7 +445,7 @@ def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> N
             f"probabilities have shape {beliefs.shape}: give one row per sample and one column "
             f"for each of the {len(costs)} classes of cost_matrix."
         )
-    decisions: NDArray[np.intp] = (beliefs @ costs).argmin(axis=1)
+    decisions: Positions = (beliefs @ costs).argmin(axis=1)
     return decisions
 
 
@@ -469,12 +471,12 @@ def scale_costs(
 
     Notes
     -----
-    The decision of least expected cost does not depend on the scale: all expected costs change by
+    The decision of minimum expected cost does not depend on the scale: all expected costs change by
     the same factor. The training of BAdaCost does, since a round fits its tree to the exponential
-    of the costs: on a small scale the trees minimise the costs themselves, on a large one the
-    dearest mistakes outweigh all others. `BAdaCostClassifier` therefore sets the scale itself, and
-    with "auto" or a number its training sees ratios of costs only; with "reference" this holds for
-    costs whose largest entry is at least 1, with None not at all.
+    of the costs: on a small scale the trees minimise the costs themselves, on a large one the most
+    expensive mistakes outweigh all others. `BAdaCostClassifier` therefore sets the scale itself,
+    and with "auto" or a number its training sees ratios of costs only; with "reference" this holds
+    for costs whose largest entry is at least 1, with None not at all.
 
     Examples
     --------
@@ -502,16 +504,11 @@ def scale_costs(
 def check_positive(**values: Any) -> None:
     """Refuse parameters, given by name, that are not positive finite numbers."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{name} is {value!r}: give a positive finite number.")
-        if not 0 < float(value) < np.inf:
-            raise ValueError(f"{name} is {value!r}: give a positive finite number.")
+        check_number(name, value, low=0.0, open_low=True)
 
 
 def check_price(**values: Any) -> None:
     """Refuse prices, given by name, that are no numbers, or infinite or nearly so."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{name} is {value!r:.80}: give a number.")
-        if not abs(plain(value)) <= LARGEST_COST:  # a float32 cannot be compared with 1e300
-            raise ValueError(f"{name} is {value!r:.80}: give a number within ±{LARGEST_COST:g}.")
+        # A float32 cannot be compared with 1e300.
+        check_number(name, plain(value), low=-MAX_COST, high=MAX_COST)

@@ -152,7 +152,7 @@ def costs_from_ratios(ratios: Mapping[Any, float], *, classes: Iterable[Any]) ->
     ----------
     ratios : mapping
         How many times as bad as an ordinary mistake, one that is not named, which costs 1.
-        ``{"a": 5}`` speaks of every mistake on the class a, ``{("a", "b"): 5}`` of taking a for
+        ``{"a": 5}`` applies to every mistake on the class a, ``{("a", "b"): 5}`` to taking a for
         b only: the truth comes first.
     classes : iterable of K labels
         The classes.
@@ -198,7 +198,7 @@ def costs_from_ratios(ratios: Mapping[Any, float], *, classes: Iterable[Any]) ->
 
 
 def _subject(key: Any, labels: list[Any]) -> Any:
-    """Return what a ratio speaks of: a class, or a mistake (truth, prediction)."""
+    """Return what a ratio applies to: a class, or a mistake (truth, prediction)."""
     label = plain(key)
     if label in labels:
         return label

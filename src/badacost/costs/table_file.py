@@ -6,7 +6,7 @@ r"""The file of a cost matrix: a CSV table, first row predictions, first column 
     healthy,,200
     sick,5000,
 
-The first cell is free text. Files are taken for hostile: an error names the line and the cell.
+The first cell is free text. Files are untrusted: an error names the line and the cell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from badacost.costs.builders import labelled_costs
 from badacost.costs.matrix import (
-    LARGEST_COST,
+    MAX_COST,
     as_classes,
     as_cost_matrix,
     as_number,
@@ -34,9 +34,9 @@ from badacost.costs.matrix import (
 )
 from badacost.csv_dialect import guess_separator, with_decimal_points
 
-_LARGEST_FILE = 16 * 2**20
+_MAX_BYTES = 16 * 2**20
 _CORNER = "truth \\ prediction"
-_MOST_SHOWN = 40
+_MAX_LENGTH_SHOWN = 40
 
 
 def read_costs(
@@ -155,7 +155,7 @@ def _writable(label: Any) -> str:
 
 def _shown(text: str) -> str:
     """Return text for a message: in quotes, escaped, and not too long."""
-    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
+    return repr(text if len(text) <= _MAX_LENGTH_SHOWN else f"{text[:_MAX_LENGTH_SHOWN]}...")
 
 
 def _text_of(path: Path) -> str:
@@ -165,10 +165,10 @@ def _text_of(path: Path) -> str:
             f"there is no file of costs {str(path)!r}: check its name and folder."
         )
     with path.open("rb") as file:
-        data = file.read(_LARGEST_FILE + 1)
-    if len(data) > _LARGEST_FILE:
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
         raise ValueError(
-            f"the file is larger than {_LARGEST_FILE // 2**20} MiB: give a table of costs, "
+            f"the file is larger than {_MAX_BYTES // 2**20} MiB: give a table of costs, "
             "one row for each class."
         )
     utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -274,8 +274,8 @@ def _cost(text: str, truth: str, prediction: str, place: str) -> float:
             f"{cell} is {_shown(text)}: write a number with a decimal point and without "
             "thousands separators."
         )
-    if not 0 <= cost <= LARGEST_COST:
-        raise ValueError(f"{cell} is {_shown(text)}: give a number from 0 to {LARGEST_COST:g}.")
+    if not 0 <= cost <= MAX_COST:
+        raise ValueError(f"{cell} is {_shown(text)}: give a number from 0 to {MAX_COST:g}.")
     return cost
 
 

@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.float64]
+from badacost.arrays import FloatArray, IndexArray
+
 Colours = NDArray[np.float32]
 
 _SAMPLES = 3  # along each side of a pixel
@@ -36,8 +37,8 @@ class Mesh:
     """
 
     corners: FloatArray
-    starts: NDArray[np.int64]
-    paints: NDArray[np.int64]
+    starts: IndexArray
+    paints: IndexArray
 
     @classmethod
     def joined(cls, solids: Iterable[Solid]) -> Mesh:
@@ -115,7 +116,7 @@ class Camera:
         return np.stack([right * zoom, down * zoom], axis=1) + np.array(self.shift)
 
     def extent(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the largest coordinates of points in the picture."""
+        """Return the smallest and the largest coordinates of points in the picture."""
         seen = self.seen(points)
         return seen.min(axis=0), seen.max(axis=0)
 

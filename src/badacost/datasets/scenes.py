@@ -1,4 +1,4 @@
-"""A made-up world: small cars seen from all sides, with exact boxes and angles, and no download.
+"""A synthetic world: small cars seen from all sides, with exact boxes and angles, and no download.
 
 A car is a few convex solids with painted panels: lamps and a grille in front, red lamps and a plate
 behind, windows and wheels at the sides. It is the same left and right, so that the mirror image of
@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.datasets.rendering import Camera, Colours, FloatArray, Layer, Mesh, Solid
+from badacost.arrays import FloatArray
+from badacost.datasets.rendering import Camera, Colours, Layer, Mesh, Solid
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import overlaps
@@ -64,10 +65,10 @@ def make_scenes(
     size : (int, int), default=(240, 320)
         Height and width in pixels, at least 32.
     objects_per_image : int or (int, int), default=(1, 3)
-        Least and largest number of cars in a scene; fewer where there is no room for more. 0 makes
-        negatives.
+        Minimum and maximum number of cars in a scene; fewer where there is no room for more. 0
+        makes negatives.
     object_height : (float, float), default=(0.2, 0.45)
-        Least and largest height of a car, as a part of the shorter side of the picture.
+        Minimum and maximum height of a car, as a part of the shorter side of the picture.
     random_state : int, default=0
         The same number gives the same scenes; a scene does not depend on how many follow it.
 
@@ -93,14 +94,16 @@ def make_scenes(
     height, width = _checked_pair("size", size, Integral, 32, _MAX_SIDE)
     if not isinstance(objects_per_image, Sequence):
         objects_per_image = (objects_per_image, objects_per_image)
-    least, most = _checked_pair("objects_per_image", objects_per_image, Integral, 0, _MAX_OBJECTS)
+    n_min, n_max = _checked_pair("objects_per_image", objects_per_image, Integral, 0, _MAX_OBJECTS)
     low, high = _checked_pair("object_height", object_height, Real, 0.05, 0.6)
-    if least > most or low > high:
-        raise ValueError("objects_per_image and object_height must not fall: give the least first.")
+    if n_min > n_max or low > high:
+        raise ValueError(
+            "objects_per_image and object_height must not fall: give the smaller first."
+        )
     world = _World(
         Views.around(n_views),
         (int(height), int(width)),
-        (int(least), int(most)),
+        (int(n_min), int(n_max)),
         (low, high),
     )
     return [
@@ -141,7 +144,7 @@ class _World:
         )
 
     def _placed_cars(self, rng: np.random.Generator) -> list[_Car]:
-        """Return cars that hardly overlap, wholly inside the picture."""
+        """Return cars that hardly overlap, entirely inside the picture."""
         cars: list[_Car] = []
         wanted = rng.integers(self.n_objects[0], self.n_objects[1], endpoint=True)
         for _ in range(_TRIES):

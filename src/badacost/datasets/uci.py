@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NoReturn
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 
+from badacost.arrays import FloatArray
+from badacost.atomic_file import replaced_file
 from badacost.validation import check_choice, check_flag
 
 _VARIABLE = "BADACOST_DATA"
@@ -237,14 +238,13 @@ def load_uci(
     folder: str | os.PathLike[str] | None = None,
     download: bool = True,
     return_X_y: bool = False,
-) -> Bunch | tuple[NDArray[np.float64], NDArray[np.str_]]:
+) -> Bunch | tuple[FloatArray, NDArray[np.str_]]:
     """Load one of the twelve UCI data sets of the paper's Table 1.
 
     The file ``NAME.csv.gz`` is looked for in `folder`, and nowhere else, if that is given.
     Otherwise it is looked for in the folder that the environment variable ``BADACOST_DATA`` names
-    and its subfolder ``uci``; in ``../shared/data/uci``; and in the cache, ``badacost/uci`` in
-    scikit-learn's `get_data_home`. A set found in none of them is fetched from OpenML and written
-    to the cache.
+    and its subfolder ``uci``, and in the cache, ``badacost/uci`` in scikit-learn's
+    `get_data_home`. A set found in none of them is fetched from OpenML and written to the cache.
 
     Parameters
     ----------
@@ -347,7 +347,6 @@ def _folders() -> Iterator[Path]:
     if named := os.environ.get(_VARIABLE):
         yield Path(named).expanduser()
         yield Path(named).expanduser() / "uci"
-    yield Path("..", "shared", "data", "uci")
     yield Path(get_data_home(), "badacost", "uci")
 
 
@@ -371,7 +370,7 @@ def _file(key: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a compressed file, which may be damaged or hostile."""
+    """Return the text of a compressed file, which may be damaged or malicious."""
     try:
         with gzip.open(path, "rb") as file:
             data = file.read(_MAX_BYTES + 1)
@@ -392,16 +391,11 @@ def _read(path: Path) -> str:
 def _write(path: Path, text: str) -> None:
     """Write a compressed file; the name appears only once the file is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{uuid4().hex}.tmp")
-    try:
+    with replaced_file(path) as temporary:
         temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
-def _parse(text: str, source: _Source, where: str) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+def _parse(text: str, source: _Source, where: str) -> tuple[FloatArray, NDArray[np.str_]]:
     """Return the samples and labels of a file, after checking that they are the paper's."""
     header, _, body = text.replace("\r\n", "\n").removesuffix("\n").partition("\n")
     _check_header(header, source, where)
@@ -462,7 +456,7 @@ def _encoded(lines: list[str], source: _Source, where: str) -> list[str]:
     return encoded
 
 
-def _numbers(lines: list[str], source: _Source, where: str) -> NDArray[np.float64]:
+def _numbers(lines: list[str], source: _Source, where: str) -> FloatArray:
     """Return the numbers that the lines hold, all of them finite."""
     try:
         data = np.loadtxt(lines, delimiter=",", comments=None, ndmin=2)
@@ -489,9 +483,7 @@ def _is_numeric(tokens: str) -> bool:
     return True
 
 
-def _check_contents(
-    data: NDArray[np.float64], labels: list[str], source: _Source, where: str
-) -> None:
+def _check_contents(data: FloatArray, labels: list[str], source: _Source, where: str) -> None:
     """Raise unless the class counts and the column means are those of the set."""
     found = Counter(labels)
     for label in sorted(found.keys() | source.counts.keys()):
@@ -503,7 +495,7 @@ def _check_contents(
                 source,
                 where,
             )
-    with np.errstate(over="ignore", invalid="ignore"):  # hostile values may be huge
+    with np.errstate(over="ignore", invalid="ignore"):  # untrusted values may be huge
         fingerprint = data.mean(axis=0) @ np.arange(1, data.shape[1] + 1)
     if not np.isclose(fingerprint, source.fingerprint, rtol=1e-6, atol=0.0):
         _refuse(
@@ -522,9 +514,7 @@ def _refuse(found: str, source: _Source, where: str) -> NoReturn:
     )
 
 
-def _download(
-    key: str, source: _Source, allowed: bool
-) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+def _download(key: str, source: _Source, allowed: bool) -> tuple[FloatArray, NDArray[np.str_]]:
     """Fetch a set from OpenML, check it, and keep it in the cache."""
     *others, cache = _folders()
     remedy = f"put {_file(key)} into a folder and set {_VARIABLE} to that folder"

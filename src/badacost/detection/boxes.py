@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.validation import check_choice, check_flag, check_number
 
-FloatArray = NDArray[np.float64]
 MAX_COORDINATE = 1e9  # areas of larger boxes would lose their digits, and no image is larger
 _PAIRS_AT_ONCE = 2**15  # overlaps computed together: few enough to stay in the cache
 
@@ -30,7 +30,7 @@ class Detections:
     boxes : array-like of shape (n, 4)
         x1, y1, x2, y2 of each box in continuous pixels, ``x1 <= x2`` and ``y1 <= y2``.
     scores : array-like of shape (n,)
-        The higher, the surer.
+        Higher is more certain.
     labels : array-like of shape (n,)
         View of each box, as an index into `names`.
     names : sequence of str
@@ -61,7 +61,7 @@ class Detections:
 
     boxes: FloatArray
     scores: FloatArray
-    labels: NDArray[np.int64]
+    labels: IndexArray
     names: tuple[str, ...]
     angles: tuple[float, ...] | None = None
     category: str = "object"
@@ -323,7 +323,7 @@ class Suppression:
         """
         return detections[self.survivors(detections)]
 
-    def survivors(self, detections: Detections) -> NDArray[np.intp]:
+    def survivors(self, detections: Detections) -> Positions:
         """Return the indices of the detections that stay, best first."""
         order = np.argsort(-detections.scores, kind="stable")
         if self.kind == "none":
@@ -336,17 +336,17 @@ class Suppression:
         kept = [group[stays(boxes[group].T, self._exceeds)] for group in groups]
         return order[np.sort(np.concatenate(kept))][: self.max_boxes] if kept else order
 
-    def _exceeds(self, first: FloatArray, second: FloatArray) -> NDArray[np.bool_]:
+    def _exceeds(self, first: FloatArray, second: FloatArray) -> Mask:
         """Return which pairs of columns of coordinates overlap too much."""
         return _overlap_matrix(first, second, self.denominator) > self.overlap
 
 
 def _greedy_survivors(
-    columns: FloatArray, exceeds: Callable[[FloatArray, FloatArray], NDArray[np.bool_]]
-) -> NDArray[np.intp]:
+    columns: FloatArray, exceeds: Callable[[FloatArray, FloatArray], Mask]
+) -> Positions:
     """Return which boxes, best first, overlap none of the better survivors."""
     columns = np.ascontiguousarray(columns)
-    survivors: list[NDArray[np.intp]] = []
+    survivors: list[Positions] = []
     rest = np.arange(columns.shape[1])
     while len(rest):
         n_heads = _rows_at_once(len(rest))
@@ -361,9 +361,7 @@ def _greedy_survivors(
     return np.concatenate(survivors) if survivors else rest
 
 
-def _unbeaten(
-    columns: FloatArray, exceeds: Callable[[FloatArray, FloatArray], NDArray[np.bool_]]
-) -> NDArray[np.intp]:
+def _unbeaten(columns: FloatArray, exceeds: Callable[[FloatArray, FloatArray], Mask]) -> Positions:
     """Return which boxes, best first, overlap no better box at all."""
     columns = np.ascontiguousarray(columns)
     n = columns.shape[1]
@@ -425,7 +423,7 @@ def _checked_boxes(name: str, values: Any) -> FloatArray:
     return boxes
 
 
-def _checked_labels(values: Any, n: int, n_views: int) -> NDArray[np.int64]:
+def _checked_labels(values: Any, n: int, n_views: int) -> IndexArray:
     """Return indices of views as an array of their own."""
     array = _numeric("labels", values, "iuf" if np.size(values) == 0 else "iu")
     if array.size == 0 and n == 0:

@@ -18,39 +18,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, IndexArray
 from badacost.detection import cascade_kernels
+from badacost.threads import Threads
 from badacost.tree.forest import Forest
-from badacost.tree.threads import Threads
 from badacost.validation import check_number
 
-FloatArray = NDArray[np.float64]
-_LONGEST_SIDE = 4096
-_MOST_LABELS = 4096
-_MOST_LEVELS = 12
-MOST_NODES = 2**24
+_MAX_SIDE = 4096
+_MAX_LABELS = 4096
+_MAX_LEVELS = 12
+MAX_NODES = 2**24
 _WINDOWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Windows of a feature map that a cascade kept.
+    """Windows of a feature map that a cascade kept; arrays have the shape (n_windows,).
 
-    Attributes
-    ----------
-    rows, columns : ndarray of shape (n_windows,)
-        Positions, counted in steps of the window, row by row.
-    scores : ndarray of shape (n_windows,)
-        Largest margin.
-    labels : ndarray of shape (n_windows,)
-        View that has it.
-    n_scanned, n_evaluated : int
-        Windows that were looked at, and trees that were evaluated on all of them together.
+    Rows and columns are counted in steps of the window, row by row. A score is the largest margin,
+    a label the view that has it. `n_scanned` windows were looked at, and `n_evaluated` trees were
+    evaluated on all of them together.
     """
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    rows: IndexArray
+    columns: IndexArray
     scores: FloatArray
-    labels: NDArray[np.int64]
+    labels: IndexArray
     n_scanned: int
     n_evaluated: int
 
@@ -98,7 +91,7 @@ class Cascade:
             if not isinstance(lengths, tuple) or len(lengths) != 2:
                 raise ValueError(f"{name} must be a tuple of two lengths; got {lengths!r}.")
             for length in lengths:
-                check_number(name, length, Integral, low=1, high=_LONGEST_SIDE)
+                check_number(name, length, Integral, low=1, high=_MAX_SIDE)
         check_number("cell", self.cell, Integral, low=1, high=min(self.padded_window))
         if any(a > b for a, b in zip(self.window, self.padded_window, strict=True)):
             raise ValueError(
@@ -118,22 +111,22 @@ class Cascade:
         if rejections.shape != (n_trees,) or np.isnan(rejections).any():
             raise ValueError(f"a cascade of {n_trees} trees needs one threshold for each of them.")
         object.__setattr__(self, "rejections", rejections)
-        least: Any = self.min_score
-        if not isinstance(least, Real) or math.isnan(least):
-            raise ValueError("the least score of a cascade must be a number.")
-        object.__setattr__(self, "min_score", float(least))
+        min_score: Any = self.min_score
+        if not isinstance(min_score, Real) or math.isnan(min_score):
+            raise ValueError("the minimum score of a cascade must be a number.")
+        object.__setattr__(self, "min_score", float(min_score))
         largest = (
             float(np.abs(part).max()) for part in (self.forest.tree_weights, self.forest.table)
         )
         if not n_trees * math.prod(largest) < math.inf:
             raise ValueError("the scores of a cascade might not be finite: reduce its weights.")
-        if self.n_views > 1 and len(self.forest.table) > _MOST_LABELS:
+        if self.n_views > 1 and len(self.forest.table) > _MAX_LABELS:
             raise ValueError("trees for several views must be trees of labels.")
         # Trees are made complete, which takes a power of two of their depth.
-        if self.forest.depths.max() > _MOST_LEVELS:
-            raise ValueError(f"the trees of a cascade have at most {_MOST_LEVELS} levels of tests.")
-        if self.n_complete_nodes > MOST_NODES:
-            raise ValueError(f"the trees of a cascade have at most {MOST_NODES} nodes in all.")
+        if self.forest.depths.max() > _MAX_LEVELS:
+            raise ValueError(f"the trees of a cascade have at most {_MAX_LEVELS} levels of tests.")
+        if self.n_complete_nodes > MAX_NODES:
+            raise ValueError(f"the trees of a cascade have at most {MAX_NODES} nodes in all.")
 
     @property
     def n_views(self) -> int:
@@ -289,14 +282,10 @@ class CompleteTrees:
 
 
 class Scanner:
-    """A cascade at work on a buffer that holds one feature map after the other.
+    """Runs a cascade on a buffer that holds one feature map after the other.
 
-    Parameters
-    ----------
-    cascade : Cascade
-        What to look with.
-    buffer : float32 ndarray of shape (n_planes, rows, columns)
-        Feature maps are put into its first rows and columns.
+    The buffer, float32, has the shape (n_planes, rows, columns); a feature map is put into its
+    first rows and columns.
     """
 
     def __init__(self, cascade: Cascade, buffer: NDArray[np.float32]):
@@ -332,16 +321,10 @@ class Scanner:
         return n_rows, n_columns
 
     def scan(self, height: int, width: int, stride: int, threads: Threads | None = None) -> Windows:
-        """Look at every window of the map in the buffer.
+        """Scan every window of the map in the buffer, which has `height` rows and `width` columns.
 
-        Parameters
-        ----------
-        height, width : int
-            Rows and columns of the map.
-        stride : int
-            Pixels from one window to the next, a multiple of the cell.
-        threads : Threads, optional
-            Threads to share the rows of windows among; they do not change the result.
+        The stride is in pixels, a multiple of the cell. Threads share the rows of windows; they do
+        not change the result.
         """
         cascade = self.cascade
         n_rows, n_columns = self.grid(height, width, stride)
@@ -375,7 +358,7 @@ class Scanner:
             n_evaluated=sum(part.n_evaluated for part in parts),
         )
 
-    def trace(self, rows: NDArray[np.int64], columns: NDArray[np.int64], stride: int) -> FloatArray:
+    def trace(self, rows: IndexArray, columns: IndexArray, stride: int) -> FloatArray:
         """Return the scores of windows after each tree, shape (n_windows, n_trees)."""
         n_rows, n_columns = self.grid(self.buffer.shape[1], self.buffer.shape[2], stride)
         if ((rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)).any():
@@ -387,9 +370,7 @@ class Scanner:
         )  # fmt: skip
         return traces
 
-    def _bases(
-        self, rows: NDArray[np.int64], columns: NDArray[np.int64], stride: int
-    ) -> NDArray[np.uint32]:
+    def _bases(self, rows: IndexArray, columns: IndexArray, stride: int) -> NDArray[np.uint32]:
         """Where windows begin in the buffer."""
         step = stride // self.cascade.cell
         return ((rows * self.buffer.shape[2] + columns) * step).astype(np.uint32)

@@ -7,7 +7,7 @@ most windows are rejected by the first few.
 
 A leaf adds one number to one component of a window's votes; the score of a window is the largest
 of the margins ``votes @ matrix``. It is worked out only when bounds of it, which a leaf changes by
-one addition each, do not tell whether the window stays: about once a window, not once a tree.
+one addition each, do not decide whether the window stays: about once a window, not once a tree.
 
 What happens to a window does not depend on its neighbours in a block.
 """
@@ -64,7 +64,7 @@ def _run(features, block, n_windows, trees, leaves, begin, end, rejections):
     """
     bases, slots, lows, highs, nodes, votes, margins = block
     offsets, thresholds, values, first_nodes, first_values, depths, weights = trees
-    components, amounts, least, most, matrix = leaves
+    components, amounts, lowest, highest, matrix = leaves
     n_evaluated = 0
     for tree in range(begin, end):
         _descend(
@@ -78,8 +78,8 @@ def _run(features, block, n_windows, trees, leaves, begin, end, rejections):
             slot, base = slots[i], bases[i]
             row = np.uint32(values[np.uint32(first_value + nodes[i])])
             votes[slot, np.uint32(components[row])] += weight * amounts[row]
-            low = lows[i] + weight * least[row]
-            high = highs[i] + weight * most[row]
+            low = lows[i] + weight * lowest[row]
+            high = highs[i] + weight * highest[row]
             if low <= rejection < high:
                 low, _ = _best_margin(votes, slot, matrix, margins)
                 high = low
@@ -114,7 +114,7 @@ def scan(features, bases, trees, leaves, rejections, survivors, scores, labels):
         Offsets and thresholds of all inner nodes, rows of all leaves, first node and first leaf
         of each tree, depths, weights.
     leaves : tuple of ndarray
-        For each row: the component it votes for, by how much, the least and the most that this
+        For each row: the component it votes for, by how much, the minimum and the maximum that this
         adds to any margin; then the matrix of shape (n_components, n_outputs).
     rejections : float64 ndarray of shape (n_trees,)
         A window leaves when its score after the tree is not above this.

@@ -25,7 +25,7 @@ _Y_SHARE, _Z_SHARE = np.float32(15.0), np.float32(3.0)
 _TINY = np.float32(1e-35)
 _LIGHTNESS_STEPS = np.float32(1024.0)
 
-_LARGEST_INVERSE = np.float32(1e10)  # of a magnitude: where there is no gradient it is 1e-10
+_MAX_INVERSE = np.float32(1e10)  # of a magnitude: where there is no gradient it is 1e-10
 _COSINE_STEPS = np.float32(10000.0)
 _PI = np.float32(np.pi)
 
@@ -103,7 +103,7 @@ def gradient_rows(planes, full, arc_cosine, first, last, magnitude, orientation)
         row_magnitude, row_orientation = magnitude[y], orientation[y]
         for x in range(width):
             square = best_dx[x] * best_dx[x] + best_dy[x] * best_dy[x]
-            inverse = min(_ONE / np.sqrt(square), _LARGEST_INVERSE)
+            inverse = min(_ONE / np.sqrt(square), _MAX_INVERSE)
             row_magnitude[x] = _ONE / inverse
             upward = -best_dx[x] if best_dy[x] < _ZERO else best_dx[x]
             step[x] = np.int32(upward * inverse * _COSINE_STEPS)
@@ -141,7 +141,7 @@ def _smooth_row(above, row, below, out):
 
 @njit(cache=True, nogil=True)
 def smooth_rows(planes, first, last, out):
-    """Smooth by a triangle of radius 1: few enough terms to be added up anew for each pixel."""
+    """Smooth by a triangle of radius 1: few enough terms to be added up again for each pixel."""
     n_planes, height, width = planes.shape
     ring = np.empty((3, width), np.float32)
     for plane in range(n_planes):

@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import IndexArray, Planes
 from badacost.detection import channel_kernels
-from badacost.tree.threads import Threads
-from badacost.validation import check_number
+from badacost.threads import Threads
+from badacost.validation import check_flag, check_number
 
-Planes = NDArray[np.float32]
 COLOUR, MAGNITUDE, HISTOGRAM = range(3)
-_MOST_RADIUS = 64
-_MOST_LENGTH = 2**24  # of a side; all up to here are exact in single precision
-_MOST_RECENT_LENGTH = 2**14
+_MAX_RADIUS = 64
+_MAX_LENGTH = 2**24  # of a side; all up to here are exact in single precision
+_MAX_CACHED_LENGTH = 2**14
 _COSINE_STEPS = 10_000
 _LIGHTNESS_STEPS = 1024
 _RGB_TO_XYZ = np.array(
@@ -75,9 +75,9 @@ class GradientParameters:
     full: bool = False
 
     def __post_init__(self) -> None:
-        check_number("norm_radius", self.norm_radius, Integral, low=0, high=_MOST_RADIUS)
+        check_number("norm_radius", self.norm_radius, Integral, low=0, high=_MAX_RADIUS)
         check_number("norm_constant", self.norm_constant, low=1e-10, high=1e10)
-        _check_flag("full", self.full)
+        check_flag("full", self.full)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class HistogramParameters:
 
     def __post_init__(self) -> None:
         check_number("n_orientations", self.n_orientations, Integral, low=1, high=36)
-        _check_flag("soft", self.soft)
+        check_flag("soft", self.soft)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class ChannelParameters:
 
     def __post_init__(self) -> None:
         check_number("shrink", self.shrink, Integral, low=1, high=32)
-        check_number("smoothing", self.smoothing, Integral, low=0, high=_MOST_RADIUS)
+        check_number("smoothing", self.smoothing, Integral, low=0, high=_MAX_RADIUS)
         check_instance("gradient", self.gradient, GradientParameters)
         check_instance("histogram", self.histogram, HistogramParameters)
 
@@ -224,36 +224,24 @@ def triangle_filter(planes: ArrayLike, radius: int, threads: Threads | None = No
     >>> triangle_filter([[[0, 0, 4, 0, 0]]], 1)
     array([[[0., 1., 2., 1., 0.]]], dtype=float32)
     """
-    check_number("radius", radius, Integral, low=0, high=_MOST_RADIUS)
+    check_number("radius", radius, Integral, low=0, high=_MAX_RADIUS)
     return _triangle(check_planes("planes", planes), radius, threads or Threads())
 
 
 def resampling_weights(n_source: int, n_target: int) -> tuple[NDArray[np.uint64], Planes]:
     """Weights that resample an axis: linear if it grows, the mean of what is covered if not.
 
-    Parameters
-    ----------
-    n_source, n_target : int
-        Lengths of the axis.
+    Returns the first position of the source that each position of the target takes from,
+    (n_target,), and the weights of that position and of those after it, (n_taps, n_target), which
+    sum to about one. Both arrays are read-only.
 
-    Returns
-    -------
-    start : ndarray of shape (n_target,)
-        First position of the source that each position of the target takes from.
-    weights : ndarray of shape (n_taps, n_target)
-        Weights of that position and of those after it, summing to about one. Both arrays are
-        read-only.
-
-    Examples
-    --------
-    >>> from badacost.detection.channels import resampling_weights
     >>> start, weights = resampling_weights(2, 4)
     >>> weights.T.tolist()
     [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]
     """
-    check_number("n_source", n_source, Integral, low=1, high=_MOST_LENGTH)
-    check_number("n_target", n_target, Integral, low=1, high=_MOST_LENGTH)
-    compute = _recent_weights if n_source + n_target <= _MOST_RECENT_LENGTH else _weights
+    check_number("n_source", n_source, Integral, low=1, high=_MAX_LENGTH)
+    check_number("n_target", n_target, Integral, low=1, high=_MAX_LENGTH)
+    compute = _recent_weights if n_source + n_target <= _MAX_CACHED_LENGTH else _weights
     return compute(n_source, n_target)
 
 
@@ -279,7 +267,7 @@ _recent_weights = lru_cache(maxsize=128)(_weights)  # the frames of a video have
 
 def _covered(
     low: Planes, step: np.float32, scale: np.float32, n_source: int
-) -> tuple[NDArray[np.int64], Planes]:
+) -> tuple[IndexArray, Planes]:
     """Shares of the source pixels in intervals of length `step` that begin at `low`.
 
     In single precision, without shares of up to a thousandth, and with a correction only of sums
@@ -333,8 +321,8 @@ def resample(
     >>> resample([[[1, 2, 3, 4]]], 1, 2).round(3)
     array([[[1.5, 3.5]]], dtype=float32)
     """
-    check_number("height", height, Integral, low=1, high=_MOST_LENGTH)
-    check_number("width", width, Integral, low=1, high=_MOST_LENGTH)
+    check_number("height", height, Integral, low=1, high=_MAX_LENGTH)
+    check_number("width", width, Integral, low=1, high=_MAX_LENGTH)
     source = check_planes("planes", planes)
     n_planes, *size = source.shape
     factors = np.asarray(factor, dtype=np.float64)
@@ -391,7 +379,7 @@ def gradient(
     >>> orientation[0].round(3)
     array([0.927, 0.927, 0.927], dtype=float32)
     """
-    _check_flag("full", full)
+    check_flag("full", full)
     source = check_planes("planes", planes)
     magnitude = np.empty(source.shape[1:], np.float32)
     orientation = np.empty_like(magnitude)
@@ -433,7 +421,7 @@ def normalise_magnitude(
     >>> normalise_magnitude([[1.0, 1.0, 1.0]], radius=1, constant=1.0)
     array([[0.5, 0.5, 0.5]], dtype=float32)
     """
-    check_number("radius", radius, Integral, low=0, high=_MOST_RADIUS)
+    check_number("radius", radius, Integral, low=0, high=_MAX_RADIUS)
     check_number("constant", constant, low=1e-10, high=1e10)
     source = check_planes("magnitude", magnitude, n_dimensions=2)
     threads = threads or Threads()
@@ -485,7 +473,7 @@ def orientation_histograms(
     array([0., 0., 1., 0.], dtype=float32)
     """
     check_number("cell", cell, Integral, low=1, high=32)
-    _check_flag("full", full)
+    check_flag("full", full)
     parameters = HistogramParameters() if parameters is None else parameters
     check_instance("parameters", parameters, HistogramParameters)
     strength = check_planes("magnitude", magnitude, n_dimensions=2)
@@ -555,22 +543,7 @@ def compute_channels(
 
 
 def check_planes(name: str, planes: ArrayLike, n_dimensions: int = 3) -> Planes:
-    """Return `planes` as a contiguous float32 array, or raise unless they are numbers.
-
-    Parameters
-    ----------
-    name : str
-        Name to use in the error.
-    planes : array-like
-        What the user gave.
-    n_dimensions : int, default=3
-        Number of axes it must have.
-
-    Returns
-    -------
-    ndarray
-        The same numbers.
-    """
+    """Return `planes` as a contiguous float32 array, or raise unless they are numbers."""
     array = np.asarray(planes)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must hold numbers; got {array.dtype}: convert to float32.")
@@ -584,11 +557,6 @@ def check_instance(name: str, value: Any, kind: type) -> None:
     """Raise TypeError unless the parameter `name` has a value of the given class."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}; got a {type(value).__name__}.")
-
-
-def _check_flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}.")
 
 
 def _cells(size: tuple[int, ...], shrink: int) -> tuple[int, int]:

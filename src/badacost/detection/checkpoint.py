@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray
 from badacost.detection.samples import WindowList
 from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
-from badacost.persistence import forest_from_arrays, forest_to_arrays
 from badacost.tree.forest import Forest
+from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 
-FloatArray = NDArray[np.float64]
 Phase = Literal["boosting", "mining", "done"]
 _KIND = "DetectorTraining"
 _HEADER = {"digest", "round", "phase"}
@@ -48,14 +48,9 @@ class Progress:
 
 
 class Checkpoint:
-    """The file of a training.
+    """The file of a training; without a path nothing is kept.
 
-    Parameters
-    ----------
-    path : Path or None
-        Where to write; None keeps nothing.
-    digest : str
-        What the training depends on; a file with another one is refused.
+    The digest stands for all that the training depends on; a file with another one is refused.
     """
 
     def __init__(self, path: Path | None, digest: str):
@@ -80,10 +75,7 @@ class Checkpoint:
     def load(self) -> Progress | None:
         """Read the file; None if there is none yet.
 
-        Raises
-        ------
-        ModelFileError
-            Where the file is damaged, or belongs to another training.
+        A `ModelFileError` is raised where the file is damaged, or belongs to another training.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -97,7 +89,7 @@ class Checkpoint:
         except ModelFileError as error:
             raise ModelFileError(
                 f"cannot go on from {os.fspath(self.path)!r}: {str(error).rstrip('.')}; choose "
-                "another folder, or remove this one to begin anew."
+                "another folder, or remove this one to start again."
             ) from error
 
 

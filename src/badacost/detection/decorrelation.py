@@ -14,16 +14,15 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray, Planes
 from badacost.detection import decorrelation_kernels
 from badacost.detection.channels import check_planes
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 from badacost.validation import check_number
 
-Planes = NDArray[np.float32]
-FloatArray = NDArray[np.float64]
 _RESAMPLING_NORM = 1.0 + 1e-6
-_MOST_FILTERS = 64
-_LARGEST_WEIGHT = 1e6
+_MAX_FILTERS = 64
+_MAX_WEIGHT = 1e6
 _EMPTY_MEAN = 1 / 50
 
 
@@ -132,12 +131,7 @@ def _autocorrelation(windows: Iterator[FloatArray]) -> FloatArray:
 def as_filters(filters: NDArray[np.floating], n_channels: int) -> Planes:
     """Return filters of convolutions, checked and padded with zeros to the size of the kernel.
 
-    Parameters
-    ----------
-    filters : ndarray of shape (n_filters, n_channels, size, size)
-        An odd size of at most 5.
-    n_channels : int
-        Number of channels that they are for.
+    They have the shape (n_filters, n_channels, size, size), with an odd size of at most 5.
     """
     size = decorrelation_kernels.SIZE
     given = np.asarray(filters)
@@ -145,15 +139,15 @@ def as_filters(filters: NDArray[np.floating], n_channels: int) -> Planes:
         raise ValueError(
             f"filters must have the shape (n_filters, {n_channels}, size, size); got {given.shape}."
         )
-    if not 1 <= len(given) <= _MOST_FILTERS:
-        raise ValueError(f"there must be 1 to {_MOST_FILTERS} filters; got {len(given)}.")
+    if not 1 <= len(given) <= _MAX_FILTERS:
+        raise ValueError(f"there must be 1 to {_MAX_FILTERS} filters; got {len(given)}.")
     height, width = given.shape[2:]
     if height != width or height % 2 == 0 or height > size:
         raise ValueError(
             f"filters must be squares of an odd size of at most {size}; got {height} x {width}."
         )
-    if given.dtype.kind != "f" or not (np.abs(given) <= _LARGEST_WEIGHT).all():
-        raise ValueError(f"filters must be floats of at most {_LARGEST_WEIGHT:g}.")
+    if given.dtype.kind != "f" or not (np.abs(given) <= _MAX_WEIGHT).all():
+        raise ValueError(f"filters must be floats of at most {_MAX_WEIGHT:g}.")
     border = (size - height) // 2
     pad = ((0, 0), (0, 0), (border, border), (border, border))
     return np.ascontiguousarray(np.pad(given, pad), dtype=np.float32)

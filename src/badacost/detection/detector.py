@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import deque
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray
 from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
-from badacost.detection.cascade import MOST_NODES, Cascade, Scanner, Windows
+from badacost.detection.cascade import MAX_NODES, Cascade, Scanner, Windows
 from badacost.detection.channels import (
     ChannelParameters,
     GradientParameters,
@@ -26,9 +26,10 @@ from badacost.detection.channels import (
 from badacost.detection.decorrelation import as_filters, decorrelate, half
 from badacost.detection.images import read_image
 from badacost.detection.pyramid import Level, PyramidParameters, pyramid_levels, pyramid_scales
-from badacost.model_file import ModelFile, ModelFileError, describe, refuse, write_model
-from badacost.persistence import forest_from_arrays, forest_to_arrays, load
-from badacost.tree.threads import Threads
+from badacost.model_file import ModelFile, ModelFileError, describe, refuse
+from badacost.persistence import load_model, save_model, saved_kind, saved_model
+from badacost.threads import Threads
+from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 from badacost.validation import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
 
     Source = str | os.PathLike[str] | Image | NDArray[Any]
 
-FloatArray = NDArray[np.float64]
-_MOST_CASCADES = 256
-_MOST_VALUES = 2**29  # of the features of a level
+_MAX_CASCADES = 256
+_MAX_VALUES = 2**29  # of the features of a level
 _HEADER = {
     "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
     "aspect_ratios",
@@ -55,6 +55,7 @@ class Sighting:
     windows: Windows
 
 
+@saved_model
 @dataclass(frozen=True, eq=False)
 class Detector:
     """Finds objects of several views in images of any size.
@@ -128,8 +129,8 @@ class Detector:
     def __post_init__(self) -> None:
         set_ = object.__setattr__
         set_(self, "cascades", tuple(self.cascades))
-        if not 1 <= len(self.cascades) <= _MOST_CASCADES:
-            raise ValueError(f"a detector has 1 to {_MOST_CASCADES} cascades.")
+        if not 1 <= len(self.cascades) <= _MAX_CASCADES:
+            raise ValueError(f"a detector has 1 to {_MAX_CASCADES} cascades.")
         if self.filters is not None:
             set_(self, "filters", as_filters(self.filters, self.pyramid.channels.n_channels))
         check_number("stride", self.stride, Integral, low=self.cell, high=256)
@@ -144,8 +145,8 @@ class Detector:
         largest = np.max([cascade.padded_window for cascade in self.cascades], axis=0)
         if (self.pyramid.pad > largest).any():
             raise ValueError(f"the padding {self.pyramid.pad} must not exceed the largest window.")
-        if sum(cascade.n_complete_nodes for cascade in self.cascades) > MOST_NODES:
-            raise ValueError(f"the trees of a detector have at most {MOST_NODES} nodes in all.")
+        if sum(cascade.n_complete_nodes for cascade in self.cascades) > MAX_NODES:
+            raise ValueError(f"the trees of a detector have at most {MAX_NODES} nodes in all.")
         empty = Detections.empty(self.names, self.angles, self.category)
         set_(self, "names", empty.names)
         set_(self, "angles", empty.angles)
@@ -285,7 +286,7 @@ class Detector:
             length * scale / self.cell + 2 * pad / self.cell + 1
             for length, scale, pad in zip(size, scales[0][1:], self.pyramid.pad, strict=True)
         )
-        if math.prod(sides) * self.n_planes > _MOST_VALUES:
+        if math.prod(sides) * self.n_planes > _MAX_VALUES:
             raise ValueError("the image is too large: reduce it, or use fewer octaves up.")
         levels = pyramid_levels(rgb_to_luv(pixels, threads), self.pyramid, threads)
         buffer = np.empty((0, 0, 0), np.float32)
@@ -434,6 +435,9 @@ class Detector:
         >>> again.pyramid.n_per_octave
         8
         """
+        save_model(self, path)
+
+    def _to_model_file(self) -> ModelFile:
         header = {
             "pyramid": asdict(self.pyramid),
             "cascades": [
@@ -460,7 +464,7 @@ class Detector:
         for index, cascade in enumerate(self.cascades):
             arrays |= forest_to_arrays(cascade.forest, f"cascade{index}_")
             arrays[f"cascade{index}_rejections"] = cascade.rejections
-        write_model(path, "Detector", json.loads(json.dumps(header)), arrays)
+        return ModelFile("Detector", header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Detector:
@@ -487,12 +491,13 @@ class Detector:
         ...     Detector.load(Path(folder, "cars.badacost"))
         Detector('Car' in 8 views, 1 cascade of 256 trees)
         """
-        loaded = load(path)
-        if not isinstance(loaded, cls):
+        kind = saved_kind(path)
+        if kind is not None and kind != "Detector":
             raise ModelFileError(
-                f"{describe(path)} holds a {type(loaded).__name__}, not a detector: "
+                f"{describe(path)} holds a {kind[:80]}, not a detector: "
                 "badacost.load reads it, and badacost predict decides with it."
             )
+        loaded: Detector = load_model(path)
         return loaded
 
     @classmethod

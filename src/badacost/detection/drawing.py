@@ -24,8 +24,8 @@ Colour = tuple[int, int, int]
 
 _INK: Colour = (20, 22, 26)
 _PAPER: Colour = (255, 255, 255)
-_SMALLEST_FONT = 8
-_LONGEST_NAME = 40
+_MIN_FONT_SIZE = 8
+_MAX_NAME_LENGTH = 40
 _SMOOTHNESS = 4  # shapes are drawn this much larger, then reduced
 # Tip, barbs and shaft of an arrow of length 1 to the right, around its centre.
 _ARROW = np.array(
@@ -106,7 +106,7 @@ def draw(
             _draw_arrow(canvas, box, shown.angles[label], colours[label])
     if labels:
         for box, score, label in zip(shown.boxes, shown.scores, shown.labels, strict=True):
-            name = " ".join(shown.names[label].split())[:_LONGEST_NAME]
+            name = " ".join(shown.names[label].split())[:_MAX_NAME_LENGTH]
             _draw_label(canvas, box, f"{name}  {score:.1f}", colours[label], thickness)
     return canvas
 
@@ -163,7 +163,7 @@ def contact_sheet(
         raise ValueError(f"{columns} columns do not fit into {width} pixels: take fewer columns.")
     pictures = [_fitted(picture, tile) for picture in pictures]
     rows = [range(k, min(k + columns, len(pictures))) for k in range(0, len(pictures), columns)]
-    font = _font(max(_SMALLEST_FONT, tile // 40))
+    font = _font(max(_MIN_FONT_SIZE, tile // 40))
     below = gap + (0 if titles is None else round(1.5 * font.size))
     heights = [max(pictures[k].height for k in row) + below for row in rows]
     sheet = pil.new("RGB", (width, gap + sum(heights)), _PAPER)
@@ -231,7 +231,7 @@ def _draw_arrow(canvas: Image.Image, box: NDArray[Any], angle: float, colour: Co
     x1, y1, x2, y2 = box.tolist()
     length = 0.5 * min(x2 - x1, y2 - y1, 0.25 * math.hypot(*canvas.size))
     side = math.ceil(1.2 * length)
-    if side < _SMALLEST_FONT:
+    if side < _MIN_FONT_SIZE:
         return
     cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     # Rows of pixels go down, and so does the way to the viewer on a plan.
@@ -253,7 +253,7 @@ def _draw_label(
     canvas: Image.Image, box: NDArray[Any], text: str, colour: Colour, thickness: int
 ) -> None:
     """Write on a filled strip above a box, below or inside; not at all on a tiny picture."""
-    size = max(_SMALLEST_FONT + 2, round(math.hypot(*canvas.size) / 95))
+    size = max(_MIN_FONT_SIZE + 2, round(math.hypot(*canvas.size) / 95))
     while True:
         font = _font(size)
         margin = max(1, size // 4)
@@ -262,7 +262,7 @@ def _draw_label(
         if width <= canvas.width and height <= canvas.height:
             break
         size -= 1
-        if size < _SMALLEST_FONT:
+        if size < _MIN_FONT_SIZE:
             return
     x1, y1, _, y2 = (round(value) for value in box.tolist())
     left = min(max(x1 - 1, 0), canvas.width - width)

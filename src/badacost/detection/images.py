@@ -1,6 +1,6 @@
 """Pictures from files, arrays and videos, all as RGB bytes.
 
-A file is hostile until it is decoded: only common formats are tried, sizes are checked before
+A file is untrusted until it is decoded: only common formats are tried, sizes are checked before
 pixels are read, and whatever a decoder trips over becomes one `ImageError` that names the file.
 """
 
@@ -112,22 +112,10 @@ def read_image(
 
 
 def size_of_file(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Return height and width of a picture without its pixels.
+    """Return height and width of a picture, as `read_image` turns it upright, without its pixels.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    (int, int)
-        As `read_image` turns it upright.
-
-    Raises
-    ------
-    ImageError
-        Where there is no picture, or one that `read_image` refuses as too large.
+    An `ImageError` is raised where there is no picture, or one that `read_image` refuses as too
+    large.
     """
     with _decoding(_described("image", path)), _opened_image(path) as image:
         _check_size(image.width, image.height, MAX_PIXELS)
@@ -137,34 +125,12 @@ def size_of_file(path: str | os.PathLike[str]) -> tuple[int, int]:
 
 
 def is_image(path: str | os.PathLike[str]) -> bool:
-    """Return whether a name ends like that of a picture.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A name; there need not be such a file.
-
-    Returns
-    -------
-    bool
-        Whether `read_image` knows the format.
-    """
+    """Return whether a name ends like that of a picture in a format that `read_image` knows."""
     return Path(path).suffix.lower() in _IMAGE_SUFFIXES
 
 
 def is_video(path: str | os.PathLike[str]) -> bool:
-    """Return whether a name ends like that of a video.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A name; there need not be such a file.
-
-    Returns
-    -------
-    bool
-        Whether `read_video` knows the format.
-    """
+    """Return whether a name ends like that of a video in a format that `read_video` knows."""
     return Path(path).suffix.lower() in _VIDEO_SUFFIXES
 
 
@@ -264,22 +230,9 @@ def read_video(
 
 
 def count_frames(path: str | os.PathLike[str]) -> int | None:
-    """Return how many frames a video says it has.
+    """Return how many frames a video has, exactly or by duration; None where the file does not say.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The video file.
-
-    Returns
-    -------
-    int or None
-        The number, exact or by duration; None where the file says nothing.
-
-    Raises
-    ------
-    ImageError
-        Where there is no video.
+    An `ImageError` is raised where there is no video.
     """
     with _decoding(_described("video", path)), _opened(path) as (container, stream):
         if stream.frames > 0:
@@ -292,18 +245,7 @@ def count_frames(path: str | os.PathLike[str]) -> int | None:
 
 
 def import_pil() -> ModuleType:
-    """Import pillow.
-
-    Returns
-    -------
-    module
-        ``PIL.Image``.
-
-    Raises
-    ------
-    ImportError
-        Where it is missing, with the command that installs it.
-    """
+    """Return ``PIL.Image``, or say how to install it."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -312,18 +254,7 @@ def import_pil() -> ModuleType:
 
 
 def import_av() -> ModuleType:
-    """Import av.
-
-    Returns
-    -------
-    module
-        ``av``.
-
-    Raises
-    ------
-    ImportError
-        Where it is missing, with the command that installs it.
-    """
+    """Return ``av``, or say how to install it."""
     try:
         import av
     except ImportError as error:
@@ -350,9 +281,9 @@ def _decoding(what: str) -> Iterator[None]:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Keep quiet about what PIL has cured, and about sizes, which are checked here.
+    """Suppress warnings about what PIL has repaired, and about sizes, which are checked here.
 
-    One thread at a time: pixels are decoded outside, where there is nothing to be quiet about.
+    One thread at a time: pixels are decoded outside, where there is no warning.
     """
     with _FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
 """Detections to and from the formats of other tools: supervision, COCO, KITTI, CSV, JSON lines.
 
-Each format has a writer ``to_...`` and a reader ``from_...``. Readers take what they are given for
-hostile: whatever is wrong with it is a ValueError that says in which line or record, and what is
+Each format has a writer ``to_...`` and a reader ``from_...``. Readers do not trust their input:
+whatever is wrong with it is a ValueError that says in which line or record, and what is
 expected there. A format that lists detections, not images, cannot say that nothing was found in an
 image: COCO and CSV leave such images out; JSON lines do not.
 """

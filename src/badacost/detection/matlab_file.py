@@ -1,6 +1,6 @@
 """The container of a published detector: a variable of a MATLAB file of version 5 to 7.
 
-A file from a user is hostile until checked, and the reader of scipy trusts it: it expands what is
+A file from a user is untrusted, and the reader of scipy trusts it: it expands what is
 compressed, allocates what a header declares, and descends as deep as elements are nested. The
 variable is therefore walked through first, in the order of that reader and within limits.
 """
@@ -31,9 +31,9 @@ _CELL_CLASS, _STRUCT_CLASS, _CHAR_CLASS = 1, 2, 4
 _NUMBER_CLASSES = range(6, 16)
 _FUNCTION_CLASS = 16
 _COMPLEX_FLAG = 0x800
-_MOST_PARTS = 2**17
-_MOST_DIMENSIONS = 8
-_DEEPEST = 16
+_MAX_PARTS = 2**17
+_MAX_DIMENSIONS = 8
+_MAX_DEPTH = 16
 
 
 def is_matlab(path: str | os.PathLike[str]) -> bool:
@@ -47,26 +47,9 @@ def read_variable(
 ) -> NDArray[Any]:
     """Read a variable that consists of numbers, text, cells and structs.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    name : str
-        Name of the variable.
-    max_bytes : int, default=2**28
-        Refuse a file whose contents are larger than this.
-
-    Returns
-    -------
-    ndarray
-        As `scipy.io.loadmat` returns it, structs as objects with attributes.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is no such file.
-    ModelFileError
-        Where the file is damaged, too large, or does not have the variable.
+    It is returned as by `scipy.io.loadmat`, structs as objects with attributes. A `ModelFileError`
+    is raised where the file is damaged, has contents of more than `max_bytes`, or does not have the
+    variable.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         raise ModelFileError(f"cannot read {describe(path)}: it is not a regular file.")
@@ -164,7 +147,7 @@ class _Walk:
         sides, position = self.element(position, (_INT32,))
         name, position = self.element(position, (_INT8,))
         n_dimensions = len(sides) // 4
-        if len(flags) != 8 or len(sides) % 4 or not 2 <= n_dimensions <= _MOST_DIMENSIONS:
+        if len(flags) != 8 or len(sides) % 4 or not 2 <= n_dimensions <= _MAX_DIMENSIONS:
             refuse("a matrix has no proper class or shape")
         shape = struct.unpack(f"{self._order}{n_dimensions}i", sides)
         if min(shape) < 0:
@@ -177,8 +160,8 @@ class _Walk:
     def matrix(self, position: int, depth: int = 0) -> int:
         """Return where a matrix ends, after a walk through all that is in it."""
         header = self.header(position)
-        if depth > _DEEPEST:
-            refuse(f"its parts are nested more than {_DEEPEST} deep")
+        if depth > _MAX_DEPTH:
+            refuse(f"its parts are nested more than {_MAX_DEPTH} deep")
         position, n_entries = header.begin, header.n_entries
         n_children = 0
         if position == header.end and n_entries == 0:
@@ -199,8 +182,8 @@ class _Walk:
         else:
             refuse("it holds something else than numbers, text, cells and structs")
         self._n_parts += 1 + n_entries
-        if self._n_parts + n_children > _MOST_PARTS:
-            refuse(f"it has more than {_MOST_PARTS} parts")
+        if self._n_parts + n_children > _MAX_PARTS:
+            refuse(f"it has more than {_MAX_PARTS} parts")
         for _ in range(n_children):
             position = self.matrix(position, depth + 1)
         if position != header.end:

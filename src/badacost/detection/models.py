@@ -12,8 +12,8 @@ _FOLDER = "trained"
 def made_up_cars() -> Detector:
     """Return a detector of the cars of `badacost.datasets.scenes.make_scenes`, in 8 views.
 
-    It was trained on 200 made-up scenes with the configuration `TrainingConfig.small`. It is here
-    to try things out; on photographs it finds nothing of use.
+    It was trained on 200 synthetic scenes with the configuration `TrainingConfig.small`. It is here
+    to try things out; on photographs it finds nothing useful.
 
     Examples
     --------

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray, Planes
 from badacost.detection import channel_kernels
 from badacost.detection.channels import (
     COLOUR,
     MAGNITUDE,
     ChannelParameters,
-    Planes,
     check_instance,
     check_planes,
     compute_channels,
@@ -34,10 +34,10 @@ from badacost.detection.channels import (
     resampling_weights,
     rgb_to_luv,
 )
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 from badacost.validation import check_number
 
-_MOST_PIXELS = 2**27  # of the largest level
+_MAX_PIXELS = 2**27  # of the largest level
 _N_TRIALS = 100
 _MEASURED_PER_OCTAVE = 8
 _FLAT = 1 / 50
@@ -197,9 +197,9 @@ def pyramid_levels(
     luv = _as_luv(image, threads)
     size = (luv.shape[1], luv.shape[2])
     scales = pyramid_scales(size, parameters)
-    if scales and size[0] * size[1] * scales[0][1] * scales[0][2] > _MOST_PIXELS:
+    if scales and size[0] * size[1] * scales[0][1] * scales[0][2] > _MAX_PIXELS:
         raise ValueError(
-            f"The first level would have more than {_MOST_PIXELS} pixels: reduce the image or "
+            f"The first level would have more than {_MAX_PIXELS} pixels: reduce the image or "
             "n_octaves_up."
         )
     return _levels(luv, scales, parameters, threads)
@@ -265,7 +265,7 @@ def estimate_lambdas(
 
 def _means_of_kinds(
     luv: Planes, parameters: ChannelParameters, threads: Threads | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Octaves below the first scale, and the mean of each kind of channel at each scale."""
     shrink, kinds = parameters.shrink, np.array(parameters.kinds)
     smallest = max(8, 4 * shrink)
@@ -379,9 +379,7 @@ def _as_luv(image: ArrayLike, threads: Threads | None) -> Planes:
     return luv
 
 
-def _nudged(
-    scales: NDArray[np.float64], sides: NDArray[np.float64], shrink: int
-) -> NDArray[np.float64]:
+def _nudged(scales: FloatArray, sides: FloatArray, shrink: int) -> FloatArray:
     """Change each scale by less than a cell so that both sides are close to whole cells."""
     shorter = sides.min()
     middle = _rounded(shorter * scales / shrink) * shrink
@@ -392,14 +390,12 @@ def _nudged(
     return trials[np.arange(len(scales)), errors.argmin(axis=1)]
 
 
-def _cell_counts(
-    sides: NDArray[np.float64], scales: NDArray[np.float64], shrink: int
-) -> NDArray[np.int64]:
+def _cell_counts(sides: FloatArray, scales: FloatArray, shrink: int) -> NDArray[np.int64]:
     """Rows and columns of cells at each scale, shape (n_scales, 2)."""
     return _rounded(sides * scales[:, None] / shrink).astype(np.int64)
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rounded(values: FloatArray) -> FloatArray:
     """Round halves up: positive numbers as the published detectors do."""
     floor = np.floor(values)
     return floor + (values - floor >= 0.5)

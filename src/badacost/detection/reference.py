@@ -2,7 +2,7 @@
 
 These are the multi-view detectors of the paper's authors (BAdaCost, SAMME: one forest of label
 trees; SubCat: an array of binary detectors) and the ACF and LDCF detectors of the toolbox that they
-built on (one binary detector). A file from a user is hostile until checked: every number is checked
+built on (one binary detector). A file from a user is untrusted: every number is checked
 before it becomes part of a `Detector`.
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io.matlab import mat_struct
 
+from badacost.arrays import FloatArray, IndexArray
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import Suppression
 from badacost.detection.cascade import Cascade
@@ -34,9 +35,9 @@ from badacost.tree.forest import Forest, Tree
 _FACES = {
     "looks right": 15.0, "half right": 50.0, "front": 90.0, "half left": 130.0, "looks left": 165.0,
 }  # fmt: skip
-_MOST_CLASSES = 1024
-_MOST_LEVELS = 12
-_LONGEST_SIDE = 4096
+_MAX_CLASSES = 1024
+_MAX_LEVELS = 12
+_MAX_SIDE = 4096
 _KINDS: dict[str, Literal["greedy", "all", "none"]] = {
     "maxg": "greedy", "max": "all", "none": "none",
 }  # fmt: skip
@@ -78,25 +79,11 @@ def load_detector(path: str | os.PathLike[str]) -> Detector:
 
 
 def load_matlab(path: str | os.PathLike[str]) -> Detector:
-    """Read a published MATLAB detector.
+    """Read the variable ``detector`` of a version 5 to 7 MATLAB file, as the authors published.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A version 5 to 7 MATLAB file with the variable ``detector``.
-
-    Returns
-    -------
-    Detector
-        With the pyramid, thresholds and suppression that are stored. Views of cars are named by
-        their heading, views of faces by where in the image they look.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is no such file.
-    ModelFileError
-        Where the file is damaged, or needs what this library does not do.
+    The detector has the pyramid, thresholds and suppression that are stored. Views of cars are
+    named by their heading, views of faces by where in the image they look. A `ModelFileError` is
+    raised where the file is damaged, or needs what this library does not do.
     """
     contents = read_variable(path, "detector")
     try:
@@ -132,13 +119,13 @@ class _Struct:
             refuse(f"the field {name!r} is not one struct")
         return _Struct(value)
 
-    def numbers(self, name: str, ndim: int | None = None) -> NDArray[np.float64]:
+    def numbers(self, name: str, ndim: int | None = None) -> FloatArray:
         value = self.array(name)
         if value.dtype.kind not in "fiub" or (ndim is not None and value.ndim != ndim):
             refuse(f"the field {name!r} does not hold numbers of the right shape")
         return value.astype(np.float64)
 
-    def vector(self, name: str, length: int) -> NDArray[np.float64]:
+    def vector(self, name: str, length: int) -> FloatArray:
         value = self.numbers(name).ravel()
         if len(value) != length or not np.isfinite(value).all():
             refuse(f"the field {name!r} does not hold {length} numbers")
@@ -266,15 +253,15 @@ def _suppression(given: _Struct) -> Suppression:
 def _cascade(struct: _Struct, n_planes: int, cell: int) -> Cascade:
     opts, clf = struct.struct("opts"), struct.struct("clf")
     padded = opts.wholes("modelDsPad")
-    if not all(cell <= side <= _LONGEST_SIDE for side in padded):
+    if not all(cell <= side <= _MAX_SIDE for side in padded):
         refuse(f"its window of {padded[0]:g} x {padded[1]:g} pixels is too small or too large")
     n_rows, n_columns = padded[0] // cell, padded[1] // cell
     multi_class = clf.has("num_classes")
     if multi_class:
         costs, codes = clf.numbers("Cprime", 2), clf.numbers("Y", 2)
         n_classes = clf.whole("num_classes")
-        if not 2 <= n_classes <= _MOST_CLASSES:
-            refuse(f"it has {n_classes} classes, not 2 to {_MOST_CLASSES}")
+        if not 2 <= n_classes <= _MAX_CLASSES:
+            refuse(f"it has {n_classes} classes, not 2 to {_MAX_CLASSES}")
         if costs.shape != (n_classes, n_classes) or codes.shape != costs.shape:
             refuse(f"its costs are not those of {n_classes} classes")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -304,15 +291,15 @@ def _cascade(struct: _Struct, n_planes: int, cell: int) -> Cascade:
 
 
 def _trees(
-    clf: _Struct, values: NDArray[np.float64], n_values: int, shape: tuple[int, int, int]
+    clf: _Struct, values: FloatArray, n_values: int, shape: tuple[int, int, int]
 ) -> list[Tree]:
     """Trees of the columns of node arrays; children count from 1, and 0 marks a leaf."""
     features, thresholds, children = (clf.numbers(name, 2) for name in ("fids", "thrs", "child"))
     if len({array.shape for array in (features, thresholds, children, values)}) != 1:
         refuse("the arrays of its nodes differ in shape")
     depth = clf.whole("treeDepth", 0)
-    if depth > _MOST_LEVELS:
-        refuse(f"its trees have more than {_MOST_LEVELS} levels of tests")
+    if depth > _MAX_LEVELS:
+        refuse(f"its trees have more than {_MAX_LEVELS} levels of tests")
     if depth > 0:  # complete trees, whose children are not always stored
         number = np.arange(1, len(children) + 1)[:, None]
         children = np.broadcast_to(np.where(number < 2.0**depth, 2.0 * number, 0.0), children.shape)
@@ -343,10 +330,10 @@ def _trees(
 
 
 def _tree(
-    features: NDArray[np.int64],
-    thresholds: NDArray[np.float64],
-    children: NDArray[np.int64],
-    values: NDArray[np.float64],
+    features: IndexArray,
+    thresholds: FloatArray,
+    children: IndexArray,
+    values: FloatArray,
 ) -> Tree:
     n_nodes = int(children.max()) + 1
     number = np.arange(n_nodes)

@@ -10,8 +10,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from badacost.arrays import IndexArray
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.views import nearest_view
 from badacost.detection.boxes import Detections
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from badacost.detection.detector import Source
 
 Progress = Callable[[int, int], None]
-_MOST_MEASURED = 12  # pictures that are searched for times, counts and score traces
-_MOST_EXAMPLES = 6
+_MAX_MEASURED = 12  # pictures that are searched for times, counts and score traces
+_MAX_EXAMPLES = 6
 _EXAMPLE_WIDTH = 960
 _OVERLAP = 0.5
 
@@ -57,16 +57,16 @@ def write_report(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write a page that tells what a detector is, where it looks and how well it does.
+    """Write a page on what a detector is, where it looks and how well it does.
 
     The page is one HTML file: pictures are inside, and it asks for nothing from anywhere. Without
-    images it has what the detector itself tells; with images it also has work and time, score
+    images it has what the detector itself shows; with images it also has work and time, score
     traces and examples; with annotated images curves, the confusion of views, and mean images.
 
     Parameters
     ----------
     detector : Detector
-        What to tell of.
+        The detector.
     path : str or path-like
         Where to write; an existing file is replaced once the new one is complete.
     images : iterable of images, optional
@@ -97,8 +97,8 @@ def write_report(
     >>> from badacost.detection.models import made_up_cars
     >>> from badacost.detection.report import write_report
     >>> with TemporaryDirectory() as folder:
-    ...     write_report(made_up_cars(), Path(folder, "page.html"), title="Made-up cars")
-    ...     "<h1>Made-up cars</h1>" in Path(folder, "page.html").read_text(encoding="utf-8")
+    ...     write_report(made_up_cars(), Path(folder, "page.html"), title="Synthetic cars")
+    ...     "<h1>Synthetic cars</h1>" in Path(folder, "page.html").read_text(encoding="utf-8")
     True
     """
     check_instance("detector", detector, Detector)
@@ -136,18 +136,18 @@ class _Evidence:
         """Number of pictures to show."""
         return len(self.annotated if self.given is None else self.given)
 
-    def images(self, most: int) -> Iterator[Source]:
+    def images(self, max_images: int) -> Iterator[Source]:
         """Read so many pictures, evenly spread."""
-        for index in self._spread(most):
+        for index in self._spread(max_images):
             yield self._image(index)
             self.tick()
 
     @cached_property
     def examples(self) -> list[tuple[Pixels, Detections]]:
         """Some pictures, and what is found in them."""
-        pictures = [read_image(image) for image in self.images(_MOST_EXAMPLES)]
+        pictures = [read_image(image) for image in self.images(_MAX_EXAMPLES)]
         if self.given is None:
-            found = [self.found[index] for index in self._spread(_MOST_EXAMPLES)]
+            found = [self.found[index] for index in self._spread(_MAX_EXAMPLES)]
         else:
             found = self._detections(pictures)
         return list(zip(pictures, found, strict=True))
@@ -166,8 +166,8 @@ class _Evidence:
     @property
     def n_steps(self) -> int:
         """Pictures to be looked at, once or more often, and one for the end."""
-        n_examples = min(_MOST_EXAMPLES, self.n_images)
-        n_measured = min(_MOST_MEASURED, self.n_images)
+        n_examples = min(_MAX_EXAMPLES, self.n_images)
+        n_measured = min(_MAX_MEASURED, self.n_images)
         again = 3 if self.given is not None else 2  # examples: traces, read, and searched if given
         return len(self.annotated) + n_measured + again * n_examples + 1
 
@@ -186,8 +186,8 @@ class _Evidence:
     def _image(self, index: int) -> Source:
         return self.annotated[index].load() if self.given is None else self.given[index]
 
-    def _spread(self, most: int) -> list[int]:
-        n_chosen = min(most, self.n_images)
+    def _spread(self, max_images: int) -> list[int]:
+        n_chosen = min(max_images, self.n_images)
         return [index * self.n_images // n_chosen for index in range(n_chosen)]
 
 
@@ -212,7 +212,7 @@ def _fitted(annotated: list[AnnotatedImage], detector: Detector) -> list[Annotat
     ]
 
 
-def _labels(image: AnnotatedImage, detector: Detector) -> NDArray[np.int64]:
+def _labels(image: AnnotatedImage, detector: Detector) -> IndexArray:
     """Return the views of objects; those that are not labelled have the one of nearest heading."""
     if detector.angles is None:
         return image.labels
@@ -283,14 +283,14 @@ def _what_it_is(detector: Detector) -> str:
         f"{pyramid.n_approximated} approximated between computed ones, "
         f"{_count(pyramid.n_octaves_up, 'octave')} up",
         "Rejection": _distinct(_thresholds(cascade) for cascade in cascades),
-        "Least score": _distinct(f"{cascade.min_score:g}" for cascade in cascades),
+        "Minimum score": _distinct(f"{cascade.min_score:g}" for cascade in cascades),
         "Suppression": rule,
     }
     return table(facts.items(), n_text=2) + _views(detector)
 
 
 def _views(detector: Detector) -> str:
-    """List the views, if there is something to tell of them."""
+    """List the views, unless there is a single one without heading and aspect ratio."""
     columns: dict[str, Sequence[float] | None] = {
         "heading in degrees": detector.angles,
         "width by height": detector.aspect_ratios,
@@ -307,7 +307,7 @@ def _views(detector: Detector) -> str:
 
 def _work(evidence: _Evidence, title: str) -> str:
     """Measure the detector."""
-    images = evidence.images(_MOST_MEASURED) if evidence.n_images else None
+    images = evidence.images(_MAX_MEASURED) if evidence.n_images else None
     work = efficiency(evidence.detector, images, n_jobs=evidence.n_jobs)
     compared = EfficiencyTable({title: work})
     text = (
@@ -352,7 +352,7 @@ def _score_traces(evidence: _Evidence) -> str:
         views = [name for name, own in zip(detector.names, owner, strict=True) if own == index]
         which = f" This is the cascade of {', '.join(views)}, which finds most here."
     display = ScoreTracesDisplay.from_detector(
-        detector, evidence.images(_MOST_EXAMPLES), cascade=index, n_jobs=evidence.n_jobs
+        detector, evidence.images(_MAX_EXAMPLES), cascade=index, n_jobs=evidence.n_jobs
     )
     return plot(
         display.figure_,

@@ -14,30 +14,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, IndexArray, Planes, Positions
 from badacost.detection.channels import ChannelParameters, compute_channels, rgb_to_luv
 from badacost.detection.channels import triangle_filter as smooth
 from badacost.detection.decorrelation import decorrelate
 from badacost.detection.images import Pixels, import_pil
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
-FloatArray = NDArray[np.float64]
-Planes = NDArray[np.float32]
 _REACH = 16  # pixels; what gradients, their norm, smoothing and filters of small cells look at
-_LARGEST_OBJECT = 2.0  # heights of its picture
+_MAX_OBJECT_HEIGHT = 2.0  # heights of its picture
 
 
 @dataclass(frozen=True)
 class WindowShape:
-    """Sizes of a window, in pixels.
+    """Sizes in pixels: height and width of an object and of its window, side of a cell.
 
-    Attributes
-    ----------
-    window : tuple of int
-        Height and width of an object.
-    padded_window : tuple of int
-        Height and width of what is looked at, with the same centre.
-    cell : int
-        Side of a cell of features.
+    The padded window is what is looked at; it has the same centre as the object.
     """
 
     window: tuple[int, int]
@@ -70,16 +62,10 @@ class WindowShape:
         return np.stack([centre - half, boxes[:, 1], centre + half, boxes[:, 3]], axis=1)
 
     def jittered(self, boxes: FloatArray, octave: int, rng: np.random.Generator) -> FloatArray:
-        """Boxes as a scan may meet them: moved by half a cell and half a level at most.
+        """Return boxes, (n, 4), as a scan may meet them, moved at random.
 
-        Parameters
-        ----------
-        boxes : ndarray of shape (n, 4)
-            Objects.
-        octave : int
-            Levels of the pyramid in an octave.
-        rng : numpy.random.Generator
-            What to draw with.
+        They are moved by at most half a cell and scaled by at most half a level. `octave` is the
+        number of pyramid levels in an octave.
         """
         scales = (boxes[:, 3] - boxes[:, 1]) / self.window[0]
         moves = rng.uniform(-0.5, 0.5, (len(boxes), 2)) * self.cell * scales[:, None]
@@ -91,22 +77,9 @@ class WindowShape:
     def cut(self, pixels: Pixels, boxes: FloatArray) -> Pixels:
         """Cut windows out of an image and resize them; the border of the image is continued.
 
-        Parameters
-        ----------
-        pixels : ndarray of uint8 of shape (height, width, 3)
-            The image.
-        boxes : ndarray of shape (n, 4)
-            Objects, x1, y1, x2, y2, with the aspect ratio of the window.
-
-        Returns
-        -------
-        ndarray of uint8 of shape (n, crop height, crop width, 3)
-            Cut-outs.
-
-        Raises
-        ------
-        ValueError
-            Where an object has no height, or is far larger than the image.
+        Boxes x1, y1, x2, y2, (n, 4), have the aspect ratio of the window; cut-outs have the shape
+        (n, crop height, crop width, 3). A ValueError is raised where an object has no height, or is
+        far larger than the image.
         """
         image_module = import_pil()
         crop_height, crop_width = self.crop
@@ -114,10 +87,10 @@ class WindowShape:
         top = (padded_height - height) / 2.0 + self.border
         left = (padded_width - width) / 2.0 + self.border
         heights = boxes[:, 3] - boxes[:, 1]
-        if not ((heights > 0.0) & (heights <= _LARGEST_OBJECT * len(pixels))).all():
+        if not ((heights > 0.0) & (heights <= _MAX_OBJECT_HEIGHT * len(pixels))).all():
             raise ValueError(
                 f"an object in a picture of {pixels.shape[1]} x {len(pixels)} pixels is none or "
-                f"more than {_LARGEST_OBJECT:g} times as high: correct its box, or ignore it."
+                f"more than {_MAX_OBJECT_HEIGHT:g} times as high: correct its box, or ignore it."
             )
         cut = np.empty((len(boxes), crop_height, crop_width, 3), np.uint8)
         for index, (x1, y1, _, y2) in enumerate(boxes.tolist()):
@@ -137,17 +110,12 @@ class WindowShape:
 
 @dataclass(frozen=True, eq=False)
 class WindowList:
-    """Windows of many images.
+    """Windows of many images: the number of the image, (n,), and the box in it, (n, 4).
 
-    Attributes
-    ----------
-    images : ndarray of shape (n,)
-        Which image each window lies in.
-    boxes : ndarray of shape (n, 4)
-        Where, with the aspect ratio of the window.
+    Boxes have the aspect ratio of the window.
     """
 
-    images: NDArray[np.int64]
+    images: IndexArray
     boxes: FloatArray
 
     def __len__(self) -> int:
@@ -172,7 +140,7 @@ class WindowList:
             np.concatenate([self.images, other.images]), np.concatenate([self.boxes, other.boxes])
         )
 
-    def by_image(self) -> list[tuple[int, NDArray[np.intp]]]:
+    def by_image(self) -> list[tuple[int, Positions]]:
         """Each image and the places of its windows in the list."""
         order = np.argsort(self.images, kind="stable")
         numbers, first = np.unique(self.images[order], return_index=True)
@@ -245,16 +213,7 @@ def random_boxes(
 ) -> FloatArray:
     """Return boxes of the window's aspect ratio at random places of an image, at all sizes.
 
-    Parameters
-    ----------
-    size : tuple of int
-        Height and width of the image.
-    shape : WindowShape
-        The smallest box has the size of its window.
-    n_boxes : int
-        How many.
-    rng : numpy.random.Generator
-        What to draw with.
+    The smallest box has the size of the window; `size` is height and width of the image.
     """
     height, width = shape.window
     largest = min(size[0] / height, size[1] / width)

@@ -2,7 +2,7 @@
 
 Each round trains a cascade from scratch and looks with it for false alarms, which are negative
 examples of the next round. What is found is written to a checkpoint, so that a training that was
-killed goes on where it was and ends with the same detector.
+killed resumes where it stopped and ends with the same detector.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, IndexArray, Positions
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
-from badacost.detection.boosters import Booster, CostBooster, RealBooster
+from badacost.detection.boosters import Booster, cost_booster, real_booster
 from badacost.detection.boxes import Detections, check_name, overlaps
 from badacost.detection.cascade import Cascade
 from badacost.detection.checkpoint import Checkpoint, Progress
@@ -36,22 +37,21 @@ from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.samples import WindowFeatures, WindowList, WindowShape, random_boxes
 from badacost.detection.training_config import TrainingConfig
 from badacost.progress import ProgressBar
+from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest
-from badacost.tree.grower import TreeShape
-from badacost.tree.threads import Threads
+from badacost.tree.grower import Growth
 
-FloatArray = NDArray[np.float64]
 log = logging.getLogger(__name__)
-_MOST_FILTER_WINDOWS = 2000
-_MOST_LAMBDA_WINDOWS = 200
-_MOST_BINNED_WINDOWS = 3000  # whose values choose the bins
+_MAX_FILTER_WINDOWS = 2000
+_MAX_LAMBDA_WINDOWS = 200
+_MAX_BINNED_WINDOWS = 3000  # whose values choose the bins
 _CALIBRATION_COPIES = 4  # of each object
 _SLACK_VOTES = 4
-_MOST_IGNORED = 0.1  # of a negative example that may lie in an ignored region
-_MOST_ASPECT_RATIO = 32.0
-_MOST_VIEWS = 255  # in one cascade: the classes of its windows are bytes
-_MOST_MEMORY = 2**32  # bytes of windows; more are kept in a file
+_MAX_IGNORED = 0.1  # of a negative example that may lie in an ignored region
+_MAX_ASPECT_RATIO = 32.0
+_MAX_VIEWS = 255  # in one cascade: the classes of its windows are bytes
+_MAX_MEMORY = 2**32  # bytes of windows; more are kept in a file
 _REAL_REJECTION = -1.0  # of real-valued cascades, as in the toolbox of the authors
 _TREES_BETWEEN_CHECKPOINTS = 64
 
@@ -80,7 +80,7 @@ def train_detector(
     category : str, default="object"
         What the objects are.
     folder : str or path-like, optional
-        Where checkpoints are kept. The same call with the same folder goes on where an earlier one
+        Where checkpoints are kept. The same call with the same folder resumes where an earlier one
         was stopped, and ends with the same detector.
     n_jobs : int, optional
         Threads, -1 for one on each core; the detector does not depend on it.
@@ -124,9 +124,9 @@ class _Training:
         self.config, self.views, self.category = config, views, category
         self.threads, self.verbose = threads, verbose
         if config.algorithm != "subcat":
-            if len(views) > _MOST_VIEWS:
+            if len(views) > _MAX_VIEWS:
                 raise ValueError(
-                    f"one cascade learns at most {_MOST_VIEWS} views; got {len(views)}: use fewer, "
+                    f"one cascade learns at most {_MAX_VIEWS} views; got {len(views)}: use fewer, "
                     'or algorithm="subcat".'
                 )
             config.costs(len(views))  # which refuses a matrix for other views
@@ -170,7 +170,7 @@ class _Training:
         if not len(boxes):
             return self.config.window[1] / self.config.window[0]
         ratio = float(((boxes[:, 2] - boxes[:, 0]) / (boxes[:, 3] - boxes[:, 1])).mean())
-        if not 1.0 / _MOST_ASPECT_RATIO <= ratio <= _MOST_ASPECT_RATIO:
+        if not 1.0 / _MAX_ASPECT_RATIO <= ratio <= _MAX_ASPECT_RATIO:
             raise ValueError(
                 f"the objects of view {self.views.names[view]!r} are {ratio:.3g} times as wide as "
                 "high: correct their boxes."
@@ -181,7 +181,7 @@ class _Training:
         """A progress bar, if they are wanted."""
         return ProgressBar(total, title) if self.verbose and total else None
 
-    def _objects(self) -> tuple[WindowList, NDArray[np.int64]]:
+    def _objects(self) -> tuple[WindowList, IndexArray]:
         """Objects to learn, with their own boxes, and their views."""
         parts, labels = [], []
         for index, image in enumerate(self.images):
@@ -210,7 +210,7 @@ class _Training:
                 digest.update(np.ascontiguousarray(part).tobytes())
         for image in self.images[: self.n_sources]:
             if isinstance(image.image, Path):
-                # Whoever replaces a picture seldom hits the very number of its bytes.
+                # A replaced picture rarely has the same number of bytes.
                 digest.update(b"%d" % image.image.stat().st_size)
             else:
                 digest.update(image.load().tobytes())
@@ -220,16 +220,16 @@ class _Training:
         """Filters and exponents of the pyramid, from windows around objects."""
         config = self.config
         rng = np.random.default_rng([config.seed, 0])
-        n_chosen = min(len(self.objects), _MOST_FILTER_WINDOWS)
+        n_chosen = min(len(self.objects), _MAX_FILTER_WINDOWS)
         chosen = rng.choice(len(self.objects), n_chosen, replace=False)
         objects = self.objects.chosen(chosen)
         windows = WindowList(objects.images, config.shape.fitted(objects.boxes))
         pyramid = config.pyramid((0.0, 0.0, 0.0))
         features = WindowFeatures(config.shape, pyramid.channels, pyramid.smoothing, None)
         channels: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * n_chosen
-        pictures = [np.empty(0, np.uint8)] * min(n_chosen, _MOST_LAMBDA_WINDOWS)
+        pictures = [np.empty(0, np.uint8)] * min(n_chosen, _MAX_LAMBDA_WINDOWS)
 
-        def compute(places: NDArray[np.intp], crops: NDArray[np.uint8]) -> None:
+        def compute(places: Positions, crops: NDArray[np.uint8]) -> None:
             for place, planes, crop in zip(places, features.windows(crops), crops, strict=True):
                 channels[place] = planes
                 if place < len(pictures):
@@ -248,7 +248,7 @@ class _Training:
         windows: WindowList,
         shape: WindowShape,
         title: str,
-        work: Callable[[NDArray[np.intp], NDArray[np.uint8]], None],
+        work: Callable[[Positions, NDArray[np.uint8]], None],
     ) -> None:
         """Cut windows out of their images; `work` takes their places in the list and pixels."""
         groups = windows.by_image()
@@ -356,7 +356,7 @@ class _CascadeTraining:
         seed = int(
             np.random.default_rng([config.seed, 2, progress.round, self.view or 0]).integers(2**31)
         )
-        shape = TreeShape(
+        growth = Growth(
             max_depth=config.max_depth,
             min_samples_split=config.min_samples_split,
             n_drawn=max(1, int(config.max_features * self.features.n_features)),
@@ -366,12 +366,12 @@ class _CascadeTraining:
         if progress.forest is not None and progress.weights is not None:
             resumed = progress.forest, progress.weights
         if self.view is not None:
-            return RealBooster(data, y, shape=shape, seed=seed, threads=threads, resumed=resumed)
-        return CostBooster(
+            return real_booster(data, y, growth=growth, seed=seed, threads=threads, resumed=resumed)
+        return cost_booster(
             data,
             y,
             config.costs(self.n_classes - 1),
-            shape=shape,
+            growth=growth,
             learning_rate=config.learning_rate,
             seed=seed,
             threads=threads,
@@ -392,12 +392,12 @@ class _CascadeTraining:
         lowest_found = np.full(forest.n_trees, math.inf)
         lock = Lock()
 
-        def follow(places: NDArray[np.intp], crops: NDArray[np.uint8]) -> None:
+        def follow(places: Positions, crops: NDArray[np.uint8]) -> None:
             traces = cascade.trace(self.features.of(crops))
             final[places], lowest[places] = traces[:, -1], traces.min(axis=1)
-            least = traces[traces[:, -1] > 0.0].min(axis=0, initial=math.inf)
+            lowest_here = traces[traces[:, -1] > 0.0].min(axis=0, initial=math.inf)
             with lock:
-                np.minimum(lowest_found, least, out=lowest_found)
+                np.minimum(lowest_found, lowest_here, out=lowest_found)
 
         title = f"{self.title}calibration"
         self.training.for_images(windows, self.shape, title, follow)
@@ -409,10 +409,11 @@ class _CascadeTraining:
         slack = _SLACK_VOTES * votes if self.view is None else -_REAL_REJECTION
         if kind == "trees":
             return cascade.calibrated(lowest_found[None], slack).rejections
-        # The paper's: how low the least certain of the objects that are found goes on its way.
-        least = min(lowest[found[np.argmin(final[found])]], -slack)
-        log.info("%scalibration: %d of %d found, %g", self.title, len(found), len(windows), least)
-        return np.full(forest.n_trees, least)
+        # As in the paper: the lowest score on the way of the found object with the lowest final
+        # score.
+        level = min(lowest[found[np.argmin(final[found])]], -slack)
+        log.info("%scalibration: %d of %d found, %g", self.title, len(found), len(windows), level)
+        return np.full(forest.n_trees, level)
 
     def _mined(self, progress: Progress) -> Progress:
         """Look for false alarms with the cascade of a round."""
@@ -547,7 +548,7 @@ class _Matrix:
         new = np.flatnonzero(column < 0)
         task = self._task
 
-        def fill(places: NDArray[np.intp], crops: NDArray[np.uint8]) -> None:
+        def fill(places: Positions, crops: NDArray[np.uint8]) -> None:
             bins[:, new[places]] = self._mapper.transform(task.features.of(crops))
 
         missing = windows.chosen(new)
@@ -561,11 +562,11 @@ class _Matrix:
         task = self._task
         windows = task.positives.followed_by(first)
         rng = np.random.default_rng([task.training.config.seed, 5])
-        n_chosen = min(len(windows), _MOST_BINNED_WINDOWS)
+        n_chosen = min(len(windows), _MAX_BINNED_WINDOWS)
         chosen = windows.chosen(np.sort(rng.choice(len(windows), n_chosen, replace=False)))
         features = np.empty((n_chosen, task.features.n_features), np.float32)
 
-        def fill(places: NDArray[np.intp], crops: NDArray[np.uint8]) -> None:
+        def fill(places: Positions, crops: NDArray[np.uint8]) -> None:
             features[places] = task.features.of(crops)
 
         task.training.for_images(chosen, task.shape, f"{task.title}bins", fill)
@@ -581,7 +582,7 @@ class _Matrix:
             training.n_sources * config.n_per_image * len(config.trees),
         )
         n_bytes = self._task.features.n_features * (len(self._task.positives) + n_negatives)
-        if n_bytes <= _MOST_MEMORY:
+        if n_bytes <= _MAX_MEMORY:
             return np.empty(n_bytes, np.uint8)  # what is not used takes no memory
         with tempfile.TemporaryFile(dir=training.folder) as file:
             return np.asarray(np.memmap(file, np.uint8, "w+", shape=(n_bytes,)))
@@ -612,9 +613,9 @@ def _naming(image: AnnotatedImage) -> Iterator[None]:
         raise ValueError(f"{image.name!r:.80}: {error}") from error
 
 
-def _away_from(image: AnnotatedImage, boxes: FloatArray, most_overlap: float) -> NDArray[np.intp]:
+def _away_from(image: AnnotatedImage, boxes: FloatArray, max_overlap: float) -> Positions:
     """Which boxes hardly overlap annotated objects; of ignored ones, by their own area."""
     objects = overlaps(boxes, image.boxes[~image.ignore])
     ignored = overlaps(boxes, image.boxes[image.ignore], "first")
-    clear = (objects < most_overlap).all(axis=1) & (ignored < _MOST_IGNORED).all(axis=1)
+    clear = (objects < max_overlap).all(axis=1) & (ignored < _MAX_IGNORED).all(axis=1)
     return np.flatnonzero(clear)

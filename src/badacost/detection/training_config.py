@@ -10,9 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from badacost.arrays import FloatArray
 from badacost.costs import as_cost_matrix, background_costs, circular_view_costs, zero_one_costs
 from badacost.detection.boxes import Suppression
 from badacost.detection.channels import ChannelParameters, HistogramParameters
@@ -23,7 +21,7 @@ from badacost.validation import check_choice, check_flag, check_number
 
 Algorithm = Literal["badacost", "samme", "subcat"]
 _MAX_BYTES = 2**20
-_MOST_CLASSES = 256
+_MAX_CLASSES = 256
 _WINDOW_MARGIN = 8  # a padded window is larger by one part in this
 
 
@@ -61,15 +59,15 @@ class TrainingConfig:
         Whether each node has features of its own, as in the paper, or all nodes of a level have the
         same ones, which is faster on many windows.
     min_samples_split : int, default=11
-        Fewest windows in a node that is split.
+        Minimum number of windows in a node that is split.
     max_bins : int, default=256
         Bins of a feature.
     n_negatives : int, default=5000
         Negative examples to find in each round.
     n_accumulated : int, default=10000
-        Most negative examples of all rounds together.
+        Maximum number of negative examples of all rounds together.
     n_per_image : int, default=25
-        Most negative examples from one image in a round.
+        Maximum number of negative examples from one image in a round.
     negative_overlap : float, default=0.1
         Windows that overlap an object by less than this (intersection by union) may be negative
         examples; with more, parts of objects become such.
@@ -183,7 +181,7 @@ class TrainingConfig:
                 continue
             check_number(name, value, Integral, low=low, high=high)
             object.__setattr__(self, name, int(value))
-        for name, most in (
+        for name, upper in (
             ("alpha", 1e6),
             ("beta", 1e6),
             ("gamma", 1e6),
@@ -192,7 +190,7 @@ class TrainingConfig:
             ("negative_overlap", 1.0),
             ("overlap", 1.0),
         ):
-            check_number(name, getattr(self, name), low=0.0, high=most, open_low=name != "overlap")
+            check_number(name, getattr(self, name), low=0.0, high=upper, open_low=name != "overlap")
             object.__setattr__(self, name, float(getattr(self, name)))
         if self.cost_matrix is not None:
             object.__setattr__(self, "cost_matrix", _checked_costs(self.cost_matrix))
@@ -274,7 +272,7 @@ class TrainingConfig:
         """How boxes of the same object become one."""
         return Suppression(overlap=self.overlap)
 
-    def costs(self, n_views: int) -> NDArray[np.float64]:
+    def costs(self, n_views: int) -> FloatArray:
         """Costs of the background, class 0, and the views: ``C[truth, prediction]``."""
         if self.algorithm == "samme":
             return zero_one_costs(n_views + 1)
@@ -376,11 +374,11 @@ class TrainingConfig:
 def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...]:
     """Return the rows of a cost matrix as numbers."""
     rows = costs if isinstance(costs, tuple | list) else ()
-    if not 2 <= len(rows) <= _MOST_CLASSES or not all(
+    if not 2 <= len(rows) <= _MAX_CLASSES or not all(
         isinstance(row, tuple | list) and len(row) == len(rows) for row in rows
     ):
         raise ValueError(
-            f"cost_matrix must be 2 to {_MOST_CLASSES} rows of as many numbers; got {costs!r:.80}."
+            f"cost_matrix must be 2 to {_MAX_CLASSES} rows of as many numbers; got {costs!r:.80}."
         )
     for number in (number for row in rows for number in row):
         check_number("cost_matrix", number, low=0.0, high=1e6)

@@ -71,7 +71,7 @@ class CarSettings(ContestSettings):
     n_octaves_up : int
         Doublings of the test images, to find cars half as high as the window.
     n_images : int or None
-        Most images of each part, those with the most cars; all by default.
+        Maximum number of images of each part, those with the most cars; all by default.
     n_timed : int
         Images that work and time are measured on.
     n_resamples : int
@@ -155,12 +155,7 @@ class CarSettings(ContestSettings):
 class CarImages:
     """Annotated images, all categories of objects as they were read, with views as labels.
 
-    Attributes
-    ----------
-    training, test : list of AnnotatedImage
-        Both parts.
-    left_out : dict of str to list of str
-        Names of the images of each part whose labels do not fit.
+    `left_out` has, for each part, the names of the images whose labels do not fit.
     """
 
     training: list[AnnotatedImage]
@@ -180,7 +175,7 @@ def read_cars(
     views : Views
         What to label cars by.
     n_images : int, optional
-        Most images of each part: those with the most cars.
+        Maximum number of images of each part: those with the most cars.
 
     Returns
     -------
@@ -264,7 +259,7 @@ def run_cars(
     output : path-like
         The contest is kept in a folder inside, named as `CarSettings.name`.
     data : path-like, optional
-        Folder of the images; by default ``data/detection/kitti_cars`` in BADACOST_SHARED.
+        Folder of the images; by default ``detection/kitti_cars`` in BADACOST_DATA.
     published : sequence of path-like
         Files of detectors to try beside.
     n_jobs : int, optional
@@ -301,19 +296,9 @@ def run_cars(
 
 
 def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
-    """Evaluate what the detectors of a contest found.
+    """Evaluate what the detectors of a contest found; its test images have all categories of KITTI.
 
-    Parameters
-    ----------
-    contest : Contest
-        With test images that have all categories of KITTI.
-    entries : mapping of str to Entry
-        What each detector found.
-
-    Returns
-    -------
-    dict
-        By detector: ``kitti`` and ``voc`` by overlap, ``views``, ``work``, ``training``.
+    By detector: ``kitti`` and ``voc`` by overlap, ``views``, ``work``, ``training``.
     """
     truth = {image.name: image for image in contest.test}
     moderate = {name: without_views(KITTI_CARS.apply(image)) for name, image in truth.items()}

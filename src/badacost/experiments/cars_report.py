@@ -38,18 +38,8 @@ PAPER_AP = {
 def write_report(result: Result, folder: Path) -> Path:
     """Write numbers and curves of a run, and the page of all runs of its kind.
 
-    Parameters
-    ----------
-    result : dict
-        Of `badacost.experiments.cars.run_cars`.
-    folder : Path
-        Where ``cars-N-views.json``, ``cars-N-views.png`` and ``cars.md`` go; with "quick" or
-        "paper" in their names for settings of that kind.
-
-    Returns
-    -------
-    Path
-        The page.
+    These are ``cars-N-views.json``, ``cars-N-views.png`` and ``cars.md``; names have "quick" or
+    "paper" in them for settings of that kind. Returns the path of the page.
     """
     settings = CarSettings(**result["settings"])
     results = store(result, folder, settings.page)

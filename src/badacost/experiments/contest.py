@@ -1,7 +1,7 @@
 """A contest of detectors: trained on the same images, tried on the same others.
 
 Everything that is finished is recorded at once in a journal: a training, the detections in an
-image, the work that a detector does. A contest that was stopped goes on where it was, inside a
+image, the work that a detector does. A contest that was stopped resumes where it stopped, inside a
 training too.
 """
 
@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from badacost import __version__
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import Detections
 from badacost.detection.detector import Detector
@@ -34,7 +35,7 @@ from badacost.experiments.journal import Journal, JournalError
 from badacost.progress import ProgressBar
 
 REFERENCE = "BAdaCost"
-SHARED = "BADACOST_SHARED"
+_VARIABLE = "BADACOST_DATA"
 _JOURNAL = "journal.jsonl"
 _CHECKPOINTS = "checkpoints"
 _MODEL = ".detector"
@@ -195,23 +196,9 @@ def run(
 ) -> dict[str, Entry]:
     """Do what is missing in the journal of a contest, and return what came out.
 
-    Parameters
-    ----------
-    contest : Contest
-        What to do.
-    folder : path-like
-        Where journal, checkpoints and detectors lie.
-    published : iterable of path-like
-        Files of detectors, see `load_detector`, which compete as they are.
-    n_jobs : int, optional
-        Threads, -1 for one on each core.
-    verbose : bool, default=True
-        Whether to show progress.
-
-    Returns
-    -------
-    dict of str to Entry
-        The contenders, then the published detectors, named by their files.
+    `folder` has journal, checkpoints and detectors. Files in `published`, see `load_detector`,
+    compete as they are. The result has the contenders, then the published detectors, named by their
+    files.
     """
     folder = Path(folder)
     files = {f"published {Path(path).stem}": Path(path) for path in published}
@@ -231,13 +218,7 @@ def run(
 
 
 def forget(folder: str | os.PathLike[str]) -> None:
-    """Remove the journal, the checkpoints and the detectors of a contest.
-
-    Parameters
-    ----------
-    folder : path-like
-        The folder given to `run`; other files in it stay.
-    """
+    """Remove the journal, the checkpoints and the detectors of a contest; other files stay."""
     folder = Path(folder)
     (folder / _JOURNAL).unlink(missing_ok=True)
     for model in folder.glob(f"*{_MODEL}"):
@@ -247,25 +228,15 @@ def forget(folder: str | os.PathLike[str]) -> None:
 
 
 def data_folder(given: str | os.PathLike[str] | None, name: str) -> Path:
-    """Return the folder of a set of images.
+    """Return the folder of a set of images, which must exist.
 
-    Parameters
-    ----------
-    given : path-like or None
-        The folder; None looks into ``data/detection`` of the one that the environment variable
-        BADACOST_SHARED names.
-    name : str
-        Name of the folder there.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is no such folder.
+    If none is given, it is the folder `name` in ``detection`` of the one that the environment
+    variable BADACOST_DATA names.
     """
     if given is not None:
         folder = Path(given)
-    elif os.environ.get(SHARED):
-        folder = Path(os.environ[SHARED]) / "data" / "detection" / name
+    elif named := os.environ.get(_VARIABLE):
+        folder = Path(named).expanduser() / "detection" / name
     else:
         raise FileNotFoundError("there are no images: name their folder with --data.")
     if not folder.is_dir():
@@ -274,19 +245,9 @@ def data_folder(given: str | os.PathLike[str] | None, name: str) -> Path:
 
 
 def contenders(badacost: TrainingConfig, **subcat: Any) -> dict[str, TrainingConfig]:
-    """Return the three algorithms of the paper's comparison.
+    """Return the three algorithms of the paper's comparison by name.
 
-    Parameters
-    ----------
-    badacost : TrainingConfig
-        How to train BAdaCost. SAMME differs by its 0|1 costs only.
-    **subcat : object
-        What differs for SubCat, besides trees of 2 levels.
-
-    Returns
-    -------
-    dict of str to TrainingConfig
-        By name.
+    SAMME differs from BAdaCost by its 0|1 costs only, SubCat by trees of 2 levels and by `subcat`.
     """
     return {
         REFERENCE: badacost,
@@ -296,22 +257,10 @@ def contenders(badacost: TrainingConfig, **subcat: Any) -> dict[str, TrainingCon
 
 
 def in_views(found: Mapping[str, Detections], views: Views) -> dict[str, Detections] | None:
-    """Return detections with the views that their headings belong to.
+    """Return detections by image, with the views that their headings belong to.
 
-    Detectors may divide the circle in other ways than the annotations, or lack a view that they
-    had no examples of.
-
-    Parameters
-    ----------
-    found : mapping of str to Detections
-        By image, in any views.
-    views : Views
-        Those to label by.
-
-    Returns
-    -------
-    dict of str to Detections, or None
-        None if the detector does not tell headings.
+    Detectors may divide the circle in other ways than the annotations, or lack a view that they had
+    no examples of. The result is None if the detector does not tell headings.
     """
     labelled = {}
     for name, boxes in found.items():
@@ -395,7 +344,7 @@ class _Runner:
         elif known.get("sha256") != digest:
             raise JournalError(
                 f"{self.journal.path} has results of another {path.name}: rename the new one, or "
-                "start anew with --fresh."
+                "start again with --fresh."
             )
 
     def entry(self, name: str, detector: Detector, training: dict[str, Any] | None) -> Entry:
@@ -439,11 +388,9 @@ def _digest(images: Sequence[AnnotatedImage]) -> str:
 
 
 def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
+    versions = {"python": platform.python_version(), "badacost": __version__}
     try:
-        return versions | {
-            name: version(name) for name in ("badacost", "numpy", "scipy", "numba", "pillow")
-        }
+        return versions | {name: version(name) for name in ("numpy", "scipy", "numba", "pillow")}
     except PackageNotFoundError as error:
         raise ImportError(
             f'{error.name} is missing: install it with pip install "badacost[detection]".'

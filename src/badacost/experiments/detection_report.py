@@ -18,21 +18,9 @@ SMALL = 500  # images; fewer prove little
 
 
 def store(result: Result, folder: Path, page: str) -> list[Result]:
-    """Write the numbers of a run, and return those of all runs that one page tells of.
+    """Write a run's numbers to ``EXPERIMENT.json``, and return all runs that its page tells of.
 
-    Parameters
-    ----------
-    result : dict
-        With the name of the run as ``experiment``.
-    folder : Path
-        Where ``EXPERIMENT.json`` goes.
-    page : str
-        What the names of the runs begin with.
-
-    Returns
-    -------
-    list of dict
-        What was run with the same kind of settings, by name.
+    Names of these runs begin with `page`, and they have the same kind of settings.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{result['experiment']}.json"
@@ -49,25 +37,10 @@ def write_page(
     beside_paper: str,
     limits: str,
 ) -> Path:
-    """Write the page that tells of some runs.
+    """Write the page that tells of some runs, and return its path.
 
-    Parameters
-    ----------
-    path : Path
-        Where the page goes.
-    results : sequence of dict
-        What was run.
-    introduction : sequence of str
-        Title and paragraphs that come first.
-    sections : callable
-        Returns the parts on a run, but for those on work and training.
-    beside_paper, limits : str
-        What the paper found, and what cannot be concluded.
-
-    Returns
-    -------
-    Path
-        The page.
+    `sections` returns the parts on a run, but for those on work and training; `beside_paper` and
+    `limits` say what the paper found, and what cannot be concluded.
     """
     parts = [*introduction]
     for result in results:
@@ -87,14 +60,7 @@ def write_page(
 
 
 def listed(values: Iterable[object]) -> str:
-    """Return values separated by commas, or "none".
-
-    Examples
-    --------
-    >>> from badacost.experiments.detection_report import listed
-    >>> listed([32, 64]), listed([])
-    ('32, 64', 'none')
-    """
+    """Return values separated by commas, or "none"."""
     return ", ".join(map(str, values)) or "none"
 
 
@@ -109,23 +75,7 @@ def rivals(settings: Mapping[str, Any]) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table whose first column is text and whose others are numbers.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Names of the columns.
-    rows : iterable of sequence of str
-        Cells.
-
-    Examples
-    --------
-    >>> from badacost.experiments.detection_report import markdown_table
-    >>> print(markdown_table(["detector", "AP"], [["mine", "50.0"]]))
-    | detector | AP |
-    | --- | ---: |
-    | mine | 50.0 |
-    """
+    """Return a table whose first column is text and whose others are numbers."""
     lines = [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines)

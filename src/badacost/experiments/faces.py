@@ -56,8 +56,8 @@ PAPER_LIMITS = (20.0, 60.0)
 _CATEGORY = "Face"
 _ESTIMATE = "yaw_est"
 _WINDOW = (40, 40)
-_MOST_GAP = 20.0  # degrees between two estimates of a yaw that is believed
-_MOST_ROLL = 35.0
+_MAX_YAW_GAP = 20.0  # degrees between two estimates of a yaw that is accepted
+_MAX_ROLL = 35.0
 _LEARNED = Selection(categories=(_CATEGORY,), min_height=32.0)
 # What `evaluate_faces` does not ignore: 30 pixels from the first to the last one.
 _TO_BE_FOUND = Selection(categories=(_CATEGORY,), min_width=31.0, min_height=31.0)
@@ -89,7 +89,7 @@ class FaceSettings(ContestSettings):
     n_octaves_up : int
         Doublings of the test images.
     n_images : int or None
-        Most images of each list; all by default.
+        Maximum number of images of each list; all by default.
     n_timed : int
         Images that work and time are measured on.
     n_resamples : int
@@ -230,7 +230,7 @@ def run_faces(
     output : path-like
         The contest is kept in a folder inside, named as `FaceSettings.name`.
     data : path-like, optional
-        Folder of the faces; by default ``data/detection/fddb_faces`` in BADACOST_SHARED.
+        Folder of the faces; by default ``detection/fddb_faces`` in BADACOST_DATA.
     negatives : sequence of path-like, optional
         Folders of pictures without faces; by default ``negatives_bsds`` and ``negatives_voc2012``
         beside the folder of the faces, if they are there.
@@ -286,20 +286,10 @@ def run_faces(
 
 
 def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
-    """Evaluate what the detectors of a contest found.
+    """Evaluate what the detectors of a contest found; its test images have a known size.
 
-    Parameters
-    ----------
-    contest : Contest
-        With test images of known size.
-    entries : mapping of str to Entry
-        What each detector found.
-
-    Returns
-    -------
-    dict
-        By detector: ``voc`` and ``fddb`` by rounds of refinement (the latter None without
-        ellipses), ``views``, ``resampled``, ``work``, ``training``.
+    By detector: ``voc`` and ``fddb`` by rounds of refinement (the latter None without ellipses),
+    ``views``, ``resampled``, ``work``, ``training``.
     """
     truth = {image.name: image for image in contest.test}
     plain = {name: without_views(image) for name, image in truth.items()}
@@ -343,7 +333,7 @@ def _doubtful(table: Path) -> dict[str, list[bool]]:
         place = Place(table, f"line {rows.line_num}")
         flags = found.setdefault(row["image"].strip(), [])
         if row["x1"].strip():
-            limits = {"yaw_flip_gap": _MOST_GAP, "roll_est": _MOST_ROLL}
+            limits = {"yaw_flip_gap": _MAX_YAW_GAP, "roll_est": _MAX_ROLL}
             texts = {key: (row.get(key) or "").strip() for key in limits}
             flags.append(
                 any(

@@ -38,18 +38,9 @@ _PLAIN, _REFINED = map(str, REFINEMENTS)
 def write_report(result: Result, folder: Path) -> Path:
     """Write numbers and curves of a run, and the page of all runs of its kind.
 
-    Parameters
-    ----------
-    result : dict
-        Of `badacost.experiments.faces.run_faces`.
-    folder : Path
-        Where ``faces-LIMITS.json``, ``faces-LIMITS.png``, ``faces-LIMITS-roc.png`` and
-        ``faces.md`` go; with "quick" or "paper" in their names for settings of that kind.
-
-    Returns
-    -------
-    Path
-        The page.
+    These are ``faces-LIMITS.json``, ``faces-LIMITS.png``, ``faces-LIMITS-roc.png`` and
+    ``faces.md``; names have "quick" or "paper" in them for settings of that kind. Returns the path
+    of the page.
     """
     settings = FaceSettings(**result["settings"])
     results = store(result, folder, settings.page)

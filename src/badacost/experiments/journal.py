@@ -80,7 +80,7 @@ class Journal:
         if not isinstance(record, dict):
             raise JournalError(
                 f"line {number} of {self.path} is not a result: remove the line, or the file to "
-                "start anew."
+                "start again."
             )
         return record
 
@@ -90,7 +90,7 @@ class Journal:
                 raise JournalError(
                     f"{self.path} was made with other {key} ({found.get(key)} instead of "
                     f"{wanted.get(key)}): choose another output folder, or remove the file to "
-                    "start anew."
+                    "start again."
                 )
 
     def _write(self, record: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """How far average precision depends on which images were tested: a bootstrap over images.
 
 Images are drawn with replacement, the same ones for all detectors, and average precision is taken
-anew. Objects of an image stay together, since they are seldom independent.
+anew. Objects of an image stay together, since they are rarely independent.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, Mask
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.boxes import MAX_COORDINATE, Detections
 from badacost.detection.evaluation import PrecisionRecallCurve, evaluate_voc
 
-FloatArray = NDArray[np.float64]
 _INTERVAL = (2.5, 97.5)
 
 
@@ -135,9 +134,7 @@ def resampled_precision(
     return ResampledPrecision(values)
 
 
-def _outcomes(
-    found: Detections, image: AnnotatedImage, overlap: float
-) -> tuple[NDArray[np.bool_], FloatArray]:
+def _outcomes(found: Detections, image: AnnotatedImage, overlap: float) -> tuple[Mask, FloatArray]:
     """Return which detections of an image are right, and their scores, best first."""
     # The evaluator wants an object in each image: this one is out of reach.
     boxes = np.concatenate([image.boxes, np.full((1, 4), -MAX_COORDINATE)])

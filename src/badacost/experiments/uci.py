@@ -25,8 +25,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
+from badacost import __version__
+from badacost.arrays import FloatArray, Positions
 from badacost.boosting.adac2m1 import AdaC2M1Classifier
 from badacost.boosting.badacost import BAdaCostClassifier
+from badacost.boosting.cost_tree import CostSensitiveTreeClassifier
 from badacost.boosting.lp_csb import LpCSBClassifier
 from badacost.boosting.samme import SAMMEClassifier
 from badacost.boosting.wang_multiboost import WangMultiBoostClassifier
@@ -35,10 +38,7 @@ from badacost.datasets import UCI_NAMES, load_uci
 from badacost.experiments.journal import Journal
 from badacost.loss import confusion_weights
 from badacost.progress import ProgressBar
-from badacost.tree.classifier import CostSensitiveTreeClassifier
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Reading = Literal["full", "tree", "training"]
 Predict = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -69,7 +69,7 @@ class Settings:
     max_depth, learning_rate
         Of all algorithms that boost the built-in tree: by default those of the library.
     max_features : int
-        Most features drawn at a node; only Isolet and CNAE9 have more.
+        Maximum number of features drawn at a node; only Isolet and CNAE9 have more.
     n_pool : int
         Weak learners in the pool of Wang's MultiBoost.
     p : float or "auto"
@@ -107,7 +107,7 @@ class Settings:
 
     @property
     def variant(self) -> str:
-        """Name of the departures from the main experiment; empty if there are none."""
+        """Name of the differences from the main experiment; empty if there are none."""
         usual = Settings()
         parts: list[str] = [self.reading] if self.reading != usual.reading else []
         if (self.max_depth, self.learning_rate) != (usual.max_depth, usual.learning_rate):
@@ -125,10 +125,10 @@ class Settings:
 class Fold:
     """A training part and a test part, with classes 0..K-1."""
 
-    X: NDArray[np.float64]
-    y: IntArray
-    train: IntArray
-    test: IntArray
+    X: FloatArray
+    y: Positions
+    train: Positions
+    test: Positions
     seed: int
 
 
@@ -136,14 +136,9 @@ class Fold:
 class Contender:
     """An algorithm, and the rows of the table that one fit of it fills.
 
-    Attributes
-    ----------
-    make : callable
-        Builds the estimator from settings, costs and seed.
-    rows : dict
-        Name of a row -> how its decisions follow from the fitted model and the costs.
-    trees_per_class : bool
-        Whether a round grows a tree for each class: only for the estimate of the time left.
+    `make` builds the estimator from settings, costs and seed; `rows` says, for each row by name,
+    how decisions follow from the fitted model and the costs. `trees_per_class` tells that a round
+    grows a tree for each class, for the estimate of the time left.
     """
 
     make: Callable[[Settings, FloatArray, int], Any]
@@ -300,8 +295,8 @@ def run(
 
 def header(settings: Settings) -> dict[str, Any]:
     """What results depend on: settings and versions."""
-    packages = ("badacost", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
-    versions = {"python": platform.python_version()}
+    packages = ("numpy", "scipy", "scikit-learn", "numba", "lightgbm")
+    versions = {"python": platform.python_version(), "badacost": __version__}
     try:
         versions |= {name: version(name) for name in packages}
     except PackageNotFoundError as error:
@@ -375,7 +370,7 @@ class _Progress:
 
 
 @lru_cache(maxsize=2)
-def _samples(name: str, folder: str | None) -> tuple[NDArray[np.float64], IntArray]:
+def _samples(name: str, folder: str | None) -> tuple[FloatArray, Positions]:
     """Samples, and classes as numbers in the order of their sorted names."""
     X, y = load_uci(name, folder=folder, return_X_y=True)
     return X, np.unique(y, return_inverse=True)[1]
@@ -459,24 +454,10 @@ def confusion_costs(settings: Settings, fold: Fold) -> FloatArray:
 
 
 def compete(settings: Settings, fold: Fold, costs: FloatArray, contender: str) -> dict[str, Any]:
-    """Fit an algorithm to the training part and charge its decisions on the test part.
+    """Fit an algorithm to the training part and compute the cost of its decisions on the test part.
 
-    Parameters
-    ----------
-    settings : Settings
-        Trees, rounds and pool.
-    fold : Fold
-        The samples.
-    costs : ndarray of shape (K, K)
-        ``C[truth, prediction]`` of the training part.
-    contender : str
-        Key of `CONTENDERS`.
-
-    Returns
-    -------
-    dict
-        ``rows``: name of a row -> ``cost`` (average) and ``error`` (share of mistakes); ``rounds``
-        if the algorithm may stop early.
+    Returns ``rows``: name of a row -> ``cost`` (average) and ``error`` (share of mistakes); and
+    ``rounds`` if the algorithm may stop early.
     """
     algorithm = CONTENDERS[contender]
     model = algorithm.make(settings, costs, fold.seed)

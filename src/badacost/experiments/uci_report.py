@@ -18,7 +18,7 @@ _BAYES = "BAdaCost, bayes"
 _GROUPS: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("The paper's four algorithms", "ranks", paper.ALGORITHMS),
     (
-        "The same, if BAdaCost decides by least expected cost",
+        "The same, if BAdaCost decides by minimum expected cost",
         "ranks-bayes",
         (*paper.ALGORITHMS[:-1], _BAYES),
     ),
@@ -29,23 +29,11 @@ _GROUPS: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
 def write_report(
     settings_header: dict[str, Any], records: list[dict[str, Any]], folder: Path
 ) -> UCITable:
-    """Write the page, the numbers and the diagrams of a finished run.
+    """Write the page, the numbers and the diagrams of a finished run, from its journal.
 
-    Parameters
-    ----------
-    settings_header : dict
-        Of the journal, see `badacost.experiments.uci.header`.
-    records : list of dict
-        Of the journal.
-    folder : Path
-        Where ``uci.md``, ``uci.json``, ``uci.csv`` and ``uci-ranks*.png`` go. A variant, with
-        another reading of the cost matrix or other trees, writes ``uci-VARIANT.json`` only; the
-        page tells of those it finds beside it.
-
-    Returns
-    -------
-    UCITable
-        The table.
+    These are ``uci.md``, ``uci.json``, ``uci.csv`` and ``uci-ranks*.png``. A variant, with another
+    reading of the cost matrix or other trees, writes ``uci-VARIANT.json`` only; the page tells of
+    those it finds beside it.
     """
     table = UCITable(settings_header, records)
     folder.mkdir(parents=True, exist_ok=True)
@@ -127,7 +115,7 @@ def _protocol(settings: dict[str, Any]) -> str:
         "with other splits. MultiBoost is Wang's, with a pool of "
         f"{settings['n_pool']} trees; the p of Lp-CSB is {p}. LightGBM, random forest and "
         f"HistGradientBoosting have their own defaults, with {settings['n_rounds']} rounds and no "
-        "early stopping, plain and with the decision of least expected cost under their "
+        "early stopping, plain and with the decision of minimum expected cost under their "
         "probabilities. The program chooses nothing on test folds, but its authors looked at some: "
         "in a first version, inner cross-validation of the 0|1 error chose the depth, mostly 8 to "
         "12 levels. Its test results on OptDigits, PenDigits and SatImage had BAdaCost behind most "
@@ -166,7 +154,7 @@ def _beside_paper(table: UCITable) -> str:
 
 
 def _where_badacost_loses(table: UCITable) -> str:
-    """The plain truth about every data set that somebody else wins."""
+    """List every data set on which another algorithm costs less than BAdaCost."""
     if "BAdaCost" not in table.rows:
         return ""
     means = table.means()
@@ -176,10 +164,10 @@ def _where_badacost_loses(table: UCITable) -> str:
         ours = means[name]["BAdaCost"]
         for rows, told in ((table.paper_rows, among_four), (table.rows, among_all)):
             best = cheapest({name: means[name]}, rows)[name]
-            least = means[name][best]
-            if least < ours:
-                more = f"{100 * (ours / least - 1):.0f} % more" if least else "against nothing"
-                costs = f"{short(least)}, BAdaCost {short(ours)}: {more}"
+            lowest = means[name][best]
+            if lowest < ours:
+                more = f"{100 * (ours / lowest - 1):.0f} % more" if lowest else "against nothing"
+                costs = f"{short(lowest)}, BAdaCost {short(ours)}: {more}"
                 told.append(f"* {TITLES.get(name, name)}: {best} ({costs})")
     nowhere = ["* nowhere"]
     return "\n".join(

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray
 from badacost.experiments import paper
 from badacost.experiments.ranking import RankComparison
 from badacost.experiments.uci import Settings, rows_of
-
-FloatArray = NDArray[np.float64]
 
 UNIT = 1e-4  # of the costs in the table, as in the paper
 TITLES = {
@@ -29,22 +27,14 @@ TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class UCITable:
-    """Average costs of all rows on all folds, and how they came about.
-
-    Attributes
-    ----------
-    header : dict
-        Settings and versions.
-    records : list of dict
-        Cost matrices and results of a finished run.
-    """
+    """Average costs of all rows on all folds, from the header and the records of a finished run."""
 
     header: dict[str, Any]
     records: list[dict[str, Any]]
 
     @property
     def variant(self) -> str:
-        """Name of the departures from the main experiment, see `Settings.variant`."""
+        """Name of the differences from the main experiment, see `Settings.variant`."""
         return Settings(**self.header["settings"]).variant
 
     @property
@@ -60,11 +50,8 @@ class UCITable:
     def fold_costs(self, *, largest_is_one: bool = False) -> dict[str, dict[str, FloatArray]]:
         """Costs by data set, row and fold, in the unit of the table.
 
-        Parameters
-        ----------
-        largest_is_one : bool
-            Whether each cost matrix is scaled so that its largest entry is one; otherwise its
-            entries are shares of the samples of a class.
+        With `largest_is_one` each cost matrix is scaled so that its largest entry is one; otherwise
+        its entries are shares of the samples of a class.
         """
         scale = self._scales() if largest_is_one else {}
         n_folds = self.header["settings"]["n_folds"]
@@ -187,7 +174,7 @@ class UCITable:
 
 
 def cheapest(means: dict[str, dict[str, float]], rows: list[str]) -> dict[str, str]:
-    """The row of least cost for each data set."""
+    """The row of minimum cost for each data set."""
     return {name: min(rows, key=lambda row: means[name][row]) for name in means}
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from badacost.arrays import FloatArray
 from badacost.costs.matrix import as_classes, named_classes
 from badacost.metrics import charged_costs
 
@@ -109,7 +110,7 @@ def ask(estimator: Any, name: str, display: str) -> Any:
         ) from error
 
 
-def costs_for(estimator: Any, cost_matrix: Any, display: str) -> NDArray[np.float64]:
+def costs_for(estimator: Any, cost_matrix: Any, display: str) -> FloatArray:
     """Return the costs given, or else those of the estimator, in the order of ``classes_``."""
     classes = ask(estimator, "classes_", display)
     if cost_matrix is None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
+from badacost.arrays import FloatArray
 from badacost.metrics import cost_confusion_matrix
 from badacost.plotting.canvas import (
     ask,
@@ -23,8 +24,8 @@ from badacost.validation import check_flag, check_sample_weight
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEAST_FONT = 5.0  # points; smaller numbers are left out
-_LARGEST_FONT = 10.0
+_MIN_FONT_SIZE = 5.0  # points; smaller numbers are left out
+_MAX_FONT_SIZE = 10.0
 _CHARACTER = 0.62  # width of a character for a font of size one
 _LUMINANCE = np.array([0.299, 0.587, 0.114])  # of red, green and blue
 
@@ -257,7 +258,7 @@ class CostConfusionDisplay:
         for axis in (self.ax_.xaxis, self.ax_.yaxis):
             axis.set_ticks(range(len(names)), names)
         cell = self._cell()
-        size = min(_LARGEST_FONT, 0.8 * cell)
+        size = min(_MAX_FONT_SIZE, 0.8 * cell)
         self.ax_.tick_params(labelsize=size)
         if max(map(len, names)) * _CHARACTER * size > 0.9 * cell:
             self.ax_.tick_params(axis="x", labelrotation=90)
@@ -267,12 +268,12 @@ class CostConfusionDisplay:
         self.text_ = self.count_text_ = None
         cell = self._cell()
         longest = max(len(short_number(value)) for value in (*self.costs.flat, *self.counts.flat))
-        size = min(_LARGEST_FONT, 0.4 * cell, 0.9 * cell / (_CHARACTER * longest))
-        if include or (include is None and size >= _LEAST_FONT):
+        size = min(_MAX_FONT_SIZE, 0.4 * cell, 0.9 * cell / (_CHARACTER * longest))
+        if include or (include is None and size >= _MIN_FONT_SIZE):
             self.text_ = self._write(self.costs, 0.45 * size, size)
             self.count_text_ = self._write(self.counts, -0.75 * size, 0.75 * size)
 
-    def _write(self, values: NDArray[np.float64], rise: float, size: float) -> NDArray[Any]:
+    def _write(self, values: FloatArray, rise: float, size: float) -> NDArray[Any]:
         """Write values into the cells, some points above their centres, in black or white."""
         texts = np.empty(values.shape, dtype=object)
         light = self.im_.to_rgba(np.asarray(self.im_.get_array()))[..., :3] @ _LUMINANCE > 0.5

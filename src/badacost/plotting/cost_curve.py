@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
+from badacost.arrays import FloatArray
 from badacost.metrics import charged_costs
 from badacost.plotting.canvas import (
     COST_UNIT,
@@ -37,7 +38,7 @@ class CostCurveDisplay:
     curves : mapping from name to array-like of shape (n_rounds,)
         Average costs after each round, of one or more sets of samples.
     best_of : str or None, default=None
-        Name of the curve whose least value is marked; the last one by default.
+        Name of the curve whose lowest value is marked; the last one by default.
     stopped : str or None, default=None
         Why training ended after the last of these rounds, if there was a reason: it is marked.
     ylabel : str, default="average cost per decision"
@@ -52,7 +53,7 @@ class CostCurveDisplay:
     lines_ : list of matplotlib Line2D
         The curves.
     best_ : matplotlib Line2D
-        The dot at the least value.
+        The dot at the lowest value.
     stop_ : matplotlib Line2D or None
         The line where training stopped.
 
@@ -63,7 +64,7 @@ class CostCurveDisplay:
     >>> curves = {"train": [1.0, 0.5, 0.25], "validation": [1.1, 0.8, 0.9]}
     >>> display = CostCurveDisplay(curves).plot()
     >>> display.best_.get_label()
-    'validation, least: 0.8 at round 2'
+    'validation, minimum: 0.8 at round 2'
     >>> plt.close(display.figure_)
     """
 
@@ -114,7 +115,7 @@ class CostCurveDisplay:
             ``C[truth, prediction]`` for the decisions on samples: rows are the truth. The
             ``cost_matrix_`` of the estimator by default.
         best_of : str or None, default=None
-            Name of the curve whose least value is marked; the last one by default.
+            Name of the curve whose lowest value is marked; the last one by default.
         ax : matplotlib Axes, default=None
             Where to draw; new axes by default.
 
@@ -213,7 +214,7 @@ class CostCurveDisplay:
         return self
 
     def _mark_best(self) -> None:
-        """Put a dot at the least value of the curve that decides."""
+        """Put a dot at the lowest value of the curve that decides."""
         curve = self.curves[self.best_of]
         best = int(np.argmin(curve))
         (self.best_,) = self.ax_.plot(
@@ -224,7 +225,7 @@ class CostCurveDisplay:
             markersize=8,
             markerfacecolor="none",
             markeredgecolor="black",
-            label=f"{self.best_of}, least: {short_number(curve[best])} at round {best + 1}",
+            label=f"{self.best_of}, minimum: {short_number(curve[best])} at round {best + 1}",
         )
 
     def _mark_stop(self) -> None:
@@ -241,7 +242,7 @@ class CostCurveDisplay:
             )
 
 
-def _as_curve(name: str, values: ArrayLike) -> NDArray[np.float64]:
+def _as_curve(name: str, values: ArrayLike) -> FloatArray:
     """Return the values of a curve as an array of shape (n_rounds,)."""
     curve = check_array(values, dtype=np.float64, ensure_2d=False, input_name=f"curve {name!r}")
     if curve.ndim != 1:
@@ -290,7 +291,7 @@ def _average_costs(
     y: ArrayLike,
     staged_predictions: Iterable[ArrayLike],
     classes: Sequence[Any] | NDArray[Any],
-    costs: NDArray[np.float64],
+    costs: FloatArray,
     sample_weight: ArrayLike | None = None,
 ) -> list[float]:
     """Return the average cost of each array of predictions."""

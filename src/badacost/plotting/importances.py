@@ -104,7 +104,7 @@ class FeatureImportancesDisplay:
         Parameters
         ----------
         max_features : int or None, default=20
-            Most bars; the features of largest importance get them. None is all.
+            Maximum number of bars, for the features of largest importance. None is all.
         ax : matplotlib Axes, default=None
             Where to draw; new axes by default.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
+from badacost.arrays import FloatArray
 from badacost.plotting.canvas import DASHES, ask, canvas, class_bar, colours_of, positions
 from badacost.validation import check_flag, check_number
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 class MarginDisplay:
     """Cumulative distributions of margins, after some rounds, of all samples or of each class.
 
-    The margin of a sample of class l with cost scores c is the least ``c_k`` of the other classes
-    minus ``c_l``. It is positive where the class of least score is the right one.
+    The margin of a sample of class l with cost scores c is the lowest ``c_k`` of the other classes
+    minus ``c_l``. It is positive where the class of lowest score is the right one.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class MarginDisplay:
         classes = ask(estimator, "classes_", cls.__name__)
         truth = positions(y, classes, "y")
         wanted = None if rounds is None else _checked_rounds(rounds)
-        margins: dict[int, NDArray[np.float64]] = {}
+        margins: dict[int, FloatArray] = {}
         number = 0
         for number, costs in enumerate(staged_costs, start=1):
             if wanted is None and number > 1 and (per_class or not _is_power_of_ten(number - 1)):
@@ -145,7 +146,7 @@ class MarginDisplay:
         Parameters
         ----------
         costs : array-like of shape (n_samples, K)
-            Cost scores, the least of a row for the class to choose: those of ``predict_costs``,
+            Cost scores, the lowest of a row for the class to choose: those of ``predict_costs``,
             or expected costs, or the negative of any scores of which the largest wins.
         y : array-like of shape (n_samples,)
             Classes of the samples.
@@ -208,7 +209,7 @@ class MarginDisplay:
             self.ax_.legend(title="margins (share ≤ 0)", loc=self._free_corner(), frameon=False)
         self.ax_.axvline(0.0, color="gray", linewidth=1, zorder=0)
         self.ax_.set(
-            xlabel="margin (least other cost score minus that of the truth)",
+            xlabel="margin (lowest other cost score minus that of the truth)",
             ylabel="share of samples with at most this margin",
             ylim=(0.0, 1.02),
         )
@@ -236,7 +237,7 @@ class MarginDisplay:
             self.ax_.legend(handles=styles, loc=self._free_corner(), frameon=False)
         class_bar(self.figure_, self.ax_, names, colours, "class (≤ 0)")
 
-    def _draw(self, margins: NDArray[np.float64], label: str, colour: Any, **style: Any) -> None:
+    def _draw(self, margins: FloatArray, label: str, colour: Any, **style: Any) -> None:
         """Draw one distribution."""
         self.lines_.append(self.ax_.ecdf(margins, label=label, color=colour, **style))
 
@@ -251,8 +252,8 @@ class MarginDisplay:
         return ["margins"] if self.rounds is None else [f"round {n}" for n in self.rounds]
 
 
-def _margins(costs: ArrayLike, truth: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the least score of another class minus that of the true one, of shape (n,)."""
+def _margins(costs: ArrayLike, truth: NDArray[Any]) -> FloatArray:
+    """Return the lowest score of another class minus that of the true one, of shape (n,)."""
     others = np.array(costs, dtype=np.float64)
     if len(others) != len(truth):
         raise ValueError(f"costs have {len(others)} rows where y has {len(truth)} labels.")
@@ -276,6 +277,6 @@ def _is_power_of_ten(number: int) -> bool:
     return str(number).rstrip("0") == "1"
 
 
-def _share_not_above_zero(margins: NDArray[np.float64]) -> str:
+def _share_not_above_zero(margins: FloatArray) -> str:
     """Return the share of samples that the margin rule decides wrongly, or not at all."""
     return f"{np.mean(margins <= 0.0):.1%}"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from badacost.arrays import FloatArray
 from badacost.metrics import charged_costs
 from badacost.plotting.canvas import (
     MARKERS,
@@ -261,7 +262,8 @@ class DecisionRegionsDisplay:
         Parameters
         ----------
         max_samples : int or None, default=1000
-            Most samples to draw, drawn at random, always the same ones. None is all, 0 none.
+            Maximum number of samples to draw, chosen at random, always the same ones. None is all,
+            0 none.
         colors : sequence of K colours, default=None
             Colours of the classes; a fixed palette by default.
         legend : bool, default=True
@@ -321,7 +323,7 @@ class DecisionRegionsDisplay:
             _mark(self.legend_.ax, np.array([[0.5, k]]), k, colour, transform=within)
 
 
-def _mark(ax: Axes, points: NDArray[np.float64], k: int, colour: Any, **style: Any) -> Any:
+def _mark(ax: Axes, points: FloatArray, k: int, colour: Any, **style: Any) -> Any:
     """Draw points, of shape (n, 2), as samples of class number k."""
     return ax.scatter(
         points[:, 0],
@@ -400,7 +402,7 @@ def _name_of(feature: Any, names: list[Any]) -> Any:
     raise ValueError(f"feature {feature!r} is not among the {len(names)} features of X.")
 
 
-def _numbers(column: NDArray[Any], name: Any) -> NDArray[np.float64]:
+def _numbers(column: NDArray[Any], name: Any) -> FloatArray:
     """Return a feature as numbers, or say that it has none."""
     try:
         return np.asarray(column, dtype=np.float64)
@@ -410,8 +412,8 @@ def _numbers(column: NDArray[Any], name: Any) -> NDArray[np.float64]:
         ) from error
 
 
-def _range(column: NDArray[np.float64], n_points: int) -> NDArray[np.float64]:
-    """Return values from below the least to above the largest of a feature."""
+def _range(column: FloatArray, n_points: int) -> FloatArray:
+    """Return values from below the smallest to above the largest of a feature."""
     known = column[np.isfinite(column)]
     if not len(known):
         raise ValueError("features must have finite values in X.")

@@ -84,7 +84,7 @@ class Dataset:
         return import_pandas().DataFrame(columns | {self.target: labels})
 
     def example_costs(self) -> Costs:
-        """Return costs ``{truth: {prediction: price}}`` to begin with; they are made up.
+        """Return example costs ``{truth: {prediction: price}}``; the prices are invented.
 
         Returns
         -------
@@ -159,7 +159,7 @@ def _from_uci(name: str) -> Callable[[], tuple[dict[str, Any], NDArray[Any]]]:
 
 
 def _missed(ratios: dict[Any, float]) -> Callable[[NDArray[Any]], Costs]:
-    """Costs in which some mistakes are so many times as dear as others."""
+    """Costs in which mistakes on some classes cost so many times as much as others."""
 
     def costs(labels: NDArray[Any]) -> Costs:
         return costs_from_ratios(ratios, classes=np.unique(labels))
@@ -188,7 +188,7 @@ def _uci(
         "class",
         "UCI" if on_openml else "UCI, own file",
         on_openml,
-        f"{title}. Mistakes on rare classes are dearer.",
+        f"{title}. Mistakes on rare classes cost more.",
         _from_uci(name),
         _balanced,
     )

@@ -6,19 +6,21 @@ import os
 from collections.abc import Iterator, Sequence
 from copy import copy
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from badacost.arrays import FloatArray
 from badacost.boosting import BAdaCostClassifier
 from badacost.costs import minimum_cost_decision
 from badacost.costs.matrix import as_cost_matrix, costs_as_given, plain
-from badacost.model_file import ModelFile, refuse, write_model
-from badacost.persistence import SavedForest, forest_model_from_file
+from badacost.model_file import ModelFile, refuse
+from badacost.persistence import model_to_file, save_model, saved_model, with_part
 from badacost.tabular.columns import Column
 from badacost.tabular.encoder import TableEncoder, columns_from_json, columns_to_json
 from badacost.tabular.frames import as_frame, check_columns
@@ -26,10 +28,7 @@ from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
 from badacost.validation import check_choice, check_number
 
-FloatArray = NDArray[np.float64]
 _DECISIONS = ("own", "bayes")
-_PREFIX = "classifier_"
-_HEADER = {"columns", "target", "n_rows", "held_out", "decision", "classifier"}
 
 
 def _has(method: str) -> Any:
@@ -42,6 +41,7 @@ def _has(method: str) -> Any:
     return available_if(check)
 
 
+@saved_model
 class TableClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of `badacost` for tables with numbers, booleans, dates and text.
 
@@ -53,12 +53,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ``C[truth, prediction]``: rows are the truth. Given to the classifier, if it takes costs
         and has none of its own. None is that of the classifier.
     decision : {"own", "bayes"}, default="own"
-        "own" is the rule of the classifier. "bayes" is the class of least expected cost under its
+        "own" is the rule of the classifier. "bayes" is the class of minimum expected cost under its
         probabilities, which makes decisions of a cost-blind booster cost-sensitive.
     drop : sequence of str, default=()
         Columns to leave out.
     max_one_hot : int, default=8
-        Most levels of a category that get a feature each; see `TableEncoder`.
+        Maximum number of levels of a category that get a feature each; see `TableEncoder`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     n_rows_ : int
         Number of rows of the training data.
     held_out_ : CostSummary or None
-        What decisions cost on data that were held out, if somebody measured it and set this.
+        What decisions cost on held-out data, if this was measured and set.
 
     Examples
     --------
@@ -224,9 +224,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             )
         model = cls(classifier)
         columns = [Column(str(name), "number") for name in names]
-        unnamed = copy(classifier)  # else it would miss the names in arrays, and warn
-        del unnamed.feature_names_in_
-        model._assemble(TableEncoder.of_columns(columns), unnamed, None)
+        model._assemble(TableEncoder.of_columns(columns), _unnamed(classifier), None)
         model.target_name_, model.n_rows_, model.held_out_ = None, 0, None
         return model
 
@@ -248,7 +246,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     def _decide(self, features: FloatArray) -> NDArray[Any]:
         if self.decision == "own":
             return np.asarray(self.classifier_.predict(features))
-        return self._least_expected(self.classifier_.predict_proba(features))
+        return self._minimum_expected(self.classifier_.predict_proba(features))
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> FloatArray:
@@ -268,7 +266,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @_has("predict_costs")
     def predict_costs(self, X: Any) -> FloatArray:
-        """Return the scores that the classifier compares; the class of the least wins.
+        """Return the scores that the classifier compares; the class with the lowest is chosen.
 
         Parameters
         ----------
@@ -317,7 +315,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             yield from self.classifier_.staged_predict(features)
             return
         for probabilities in self.classifier_.staged_predict_proba(features):
-            yield self._least_expected(probabilities)
+            yield self._minimum_expected(probabilities)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -331,7 +329,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.encoder_.transform(X)
 
-    def _least_expected(self, probabilities: FloatArray) -> NDArray[Any]:
+    def _minimum_expected(self, probabilities: FloatArray) -> NDArray[Any]:
         return np.asarray(self.classes_[minimum_cost_decision(probabilities, self.cost_matrix_)])
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -354,39 +352,34 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         TypeError, ValueError
             Where a file could not hold the model.
         """
+        save_model(self, path)
+
+    _parts: ClassVar[tuple[str, ...]] = ("classifier",)
+
+    def _to_model_file(self) -> ModelFile:
         check_is_fitted(self)
-        if not isinstance(self.classifier_, SavedForest):
-            raise TypeError(
-                f"a file cannot hold a {type(self.classifier_).__name__}: use joblib.dump."
-            )
-        inner = self.classifier_._to_model_file()
         header = {
             "columns": columns_to_json(self.encoder_.columns_),
             "target": self.target_name_,
             "n_rows": self.n_rows_,
             "held_out": None if self.held_out_ is None else self.held_out_.to_dict(),
             "decision": self.decision,
-            "classifier": {"kind": inner.kind, "header": inner.header},
         }
-        arrays = {f"{_PREFIX}{name}": array for name, array in inner.arrays.items()}
-        write_model(
-            path, type(self).__name__, header, arrays | {"charged_costs": self.charged_costs_}
-        )
+        own = ModelFile(type(self).__name__, header, {"charged_costs": self.charged_costs_})
+        return with_part(own, "classifier", model_to_file(self.classifier_))
 
     @classmethod
-    def _from_model_file(cls, model: ModelFile) -> Self:
+    def _from_model_file(cls, model: ModelFile, classifier: Any) -> Self:
         """Rebuild a model from the checked contents of a file."""
-        header, arrays = model.header, dict(model.arrays)
-        if set(header) != _HEADER:
-            refuse(f"it lacks or should not have {min(set(header) ^ _HEADER)[:80]!r}")
+        header, charged = model.header, model.arrays["charged_costs"]
+        if not hasattr(classifier, "predict") or isinstance(classifier, cls):
+            refuse("its classifier does not take numbers")
         check_choice("its decision", header["decision"], _DECISIONS)
         check_number("its number of rows", header["n_rows"], Integral, low=0)
         if not isinstance(header["target"], str | None):
             refuse("the name of its target is not text")
-        charged = arrays.pop("charged_costs")
         if charged.dtype != np.float64:
             refuse("its costs are not numbers")
-        classifier = _classifier_from_file(header["classifier"], arrays, model.library)
         encoder = TableEncoder.of_columns(columns_from_json(header["columns"]))
         if len(encoder.get_feature_names_out()) != classifier.n_features_in_:
             refuse("its columns do not make the features of its classifier")
@@ -398,13 +391,15 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return rebuilt
 
 
-def _classifier_from_file(part: Any, arrays: dict[str, NDArray[Any]], library: str) -> Any:
-    """Rebuild the classifier of a model, which has the rest of its arrays."""
-    if not isinstance(part, dict) or set(part) != {"kind", "header"}:
-        refuse("its classifier is not a kind and a header")
-    if not isinstance(part["kind"], str) or not isinstance(part["header"], dict):
-        refuse("the kind or the header of its classifier is not valid")
-    if not all(name.startswith(_PREFIX) for name in arrays):
-        refuse("it has arrays that belong to nothing")
-    own = {name.removeprefix(_PREFIX): array for name, array in arrays.items()}
-    return forest_model_from_file(ModelFile(part["kind"], part["header"], own, library))
+def _unnamed(classifier: Any) -> Any:
+    """Return a copy that knows no names of features: it would miss them in arrays, and warn."""
+    if isinstance(classifier, TableClassifier):
+        raise TypeError(
+            "a TableClassifier in another classifier is not for tables: put the other one into it."
+        )
+    unnamed = copy(classifier)
+    part = "estimator" if isinstance(classifier, FrozenEstimator) else "estimator_"
+    if part in vars(classifier):
+        setattr(unnamed, part, _unnamed(getattr(classifier, part)))
+    vars(unnamed).pop("feature_names_in_", None)
+    return unnamed

@@ -8,15 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.costs.matrix import as_number, plain
 from badacost.tabular.frames import import_pandas, place_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = NDArray[np.float64]
 Kind = Literal["number", "boolean", "date", "one-hot", "ordinal"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -29,11 +28,11 @@ _WANTED = {
     "date": "dates, as 2024-05-31",
 }
 _DAY = 86_400e6  # microseconds
-_MOST_LEVELS = 1_000  # of a category; the rest are taken for missing
+_MAX_LEVELS = 1_000  # of a category; the rest are taken for missing
 _IDENTIFIER_LEVELS = 20  # fewer distinct texts are never taken for identifiers
 _IDENTIFIER_SHARE = 0.9
 _MOSTLY = 0.9  # such a share of numbers makes a column of numbers
-_MOST_ODD_TEXTS = 5  # in a column of numbers; more of them are no marks of missing values
+_MAX_ODD_TEXTS = 5  # in a column of numbers; more of them are no marks of missing values
 _TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 _WORDS_OF_TRUTH = ("true", "false")
 _TIME = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
@@ -58,19 +57,8 @@ _FOREIGN = (
 
 
 class ColumnError(ValueError):
-    """A column that cannot be used as it is.
+    """A column that cannot be used as it is: the reason, to be read after its name, and a remedy.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    reason : str
-        What is wrong, to be read after its name.
-    remedy : str
-        What to do.
-
-    Examples
-    --------
     >>> print(ColumnError("age", "has texts", "correct them"))
     column 'age' has texts: correct them.
     """
@@ -94,11 +82,6 @@ class Column:
         Categories, sorted for "one-hot", the most frequent first for "ordinal".
     missing : tuple of str
         Texts among numbers or dates that stand for no value.
-
-    Examples
-    --------
-    >>> Column("city", "one-hot", ("Bern", "Rome", "Wien")).feature_names
-    ('city=Bern', 'city=Rome', 'city=Wien')
     """
 
     name: str
@@ -115,25 +98,11 @@ class Column:
         return tuple(f"{self.name}={level}" for level in shown)
 
     def encode(self, values: pd.Series) -> FloatArray:
-        """Return the features of a column.
+        """Return the features of a column, (n, n_features).
 
-        Parameters
-        ----------
-        values : Series of n values
-            The column.
+        They are NaN where a value is missing or is a category that is not known. A `ColumnError` is
+        raised where a value is not of the kind of the column.
 
-        Returns
-        -------
-        ndarray of shape (n, n_features)
-            Features; NaN where a value is missing or is a category that is not known.
-
-        Raises
-        ------
-        ColumnError
-            Where a value is not of the kind of the column.
-
-        Examples
-        --------
         >>> import pandas as pd
         >>> Column("ill", "boolean").encode(pd.Series([True, None, False])).ravel()
         array([ 1., nan,  0.])
@@ -186,7 +155,7 @@ class Column:
         if lost.any():
             self._refuse(values, lost, _WANTED[self.kind])
 
-    def _refuse(self, values: pd.Series, wrong: NDArray[np.bool_], wanted: str) -> NoReturn:
+    def _refuse(self, values: pd.Series, wrong: Mask, wanted: str) -> NoReturn:
         first = int(np.flatnonzero(wrong)[0])
         raise ColumnError(
             self.name,
@@ -197,30 +166,12 @@ class Column:
 
 
 def learn_column(name: str, values: pd.Series, max_one_hot: int) -> Column:
-    """Tell how a column of training data becomes features.
+    """Tell how a column of training data, with at least one value, becomes features.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    values : Series
-        The column, with at least one value that is not missing.
-    max_one_hot : int
-        Most categories that get a feature each.
+    At most `max_one_hot` categories get a feature each. A `ColumnError` is raised where the values
+    are of no use: identifiers, numbers or dates in a form that is not read, or of a type that is no
+    number, boolean, date or text.
 
-    Returns
-    -------
-    Column
-        The way to encode it.
-
-    Raises
-    ------
-    ColumnError
-        Where the values are of no use: identifiers, numbers or dates in a form that is not read, or
-        of a type that is no number, boolean, date or text.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> learn_column("size", pd.Series(["S", "M", "M", "L"]), max_one_hot=8).levels
     ('L', 'M', 'S')
@@ -257,7 +208,7 @@ def _learn_from_text(name: str, texts: pd.Series) -> Column | None:
         if (~is_odd).mean() < _MOSTLY:
             continue
         odd = tuple(str(text) for text in texts[is_odd].unique())
-        if len(odd) > _MOST_ODD_TEXTS:
+        if len(odd) > _MAX_ODD_TEXTS:
             _refuse_odd(name, texts, kind, is_odd)
         return Column(name, kind, missing=odd)
     return None
@@ -278,10 +229,10 @@ def _learn_levels(name: str, texts: pd.Series, max_one_hot: int) -> Column:
     if len(counts) <= max_one_hot:
         return Column(name, "one-hot", tuple(sorted(counts.index)))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Column(name, "ordinal", tuple(str(text) for text, _ in ranked[:_MOST_LEVELS]))
+    return Column(name, "ordinal", tuple(str(text) for text, _ in ranked[:_MAX_LEVELS]))
 
 
-def _check_not_foreign(name: str, texts: pd.Series, kind: str, is_odd: NDArray[np.bool_]) -> None:
+def _check_not_foreign(name: str, texts: pd.Series, kind: str, is_odd: Mask) -> None:
     """Refuse numbers and dates as other countries write them, which would become categories."""
     for of_kind, pattern, ours in _FOREIGN:
         if kind != of_kind:
@@ -297,7 +248,7 @@ def _check_not_foreign(name: str, texts: pd.Series, kind: str, is_odd: NDArray[n
             )
 
 
-def _refuse_odd(name: str, texts: pd.Series, kind: str, is_odd: NDArray[np.bool_]) -> NoReturn:
+def _refuse_odd(name: str, texts: pd.Series, kind: str, is_odd: Mask) -> NoReturn:
     """Name the first text that stands among numbers or dates."""
     first = int(np.flatnonzero(is_odd)[0])
     others = int(is_odd.sum()) - 1
@@ -309,23 +260,11 @@ def _refuse_odd(name: str, texts: pd.Series, kind: str, is_odd: NDArray[np.bool_
     )
 
 
-def positions_of(texts: pd.Series, levels: Sequence[str]) -> NDArray[np.int64]:
-    """Return which of the levels texts are; other ways to write a number or truth are the same.
+def positions_of(texts: pd.Series, levels: Sequence[str]) -> IndexArray:
+    """Return which of the levels texts are, -1 for what is missing or not among them.
 
-    Parameters
-    ----------
-    texts : Series
-        Texts, some of them missing.
-    levels : sequence of str
-        What they may be.
+    Other ways to write a number or truth are the same.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-        Positions among the levels; -1 for what is missing or not among them.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> positions_of(pd.Series(["XX", "1", None, "y", "2.0"]), ["01", "02", "XX"])
     array([ 2,  0, -1, -1,  1])
@@ -354,18 +293,6 @@ def _meaning(text: str) -> Any:
 def as_text(values: pd.Series) -> pd.Series:
     """Return categories as text: the number 3, 3.0 and "3" are the same; missing ones stay so.
 
-    Parameters
-    ----------
-    values : Series
-        Categories.
-
-    Returns
-    -------
-    Series of objects
-        Texts.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> as_text(pd.Series([3.0, None, 4.5])).tolist()
     ['3', nan, '4.5']
@@ -377,24 +304,7 @@ def as_text(values: pd.Series) -> pd.Series:
 
 
 def without_blanks(values: pd.Series) -> pd.Series:
-    """Return a column with missing values in the place of blank texts.
-
-    Parameters
-    ----------
-    values : Series
-        A column.
-
-    Returns
-    -------
-    Series
-        The column.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> without_blanks(pd.Series(["a", " "])).isna().tolist()
-    [False, True]
-    """
+    """Return a column with missing values in the place of blank texts."""
     pd = import_pandas()
     if not (pd.api.types.is_string_dtype(values) or values.dtype == object):
         return values

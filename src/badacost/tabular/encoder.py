@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.arrays import FloatArray
 from badacost.model_file import refuse
 from badacost.tabular.columns import (
     KINDS,
@@ -24,12 +25,11 @@ from badacost.tabular.columns import (
 from badacost.tabular.frames import as_frame, check_columns, place_of
 from badacost.validation import check_number
 
-FloatArray = NDArray[np.float64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_MOST_REASONS = 3
-_LONGEST_REASON = 75
-_MOST_DROPS = 5
+_MAX_REASONS = 3
+_MAX_REASON_LENGTH = 75
+_MAX_DROPS = 5
 _FEW_ROWS = 20  # in fewer, numbers are different by chance
 
 
@@ -47,7 +47,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     max_one_hot : int, default=8
-        Most levels of a category that get a feature each; two levels share one.
+        Maximum number of levels of a category that get a feature each; two levels share one.
     drop : sequence of str, default=()
         Columns to leave out.
 
@@ -230,18 +230,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def columns_to_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Return columns in a form that JSON holds.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        How to encode each column.
-
-    Returns
-    -------
-    list of dict
-        For `columns_from_json`.
-
-    Examples
-    --------
     >>> columns_to_json([Column("age", "number")])
     [{'name': 'age', 'kind': 'number', 'levels': []}]
     """
@@ -253,23 +241,7 @@ def columns_to_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 
 def columns_from_json(given: Any) -> list[Column]:
-    """Return the columns that `columns_to_json` took apart; anything else is refused.
-
-    Parameters
-    ----------
-    given : object
-        What a file holds; anything.
-
-    Returns
-    -------
-    list of Column
-        How to encode each column.
-
-    Examples
-    --------
-    >>> columns_from_json([{"name": "age", "kind": "number", "levels": []}])
-    [Column(name='age', kind='number', levels=(), missing=())]
-    """
+    """Return the columns of `columns_to_json`; anything else that a file may hold is refused."""
     if not isinstance(given, list) or not given:
         refuse("its columns are not a list")
     columns = [_column_from_json(entry) for entry in given]
@@ -321,14 +293,14 @@ def _of_each(items: Iterable[Item], work: Callable[[Item], Result]) -> list[Resu
         raise errors[0]
     if errors:
         shown = ", ".join(
-            f"{error.name!r:.40} {error.reason:.{_LONGEST_REASON}}"
-            for error in errors[:_MOST_REASONS]
+            f"{error.name!r:.40} {error.reason:.{_MAX_REASON_LENGTH}}"
+            for error in errors[:_MAX_REASONS]
         )
-        more = f" and {len(errors) - _MOST_REASONS} more" if len(errors) > _MOST_REASONS else ""
-        drops = " ".join(f"--drop {error.name!r:.40}" for error in errors[:_MOST_DROPS])
+        more = f" and {len(errors) - _MAX_REASONS} more" if len(errors) > _MAX_REASONS else ""
+        drops = " ".join(f"--drop {error.name!r:.40}" for error in errors[:_MAX_DROPS])
         raise ValueError(
             f"{len(errors)} columns cannot be used: {shown}{more}: correct them, or leave them "
-            f"out, on the command line with {drops}{' ...' * (len(errors) > _MOST_DROPS)}."
+            f"out, on the command line with {drops}{' ...' * (len(errors) > _MAX_DROPS)}."
         )
     return results
 

@@ -1,6 +1,6 @@
 """Tables in files: CSV with commas, semicolons or tabs, perhaps compressed, and Parquet.
 
-A file from a user is hostile until checked: reading ends in a data frame, or in an error that says
+A file from a user is untrusted: reading ends in a data frame, or in an error that says
 what is wrong with which line.
 """
 
@@ -13,8 +13,8 @@ import os
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-from uuid import uuid4
 
+from badacost.atomic_file import replaced_file
 from badacost.csv_dialect import guess_separator, with_decimal_points
 from badacost.tabular.frames import as_frame, check_distinct, import_pandas
 
@@ -122,8 +122,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     check_table_name(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {str(path.parent)!r} does not exist: create it first.")
-    temporary = path.with_name(f".{uuid4().hex}.tmp")
-    try:
+    with replaced_file(path) as temporary:
         if path.suffix.lower() in _PARQUET_SUFFIXES:
             _import_parquet()
             frame.to_parquet(temporary, engine="pyarrow", index=False)
@@ -132,24 +131,10 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
             kind = path.with_suffix("").suffix if is_compressed else path.suffix
             text = to_csv(frame, "," if kind.lower() == ".csv" else "\t").encode()
             temporary.write_bytes(gzip.compress(text, mtime=0) if is_compressed else text)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def check_table_name(path: str | os.PathLike[str]) -> None:
-    """Refuse the name of a file that would not be known for a table.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where somebody wants to write a table.
-
-    Examples
-    --------
-    >>> check_table_name("doses.csv.gz")
-    """
+    """Refuse the name of a file to write whose suffix is not that of a table."""
     path = Path(path)
     suffix = path.suffix.lower()
     if path.is_dir():
@@ -161,22 +146,8 @@ def check_table_name(path: str | os.PathLike[str]) -> None:
 
 
 def to_csv(frame: pd.DataFrame, separator: str = ",") -> str:
-    r"""Return a table as the text of a CSV file.
+    r"""Return a table as the text of a CSV file, the names of the columns first.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    separator : str, default=","
-        What is between cells.
-
-    Returns
-    -------
-    str
-        Lines that end in a newline, the names of the columns first.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> to_csv(pd.DataFrame({"dose": [1.5, 2.0]}))
     'dose\n1.5\n2.0\n'

@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_NAMES_LISTED = 20
+_MAX_NAMES_LISTED = 20
 PLACES = ("line", "row")
 """Names of an index that says where in a file each row stands."""
 
 
 def import_pandas() -> Any:
-    """Return pandas, or say how to install it.
-
-    Examples
-    --------
-    >>> import_pandas().__name__
-    'pandas'
-    """
+    """Return pandas, or say how to install it."""
     try:
         import pandas
     except ImportError as error:
@@ -33,22 +27,8 @@ def import_pandas() -> Any:
 def as_frame(table: Any) -> pd.DataFrame:
     """Return a table as a data frame of pandas whose columns have distinct names of text.
 
-    Parameters
-    ----------
-    table : DataFrame, or object with a method `to_pandas`
-        The table.
-
-    Returns
-    -------
-    DataFrame
-        The same columns. An index called "line" or "row", as that of `read_table`, is kept; else
-        rows are numbered from 0.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_frame(pd.DataFrame([[1, 2]])).columns.tolist()
-    ['0', '1']
+    The table is a data frame, or has a method ``to_pandas``. An index called "line" or "row", as
+    that of `read_table`, is kept; else rows are numbered from 0.
     """
     pd = import_pandas()
     frame = table
@@ -68,17 +48,8 @@ def as_frame(table: Any) -> pd.DataFrame:
 
 
 def place_of(values: pd.Series, position: int) -> str:
-    """Return where a value stands, for messages.
+    """Return where a value stands in a column, for messages.
 
-    Parameters
-    ----------
-    values : Series
-        A column.
-    position : int
-        Which of its values, from 0.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> place_of(pd.Series([5, 6]), 1)
     'row 2'
@@ -90,22 +61,7 @@ def place_of(values: pd.Series, position: int) -> str:
 
 
 def check_distinct(names: Iterable[str], place: str) -> None:
-    """Refuse columns of the same name.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of columns.
-    place : str
-        Where they are, for the message.
-
-    Examples
-    --------
-    >>> check_distinct(["age", "dose", "age"], "patients.csv")
-    Traceback (most recent call last):
-        ...
-    ValueError: patients.csv has more than one column 'age': give each a name of its own.
-    """
+    """Refuse columns of the same name; `place` is where they are, for the message."""
     name, count = Counter(names).most_common(1)[0] if (names := list(names)) else ("", 1)
     if count > 1:
         raise ValueError(
@@ -114,19 +70,8 @@ def check_distinct(names: Iterable[str], place: str) -> None:
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], place: str = "the table") -> None:
-    """Refuse a table that lacks a column, and name the one that was perhaps meant.
+    """Refuse a table that lacks a column, and suggest a similar name.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    names : iterable of str
-        Columns that it must have.
-    place : str
-        How to call it.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> check_columns(pd.DataFrame({"Grade": [1]}), ["grade"])
     Traceback (most recent call last):
@@ -140,17 +85,8 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], place: str = "the t
 
 
 def suggestion(name: str, known: list[str]) -> str:
-    """Return what was perhaps meant by a name, or which names there are.
+    """Return which known name is similar to an unknown one, or which names there are.
 
-    Parameters
-    ----------
-    name : str
-        A name that is not known.
-    known : list of str
-        Names that are.
-
-    Examples
-    --------
     >>> suggestion("wight", ["height", "weight"])
     "did you mean 'weight'?"
     >>> suggestion("x", ["height", "weight"])
@@ -160,5 +96,5 @@ def suggestion(name: str, known: list[str]) -> str:
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if close:
         return f"did you mean {folded[close[0]]!r:.80}?"
-    listed = ", ".join(f"{other!r:.80}" for other in known[:_MOST_NAMES_LISTED])
-    return f"there are {listed}{', ...' * (len(known) > _MOST_NAMES_LISTED)}."
+    listed = ", ".join(f"{other!r:.80}" for other in known[:_MAX_NAMES_LISTED])
+    return f"there are {listed}{', ...' * (len(known) > _MAX_NAMES_LISTED)}."

@@ -15,7 +15,7 @@ from badacost.metrics import average_cost, savings, total_cost
 from badacost.model_file import refuse
 from badacost.validation import check_sample_weight
 
-_MOST_RIVALS = 20
+_MAX_RIVALS = 20
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class CostSummary:
     error_rate : float
         Share of the decisions that are wrong, whatever they cost.
     constant_answer : str
-        The class that costs least if it is the answer to everything.
+        The class that is cheapest if it is the answer to everything.
     constant_cost : float
         What a decision costs then.
     savings : float or None
@@ -150,7 +150,7 @@ class CostSummary:
         if not isinstance(given, dict) or set(given) != {part.name for part in fields(cls)}:
             refuse("its results are not the figures of a summary")
         rivals = given["rivals"]
-        if not isinstance(rivals, dict) or len(rivals) > _MOST_RIVALS:
+        if not isinstance(rivals, dict) or len(rivals) > _MAX_RIVALS:
             refuse("its results are compared with too many others")
         if type(given["n_rows"]) is not int or given["n_rows"] < 1:
             refuse("its results are of no rows")

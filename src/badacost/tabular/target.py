@@ -20,28 +20,11 @@ _FEW_CLASSES = 20  # so many are never too many
 
 
 def target_labels(values: pd.Series, name: str) -> NDArray[Any]:
-    """Return the labels of training data.
+    """Return the labels of training data: booleans, integers or, as objects, texts.
 
-    Parameters
-    ----------
-    values : Series
-        The column of the classes.
-    name : str
-        Its name, for messages.
+    A ValueError is raised where a label is missing, or the column is no class: it has fractions, or
+    nearly as many different values as rows.
 
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Booleans, integers or, as objects, texts.
-
-    Raises
-    ------
-    ValueError
-        Where a label is missing, or the column is no class: it has fractions, or nearly as many
-        different values as rows.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> target_labels(pd.Series([2.0, 1.0, 2.0]), "grade")
     array([2, 1, 2])
@@ -89,27 +72,8 @@ def target_labels(values: pd.Series, name: str) -> NDArray[Any]:
 def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name: str) -> Any:
     """Return the labels of a column as the classes of a model, whatever their type in the table.
 
-    Parameters
-    ----------
-    values : Series
-        The column of the classes.
-    classes : sequence of K labels
-        What the model knows.
-    name : str
-        Name of the column, for messages.
+    A ValueError is raised where a label is missing or not known.
 
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Labels, of the type of the classes.
-
-    Raises
-    ------
-    ValueError
-        Where a label is missing or not known.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> known_labels(pd.Series(["2", "1"]), [1, 2], "grade")
     array([2, 1])
@@ -134,18 +98,8 @@ def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name:
 def classes_in_text(values: pd.Series) -> pd.Series:
     """Return the classes that texts of a file stand for: whole numbers, truths, or the texts.
 
-    Parameters
-    ----------
-    values : Series
-        The column of the classes.
+    They are numbers or truths only if all texts are such: 01 is a name, no number.
 
-    Returns
-    -------
-    Series
-        Numbers or truths if all texts are such, else what was given: 01 is a name, no number.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> classes_in_text(pd.Series(["1", "3"])).tolist(), classes_in_text(pd.Series(["01"])).tolist()
     ([1, 3], ['01'])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.boosting import BAdaCostClassifier, SAMMEClassifier
 from badacost.metrics import total_cost
 from badacost.progress import ProgressBar
@@ -21,15 +22,15 @@ from badacost.tabular.target import target_labels
 from badacost.validation import check_number, check_sample_weight
 
 COST_BLIND = "cost-blind boosting (SAMME)"
-"""Name of the rival that counts mistakes."""
-COST_IN_DECISION = "SAMME, then least expected cost"
-"""Name of the rival that counts mistakes in training, and knows costs when it decides."""
+"""Name of the rival that knows no costs."""
+COST_IN_DECISION = "SAMME, then minimum expected cost"
+"""Name of the rival that knows no costs in training, but uses them when it decides."""
 DEPTHS = (1, 2, 4, 6, 8)
 """Depths of trees to choose from."""
-_MOST_HELD_OUT = 0.9
-_MOST_ROWS_TO_CHOOSE = 20_000
-_FEWEST_OF_CLASS = 30  # of these rows, or all that there are
-_MOST_CLASSES_LISTED = 5
+_MAX_HELD_OUT = 0.9
+_MAX_ROWS_TO_CHOOSE = 20_000
+_MIN_OF_CLASS = 30  # of these rows, or all that there are
+_MAX_CLASSES_LISTED = 5
 
 
 def fit_and_try(
@@ -65,7 +66,7 @@ def fit_and_try(
         after early stopping. The figures in ``held_out_`` are those of the first model.
     compare : bool, default=False
         Whether to try boosting that does not know the costs, too: `SAMMEClassifier` with the
-        parameters of the model, once with its own rule and once with that of least expected cost.
+        parameters of the model, once with its own rule and once with that of minimum expected cost.
     depths : sequence of int, optional
         Depths of trees to choose from by `best_depth` on the rows that are not held out, for the
         rival as well; the classifier's own depth by default.
@@ -91,7 +92,7 @@ def fit_and_try(
     >>> model.held_out_.average_cost < model.held_out_.constant_cost
     True
     """
-    check_number("holdout", holdout, low=0.0, high=_MOST_HELD_OUT)
+    check_number("holdout", holdout, low=0.0, high=_MAX_HELD_OUT)
     say = announce or (lambda sentence: None)
     frame = as_frame(table)
     check_columns(frame, [target])
@@ -101,16 +102,16 @@ def fit_and_try(
     encoder = model._new_encoder()
     features = encoder.fit_transform(frame.drop(columns=target))
 
-    def weight_of(rows: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    def weight_of(rows: Mask) -> FloatArray | None:
         return None if weight is None else weight[rows]
 
-    def fitted(start: TableClassifier, rows: NDArray[np.bool_]) -> TableClassifier:
+    def fitted(start: TableClassifier, rows: Mask) -> TableClassifier:
         unfitted: TableClassifier = clone(start)
         return unfitted._fit_features(
             encoder, features[rows], labels[rows], weight_of(rows), target
         )
 
-    def with_best_depth(start: TableClassifier, rows: NDArray[np.bool_]) -> TableClassifier:
+    def with_best_depth(start: TableClassifier, rows: Mask) -> TableClassifier:
         if depths is None:
             return start
         chosen = _cheapest_depth(
@@ -136,9 +137,9 @@ def fit_and_try(
     if compare:
         say("For comparison: boosting that does not know the costs.")
         blind = fitted(with_best_depth(_cost_blind(model, first), ~tried), ~tried)
-        at_least_cost = blind._decide(features[tried])
+        by_expected_cost = blind._decide(features[tried])
         rivals[COST_BLIND] = blind.set_params(decision="own")._decide(features[tried])
-        rivals[COST_IN_DECISION] = at_least_cost
+        rivals[COST_IN_DECISION] = by_expected_cost
     summary = CostSummary.of(
         labels[tried],
         first._decide(features[tried]),
@@ -155,14 +156,12 @@ def fit_and_try(
     return last
 
 
-def _tell_of_absent(
-    labels: NDArray[Any], tried: NDArray[np.bool_], say: Callable[[str], None]
-) -> None:
+def _tell_of_absent(labels: NDArray[Any], tried: Mask, say: Callable[[str], None]) -> None:
     """Name the classes that the figures will say nothing about."""
     absent = sorted(set(labels.tolist()) - set(labels[tried].tolist()))
     if absent:
-        shown = ", ".join(f"{label!r:.40}" for label in absent[:_MOST_CLASSES_LISTED])
-        more = len(absent) - _MOST_CLASSES_LISTED
+        shown = ", ".join(f"{label!r:.40}" for label in absent[:_MAX_CLASSES_LISTED])
+        more = len(absent) - _MAX_CLASSES_LISTED
         say(
             f"No row of {shown}{f' and {more} more' if more > 0 else ''} was held out: the figures "
             f"say nothing about {'it' if len(absent) == 1 else 'them'}."
@@ -179,7 +178,7 @@ def best_depth(
     n_folds: int = 3,
     random_state: int = 0,
 ) -> int:
-    """Return the depth of trees with which decisions cost least in cross-validation.
+    """Return the depth of trees with which decisions are cheapest in cross-validation.
 
     Depth matters more than any other parameter: stumps suit small, noisy tables, deep trees large,
     clean ones.
@@ -234,7 +233,7 @@ def best_depth(
 def _cheapest_depth(
     model: TableClassifier,
     encoder: TableEncoder,
-    features: NDArray[np.float64],
+    features: FloatArray,
     labels: NDArray[Any],
     depths: Sequence[int],
     *,
@@ -250,8 +249,8 @@ def _cheapest_depth(
     check_number("n_folds", n_folds, Integral, low=2)
     weight = check_sample_weight(sample_weight, len(labels))
     rng = np.random.default_rng(random_state)
-    if len(labels) > _MOST_ROWS_TO_CHOOSE:
-        rows, factors = _sample(labels, _MOST_ROWS_TO_CHOOSE / len(labels), rng)
+    if len(labels) > _MAX_ROWS_TO_CHOOSE:
+        rows, factors = _sample(labels, _MAX_ROWS_TO_CHOOSE / len(labels), rng)
         features, labels, weight = features[rows], labels[rows], weight[rows] * factors
     folds = _folds(labels, n_folds, rng)
     start = _with_depth(model, depths[0])
@@ -284,7 +283,7 @@ def _cheapest_depth(
 
 def _sample(
     labels: NDArray[Any], share: float, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[IndexArray, FloatArray]:
     """Draw a share of the rows of each class, more of rare ones, with weights that make up for it.
 
     Returns their positions, and the number of rows that each of them stands for.
@@ -292,7 +291,7 @@ def _sample(
     rows, factors = [], []
     for label in np.unique(labels):
         all_of_class = np.flatnonzero(labels == label)
-        n_drawn = min(len(all_of_class), max(round(share * len(all_of_class)), _FEWEST_OF_CLASS))
+        n_drawn = min(len(all_of_class), max(round(share * len(all_of_class)), _MIN_OF_CLASS))
         rows.append(rng.choice(all_of_class, n_drawn, replace=False))
         factors.append(np.full(n_drawn, len(all_of_class) / n_drawn))
     drawn = np.concatenate(rows)
@@ -300,7 +299,7 @@ def _sample(
     return drawn[order], np.concatenate(factors)[order]
 
 
-def _folds(labels: NDArray[Any], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _folds(labels: NDArray[Any], n_folds: int, rng: np.random.Generator) -> IndexArray:
     """Deal the rows of each class to the folds; -1 for classes with too few of them."""
     folds = np.full(len(labels), -1)
     for label in np.unique(labels):
@@ -323,30 +322,11 @@ def _with_depth(model: TableClassifier, depth: int) -> TableClassifier:
     return changed
 
 
-def held_out_rows(labels: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
-    """Mark a share of the rows of each class, never all of them.
+def held_out_rows(labels: NDArray[Any], share: float, seed: int) -> Mask:
+    """Mark a share of the rows of each class, never all of them, (n_rows,).
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,)
-        Classes of the rows.
-    share : float
-        How many of them to mark.
-    seed : int
-        Which ones.
+    A ValueError is raised where no class has enough rows.
 
-    Returns
-    -------
-    ndarray of bool of shape (n_rows,)
-        Marks.
-
-    Raises
-    ------
-    ValueError
-        Where no class has rows enough.
-
-    Examples
-    --------
     >>> held_out_rows(np.array(["a", "b", "a", "b", "b", "b"]), 0.5, seed=0).sum()
     np.int64(3)
     """

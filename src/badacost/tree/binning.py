@@ -2,26 +2,30 @@
 
 A feature with edges ``e_0 < e_1 < ...`` has one bin more than edges; a value belongs to the bin
 whose number is the count of edges not greater than it. A test ``bin <= s`` is the test ``x < e_s``.
-Missing values (NaN) have the code after the last bin of their feature.
+A categorical feature has a bin for each category, the most frequent ones if there are too many.
+Missing values (NaN), and categories without a bin, have the code after the last bin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.tree.kernels import digitize
-from badacost.tree.threads import Threads
+from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
+from badacost.threads import Threads
+from badacost.tree.binning_kernels import count_steps, find_categories, search_bins
+from badacost.tree.kernels import Data
 
-FloatArray = NDArray[np.float64]
 BinningMethod = Literal["quantile", "uniform", "exact"]
 
-MOST_BINS = 256
-_MOST_ROWS = 200_000  # quantiles of more rows than this are estimated on a random part of them
+MAX_BINS = 256
+_MAX_ROWS = 200_000  # quantiles of more rows than this are estimated on a random part of them
+_BLOCK = (64, 2048)  # features and rows that are put into bins together
 _COLUMNS_AT_ONCE = 8  # columns of a row-major matrix are cheaper to read in small groups
 _UNIFORM_MARGIN = 0.01  # the reference widens the range of every feature by this on both sides
 
@@ -33,21 +37,32 @@ class BinMapper:
     Attributes
     ----------
     edges : list of ndarray
-        Increasing thresholds of every feature.
+        Increasing thresholds of every feature; none for a categorical one.
     has_missing : ndarray of bool of shape (n_features,)
-        Whether missing values were seen.
+        Whether missing values, or categories without a bin, were seen.
+    categories : list of ndarray or None
+        Sorted categories of every feature; None where values are ordered.
+    equal_steps : bool
+        Whether edges are at equal steps, so that no search is needed.
     """
 
     edges: list[FloatArray]
-    has_missing: NDArray[np.bool_]
+    has_missing: Mask
+    categories: list[FloatArray | None] = field(default_factory=list)
+    equal_steps: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.categories:
+            object.__setattr__(self, "categories", [None] * len(self.edges))
 
     @classmethod
     def fit(
         cls,
-        X: NDArray[np.floating],
+        X: Samples,
         *,
         method: BinningMethod = "quantile",
-        max_bins: int = MOST_BINS,
+        max_bins: int = MAX_BINS,
+        categorical: Sequence[int] = (),
         sample_weight: FloatArray | None = None,
         seed: int = 0,
         threads: Threads | None = None,
@@ -62,7 +77,10 @@ class BinMapper:
             About as much weight in every bin, equal steps over the range of the values (as in the
             reference implementation), or one bin for every distinct value.
         max_bins : int
-            Most codes for a feature, that of missing values included; not used by "exact".
+            Maximum number of codes of a feature, that of missing values included; "exact" uses it
+            for categories only.
+        categorical : sequence of int
+            Features whose values are categories.
         sample_weight : ndarray of shape (n_samples,), optional
             Weights for the quantiles; equal ones are the same as none.
         seed : int
@@ -73,13 +91,17 @@ class BinMapper:
         if sample_weight is not None and (sample_weight == sample_weight[0]).all():
             sample_weight = None  # sorting alone is faster
         rows = None
-        if method == "quantile" and len(X) > _MOST_ROWS:
-            rows = np.sort(np.random.default_rng(seed).choice(len(X), _MOST_ROWS, replace=False))
+        if method == "quantile" and len(X) > _MAX_ROWS:
+            rows = np.sort(np.random.default_rng(seed).choice(len(X), _MAX_ROWS, replace=False))
             sample_weight = None if sample_weight is None else sample_weight[rows]
 
-        def edges_of(first: int, last: int) -> tuple[list[FloatArray], NDArray[np.bool_]]:
+        def edges_of(first: int, last: int) -> tuple[list[FloatArray], Mask]:
             # Of all rows, since a missing value that was not looked at needs its code as well.
-            missing = np.isnan(X[:, first:last].min(axis=0))
+            low = X[:, first:last].min(axis=0)
+            missing = np.isnan(low)
+            if method == "uniform":
+                high = X[:, first:last].max(axis=0)
+                return _uniform_edges(X[:, first:last], low, high, max_bins), missing
             columns = zip(_columns(X, rows, first, last), missing, strict=True)
             return [
                 _edges(column, method, max_bins - int(has_missing), sample_weight)
@@ -87,35 +109,70 @@ class BinMapper:
             ], missing
 
         parts = (threads or Threads()).map(edges_of, X.shape[1])
-        return cls(
-            [edges for part, _ in parts for edges in part],
-            np.concatenate([missing for _, missing in parts]),
-        )
+        edges = [edges for part, _ in parts for edges in part]
+        has_missing = np.concatenate([missing for _, missing in parts])
+        categories: list[FloatArray | None] = [None] * len(edges)
+        for feature in categorical:
+            known, has_missing[feature] = _categories(X[:, feature], max_bins - 1)
+            categories[feature], edges[feature] = known, np.empty(0)
+        return cls(edges, has_missing, categories, method == "uniform")
 
-    @property
+    @cached_property
     def n_bins(self) -> NDArray[np.int64]:
         """Number of ordinary bins of every feature, which is also the code of a missing value."""
-        return np.array([len(edges) + 1 for edges in self.edges], dtype=np.int64)
+        counts = [
+            len(edges) + 1 if known is None else len(known)
+            for edges, known in zip(self.edges, self.categories, strict=True)
+        ]
+        return np.array(counts, dtype=np.int64)
 
-    def transform(
-        self, X: NDArray[np.floating], threads: Threads | None = None
-    ) -> NDArray[np.unsignedinteger]:
+    @cached_property
+    def categorical(self) -> Mask:
+        """Which features are categorical."""
+        return np.array([known is not None for known in self.categories])
+
+    @cached_property
+    def any_categorical(self) -> bool:
+        """Whether any feature is categorical."""
+        return bool(self.categorical.any())
+
+    def transform(self, X: Samples, threads: Threads | None = None) -> NDArray[np.unsignedinteger]:
         """Return the bins of X: shape (n_features, n_samples), in the smallest type that fits."""
-        n_codes = int(np.max(self.n_bins + self.has_missing))
-        bins = np.empty(X.shape[::-1], dtype=np.min_scalar_type(n_codes - 1))
-        limits = np.concatenate([[0], np.cumsum(self.n_bins - 1)])
-        edges = np.concatenate(self.edges)
+        n_codes = self.n_bins + self.has_missing
+        # A value may be missing here only, and its code be one that training did not need.
+        full = np.flatnonzero((self.n_bins == 256) & ~self.has_missing)
+        if len(full) and np.isnan(X[:, full]).any():
+            n_codes = n_codes + 1
+        if self.any_categorical:
+            n_codes = np.maximum(n_codes, self.n_bins + self.categorical)
+        bins = np.empty(X.shape[::-1], dtype=np.min_scalar_type(int(n_codes.max()) - 1))
+        find = count_steps if self.equal_steps else search_bins
 
         def fill(first: int, last: int) -> None:
-            digitize(X, edges, limits, first, last, bins)
+            for f in range(first, last, _BLOCK[0]):
+                features = slice(f, min(f + _BLOCK[0], last))
+                limits = np.cumsum([0, *map(len, self.edges[features])])
+                edges = np.concatenate(self.edges[features])
+                for row in range(0, len(X), _BLOCK[1]):
+                    rows = slice(row, row + _BLOCK[1])
+                    # One layout and type for the kernels, whatever those of X.
+                    values = np.array(X[rows, features].T, np.float64, order="C")
+                    find(values, edges, limits, bins, f, row)
 
         (threads or Threads()).map(fill, X.shape[1])
+        for feature in np.flatnonzero(self.categorical):
+            known = self.categories[feature]
+            values = np.array(X[:, feature], np.float64)[None]
+            limits = np.array([0, self.n_bins[feature]])
+            find_categories(values, known, limits, bins, feature, 0)
         return bins
 
-    def threshold(self, feature: int, position: int) -> float:
-        """Value below which samples of the bins up to `position` lie."""
-        edges = self.edges[feature]
-        return float(edges[position]) if position < len(edges) else np.inf
+    def thresholds(self, features: RowNumbers, positions: RowNumbers) -> FloatArray:
+        """Values below which samples of the bins up to `positions` lie."""
+        limits = np.cumsum([0, *map(len, self.edges)])
+        flat = np.append(np.concatenate(self.edges), np.inf)
+        after_last = positions >= np.diff(limits)[features]
+        return flat[np.where(after_last, len(flat) - 1, limits[features] + positions)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,28 +185,41 @@ class BinnedData:
     @classmethod
     def of(
         cls,
-        X: NDArray[np.floating],
+        X: Samples,
         *,
         method: BinningMethod,
         max_bins: int,
         sample_weight: FloatArray | None,
         seed: int,
         threads: Threads,
+        categorical: Sequence[int] = (),
     ) -> BinnedData:
         """Choose bins for a training set and put it into them, see `BinMapper.fit`."""
         mapper = BinMapper.fit(
             X,
             method=method,
             max_bins=max_bins,
+            categorical=categorical,
             sample_weight=sample_weight,
             seed=seed,
             threads=threads,
         )
         return cls(mapper, mapper.transform(X, threads))
 
+    @cached_property
+    def kernel_data(self) -> Data:
+        """The same, as kernels take it."""
+        mapper = self.mapper
+        return Data(self.bins, mapper.n_bins, mapper.has_missing, mapper.categorical)
+
+    @cached_property
+    def n_codes(self) -> NDArray[np.int64]:
+        """Number of codes of every feature."""
+        return self.mapper.n_bins + self.mapper.has_missing
+
 
 def _columns(
-    X: NDArray[np.floating], rows: NDArray[np.int64] | None, first: int, last: int
+    X: Samples, rows: RowNumbers | None, first: int, last: int
 ) -> Iterator[NDArray[np.floating]]:
     """Contiguous copies of the columns first..last of some rows, a few at a time."""
     for start in range(first, last, _COLUMNS_AT_ONCE):
@@ -170,8 +240,6 @@ def _edges(
         sample_weight = None if sample_weight is None else sample_weight[present]
     if not len(column):
         return np.empty(0)
-    if method == "uniform":
-        return _uniform_edges(column, n_bins)
     if sample_weight is None:
         values = np.sort(column)
         cumulated = np.arange(1.0, len(values) + 1.0)
@@ -197,19 +265,45 @@ def _midpoints(low: NDArray[np.floating], high: NDArray[np.floating]) -> FloatAr
     return np.where((low < middle) & (middle <= high), middle, high)
 
 
-def _uniform_edges(column: NDArray[np.floating], n_bins: int) -> FloatArray:
-    """Edges of equal steps, computed in the type of the values like the reference does."""
+def _uniform_edges(
+    X: Samples, low: NDArray[np.floating], high: NDArray[np.floating], max_bins: int
+) -> list[FloatArray]:
+    """Edges of equal steps for each column, computed in the type of the values as the reference."""
+    low, high = low.copy(), high.copy()
+    with_missing = np.flatnonzero(np.isnan(low))
+    for j in with_missing:
+        present = X[~np.isnan(X[:, j]), j]
+        low[j], high[j] = (present.min(), present.max()) if len(present) else (np.nan, np.nan)
+    edges = _steps(low, high, max_bins)
+    for j in with_missing:
+        edges[j] = np.empty(0)
+        if not np.isnan(low[j]):
+            edges[j] = _steps(low[j : j + 1], high[j : j + 1], max_bins - 1)[0]
+    return edges
+
+
+def _steps(low: NDArray[np.floating], high: NDArray[np.floating], n_bins: int) -> list[FloatArray]:
+    """Edges between `n_bins` bins over ranges that are widened a little on both sides."""
     if n_bins == 1:
-        return np.empty(0)
-    kind = column.dtype.type
-    low = column.min() - kind(_UNIFORM_MARGIN)
-    high = column.max() + kind(_UNIFORM_MARGIN)
+        return [np.empty(0)] * len(low)
+    kind = low.dtype.type
+    low, high = low - kind(_UNIFORM_MARGIN), high + kind(_UNIFORM_MARGIN)
     steps = kind(n_bins - 1)
     places = np.arange(n_bins - 1, dtype=kind) + kind(0.5)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         span = high - low
-    if np.isfinite(span):
-        edges = low + span / steps * places
-    else:  # more than the type can hold
-        edges = low * (1 - places / steps) + high * (places / steps)
-    return np.unique(edges.astype(np.float64))
+        edges = low[:, None] + (span / steps)[:, None] * places
+    wide = ~np.isfinite(span)  # more than the type can hold
+    shares = places / steps
+    edges[wide] = low[wide, None] * (1 - shares) + high[wide, None] * shares
+    return [np.unique(row) for row in edges.astype(np.float64)]
+
+
+def _categories(column: NDArray[np.floating], max_categories: int) -> tuple[FloatArray, bool]:
+    """The most frequent categories, sorted, and whether any value is none of them."""
+    present = column[~np.isnan(column)].astype(np.float64)
+    known, counts = np.unique(present, return_counts=True)
+    if len(known) > max_categories:
+        frequent = np.argsort(-counts, kind="stable")[:max_categories]
+        known = known[np.sort(frequent)]
+    return known, len(present) < len(column) or len(np.unique(present)) > len(known)

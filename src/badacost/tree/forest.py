@@ -1,24 +1,33 @@
 """Trained trees as flat arrays: everything that predicts, saves or explains works on these.
 
-A sample goes to the right child of a node if ``x >= threshold``, or if x is missing and missing
-values go right; the right child stands next to the left one. A leaf is its own left child, with a
-threshold of NaN. Each leaf points to a row of a table of score vectors, and a tree has a weight:
-"add weight times this row to the scores of the sample" is the one operation for every kind of tree.
+A sample goes to the right child of a node if ``x >= threshold`` or, where categories are tested, if
+x is in the set of the node; missing and unknown values go the way that was learned. The right child
+stands next to the left one. A leaf is its own left child, with a threshold of NaN. Each leaf points
+to a row of a table of score vectors, and a tree has a weight: "add weight times this row to the
+scores of the sample" is the one operation for every kind of tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.tree import forest_kernels
-from badacost.tree.threads import Threads
+from badacost.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
+from badacost.threads import Threads
+from badacost.tree import forest_kernels, kernels
+from badacost.tree.binning import BinMapper, BinnedData
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
+_NODE_ARRAYS = (
+    "feature", "threshold", "left", "missing_left", "value", "gain", "count", "weight",
+)  # fmt: skip
+_ROWS_AT_ONCE = 4096  # that are converted for the kernels
+_MIN_THREADED = 256  # rows for each thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +42,12 @@ class Tree:
         Row of the table of scores.
     gain, count, weight : ndarray of shape (n_nodes,)
         What the split gained per unit of weight, training samples, their total weight.
+    category_set : ndarray of shape (n_nodes,) or None
+        Row of `sets` where categories are tested, else -1; None if none are.
+    sets : ndarray of shape (n_sets, 8) or None
+        Bits of the categories that go right.
+    position : ndarray of shape (n_nodes,) or None
+        Last bin that goes left, in the bins that the tree was grown on.
 
     Examples
     --------
@@ -48,19 +63,87 @@ class Tree:
     feature: IntArray
     threshold: FloatArray
     left: IntArray
-    missing_left: NDArray[np.bool_]
+    missing_left: Mask
     value: IntArray
     gain: NDArray[np.float32]
     count: IntArray
     weight: NDArray[np.float32]
+    category_set: IntArray | None = None
+    sets: NDArray[np.uint32] | None = None
+    position: IntArray | None = None
+
+    @classmethod
+    def from_nodes(cls, nodes: NDArray[Any], sets: NDArray[np.uint32], mapper: BinMapper) -> Tree:
+        """The tree of a grower's nodes; values are the numbers of the nodes."""
+        numbers = np.arange(len(nodes), dtype=np.int32)
+        inner = nodes["left"] != numbers
+        feature, position = nodes["feature"].copy(), nodes["position"].copy()
+        threshold = np.full(len(nodes), np.nan)
+        threshold[inner] = mapper.thresholds(feature[inner], position[inner])
+        category_set = None
+        if mapper.any_categorical:
+            tested = inner & mapper.categorical[feature]
+            category_set = np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32)
+            threshold[tested], sets = 0.0, sets[tested]
+        return cls(
+            feature=feature,
+            threshold=threshold,
+            left=nodes["left"].copy(),
+            missing_left=nodes["missing_left"].copy(),
+            value=numbers,
+            gain=nodes["gain"].astype(np.float32),
+            count=(nodes["end"] - nodes["start"]).astype(np.int32),
+            weight=nodes["mass"].astype(np.float32),
+            category_set=category_set,
+            sets=sets if category_set is not None else None,
+            position=position,
+        )
+
+    @property
+    def is_leaf(self) -> Mask:
+        """Which nodes are leaves."""
+        return np.isnan(self.threshold)
+
+    def descend(
+        self, data: BinnedData, leaves: LeafNumbers, rows: RowNumbers | None = None
+    ) -> LeafNumbers:
+        """Write the leaves of rows of binned data, all by default, into `leaves`; return it."""
+        none = np.full(len(self.left), -1, np.int32)
+        no_sets = np.zeros((1, kernels.N_WORDS), np.uint32)
+        kernels.descend(
+            data.kernel_data,
+            np.arange(data.bins.shape[1]) if rows is None else rows,
+            self.feature,
+            self.position,
+            self.left,
+            self.missing_left,
+            none if self.category_set is None else self.category_set,
+            no_sets if self.sets is None or not len(self.sets) else self.sets,
+            leaves,
+        )
+        return leaves
 
 
-@dataclass(frozen=True, eq=False)
-class Forest(Tree):
+class _Walk(NamedTuple):
+    """What kernels need to send samples down the trees."""
+
+    nodes: NDArray[Any]
+    missing_left: Mask
+    category_set: IntArray
+    sets: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    symmetric: Mask
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Forest:
     """Trees one after the other; the arrays of `Tree`, with children counted from each root.
 
     Attributes
     ----------
+    feature, threshold, left, missing_left, value, gain, count, weight : ndarray of shape (n_nodes,)
+        See `Tree`.
     offsets : ndarray of shape (n_trees + 1,)
         Where the nodes of each tree begin.
     tree_weights : ndarray of shape (n_trees,)
@@ -69,6 +152,11 @@ class Forest(Tree):
         Score vectors that leaves refer to.
     n_features : int
         Number of columns expected.
+    category_set, sets : ndarray or None
+        See `Tree`; None if no feature is categorical.
+    categories, category_offsets : ndarray or None
+        Known values of the categorical features, sorted, one feature after the other, and where
+        those of each feature begin, shape (n_features + 1,).
 
     Examples
     --------
@@ -84,31 +172,62 @@ class Forest(Tree):
     array([0, 0, 1, 1])
     """
 
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
+    missing_left: Mask
+    value: IntArray
+    gain: NDArray[np.float32]
+    count: IntArray
+    weight: NDArray[np.float32]
     offsets: NDArray[np.int64]
     tree_weights: FloatArray
     table: FloatArray
     n_features: int
+    category_set: IntArray | None = None
+    sets: NDArray[np.uint32] | None = None
+    categories: FloatArray | None = None
+    category_offsets: NDArray[np.int64] | None = None
     depths: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._check()
         object.__setattr__(self, "depths", self._checked_depths())
 
     @classmethod
     def from_trees(
-        cls, trees: Sequence[Tree], tree_weights: FloatArray, table: FloatArray, n_features: int
+        cls,
+        trees: Sequence[Tree],
+        tree_weights: Any,
+        table: FloatArray,
+        n_features: int,
+        mapper: BinMapper | None = None,
     ) -> Forest:
-        """Join trees that share one table."""
+        """Join trees that share one table; categories are those of the bins they were grown on."""
         sizes = [len(tree.feature) for tree in trees]
-        nodes = {
-            item.name: np.concatenate([getattr(tree, item.name) for tree in trees])
-            for item in fields(Tree)
-        }
-        return cls(
+        nodes = {name: np.concatenate([getattr(t, name) for t in trees]) for name in _NODE_ARRAYS}
+        forest = cls(
             **nodes,
             offsets=np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
-            tree_weights=np.asarray(tree_weights, dtype=np.float64),
+            tree_weights=np.array(tree_weights, dtype=np.float64),
             table=np.ascontiguousarray(table, dtype=np.float64),
             n_features=n_features,
+        )
+        if mapper is None or not mapper.any_categorical:
+            return forest
+        n_sets = np.cumsum([0, *(len(tree.sets) for tree in trees)])
+        known = [np.empty(0) if values is None else values for values in mapper.categories]
+        return replace(
+            forest,
+            category_set=np.concatenate(
+                [
+                    np.where(tree.category_set < 0, -1, tree.category_set + first)
+                    for tree, first in zip(trees, n_sets[:-1], strict=True)
+                ]
+            ).astype(np.int32),
+            sets=np.concatenate([tree.sets for tree in trees]),
+            categories=np.concatenate(known),
+            category_offsets=np.cumsum([0, *map(len, known)], dtype=np.int64),
         )
 
     @property
@@ -117,16 +236,25 @@ class Forest(Tree):
         return len(self.tree_weights)
 
     @property
-    def is_leaf(self) -> NDArray[np.bool_]:
+    def is_leaf(self) -> Mask:
         """Which nodes are leaves, shape (n_nodes,)."""
         return np.isnan(self.threshold)
 
     def trees(self) -> list[Tree]:
         """The trees, one by one."""
         return [
-            Tree(**{item.name: getattr(self, item.name)[a:b] for item in fields(Tree)})
+            Tree(**{name: getattr(self, name)[a:b] for name in _NODE_ARRAYS}, **self._sets_of(a, b))
             for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)
         ]
+
+    def _sets_of(self, first: int, last: int) -> dict[str, Any]:
+        """Sets of categories of the nodes of one tree, numbered anew."""
+        if self.category_set is None or self.sets is None:
+            return {}
+        sets = self.category_set[first:last]
+        tested = sets >= 0
+        numbers = np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32)
+        return {"category_set": numbers, "sets": self.sets[sets[tested]]}
 
     def first(self, n_trees: int) -> Forest:
         """The forest of the first `n_trees` trees.
@@ -143,14 +271,15 @@ class Forest(Tree):
         end = self.offsets[n_trees]
         return replace(
             self,
-            **{item.name: getattr(self, item.name)[:end] for item in fields(Tree)},
+            **{name: getattr(self, name)[:end] for name in _NODE_ARRAYS},
+            category_set=None if self.category_set is None else self.category_set[:end],
             offsets=self.offsets[: n_trees + 1],
             tree_weights=self.tree_weights[:n_trees],
         )
 
     def accumulate(
         self,
-        X: NDArray[np.floating],
+        X: Samples,
         scores: FloatArray | None = None,
         *,
         first_tree: int = 0,
@@ -184,28 +313,28 @@ class Forest(Tree):
         if scores is None:
             scores = np.zeros((len(X), self.table.shape[1]))
         last = self.n_trees if last_tree is None else last_tree
+        if not 0 <= first_tree <= last <= self.n_trees:
+            raise ValueError(f"Trees {first_tree} to {last} are not among {self.n_trees} trees.")
+        if scores.shape != (len(X), self.table.shape[1]):
+            raise ValueError(f"scores must have shape {(len(X), self.table.shape[1])}.")
 
-        def add(row0: int, row1: int) -> None:
+        def add(rows: slice, samples: FloatArray) -> None:
             forest_kernels.accumulate(
-                X, self.feature, self.threshold, self.left, self.missing_left, self.value,
-                self.offsets, self.depths, self.tree_weights, self.table, first_tree, last, row0,
-                row1, scores,
+                samples, self._walk, self.value, self.tree_weights, self.table, first_tree, last,
+                scores[rows],
             )  # fmt: skip
 
-        (threads or Threads()).map(add, len(X))
+        self._over_rows(add, X, threads)
         return scores
 
-    def apply(self, X: NDArray[np.floating], threads: Threads | None = None) -> IntArray:
+    def apply(self, X: Samples, threads: Threads | None = None) -> IntArray:
         """Return the leaf of each sample in each tree, shape (n_samples, n_trees)."""
         out = np.empty((len(X), self.n_trees), dtype=np.int32)
 
-        def fill(row0: int, row1: int) -> None:
-            forest_kernels.leaves(
-                X, self.feature, self.threshold, self.left, self.missing_left, self.offsets,
-                self.depths, row0, row1, out,
-            )  # fmt: skip
+        def fill(rows: slice, samples: FloatArray) -> None:
+            forest_kernels.leaves(samples, self._walk, out[rows])
 
-        (threads or Threads()).map(fill, len(X))
+        self._over_rows(fill, X, threads)
         return out
 
     def feature_importances(self) -> FloatArray:
@@ -215,14 +344,61 @@ class Forest(Tree):
         totals = np.bincount(self.feature, gains, self.n_features).astype(np.float64)
         return totals / (totals.sum() or 1.0)
 
-    def _checked_depths(self) -> NDArray[np.int64]:
-        """Levels of tests of each tree.
+    def _over_rows(self, work: Any, X: Samples, threads: Threads | None) -> None:
+        """Hand blocks of rows to kernels, in the one layout and type that they are compiled for."""
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have {self.n_features} columns; got shape {X.shape}.")
 
-        Raises ValueError if an index would lead a kernel outside of its array, so that a forest
-        from a damaged or hostile file is never walked.
+        def convert(first: int, last: int) -> None:
+            for start in range(first, last, _ROWS_AT_ONCE):
+                rows = slice(start, min(start + _ROWS_AT_ONCE, last))
+                samples = np.ascontiguousarray(X[rows], dtype=np.float64)
+                if self.categories is not None or not samples.flags.writeable:
+                    samples = samples.copy()
+                if self.categories is not None:
+                    self._encode_categories(samples)
+                work(rows, samples)
+
+        n_rows = len(X)
+        if threads is None or n_rows < _MIN_THREADED * threads.n_threads:
+            convert(0, n_rows)
+        else:
+            threads.map(convert, n_rows)
+
+    def _encode_categories(self, samples: FloatArray) -> None:
+        """Replace categories by their places among the known ones, unknown ones by NaN."""
+        limits: Any = self.category_offsets
+        for feature in np.flatnonzero(np.diff(limits)):
+            known: Any = self.categories
+            known = known[limits[feature] : limits[feature + 1]]
+            column = samples[:, feature]
+            places = np.minimum(np.searchsorted(known, column), len(known) - 1)
+            samples[:, feature] = np.where(known[places] == column, places, np.nan)
+
+    @cached_property
+    def _walk(self) -> _Walk:
+        nodes = np.empty(len(self.feature), forest_kernels.NODE)
+        nodes["threshold"], nodes["feature"] = self.threshold, self.feature
+        nodes["left"] = self.left
+        category_set = self.category_set
+        if category_set is None:
+            category_set = np.full(len(nodes), -1, np.int32)
+        sets = self.sets
+        if sets is None or not len(sets):
+            sets = np.zeros((1, kernels.N_WORDS), np.uint32)
+        missing_left = np.array(self.missing_left)
+        symmetric = forest_kernels.find_symmetric(
+            nodes, missing_left, category_set, self.offsets, self.depths
+        )
+        return _Walk(nodes, missing_left, category_set, sets, self.offsets, self.depths, symmetric)
+
+    def _check(self) -> None:
+        """Raise ValueError if an index would lead a kernel outside of its array.
+
+        A forest from a damaged or hostile file is never walked.
         """
         n_nodes, n_trees = len(self.feature), len(self.tree_weights)
-        lengths = {len(getattr(self, item.name)) for item in fields(Tree)}
+        lengths = {len(getattr(self, name)) for name in _NODE_ARRAYS}
         if lengths != {n_nodes} or len(self.offsets) != n_trees + 1:
             raise ValueError("The arrays of the forest do not have the same length.")
         # Compared, not subtracted: differences of hostile offsets can overflow to valid sizes.
@@ -246,26 +422,51 @@ class Forest(Tree):
             self.left[~leaf] >= np.repeat(sizes, sizes)[~leaf] - 1
         ).any():
             raise ValueError("A node of the forest has a child before it or outside of its tree.")
-        return _depths(self.left, leaf, self.offsets)
+        self._check_categories(leaf)
 
+    def _check_categories(self, leaf: Mask) -> None:
+        given = [
+            part is not None
+            for part in (self.category_set, self.sets, self.categories, self.category_offsets)
+        ]
+        if not any(given):
+            return
+        category_set, sets, known, limits = (
+            np.asarray(part)
+            for part in (self.category_set, self.sets, self.categories, self.category_offsets)
+        )
+        if not all(given) or len(category_set) != len(self.feature):
+            raise ValueError("The forest has a part of what describes categories only.")
+        if sets.ndim != 2 or sets.shape[1] != kernels.N_WORDS:
+            raise ValueError(f"Sets of categories must have {kernels.N_WORDS} words.")
+        if category_set.min(initial=-1) < -1 or category_set.max(initial=-1) >= len(sets):
+            raise ValueError("A node refers to a set of categories that is not there.")
+        if len(limits) != self.n_features + 1 or limits[0] != 0 or limits[-1] != len(known):
+            raise ValueError("The categories of the forest do not cover its features.")
+        sizes = np.diff(limits)
+        if (limits[:-1] > limits[1:]).any() or sizes.max(initial=0) > 32 * kernels.N_WORDS:
+            raise ValueError("A feature of the forest has too many categories.")
+        within = np.repeat(np.arange(len(sizes)), sizes)
+        rising = (known[1:] > known[:-1]) | (within[1:] != within[:-1])
+        if not (np.isfinite(known).all() and rising.all()):
+            raise ValueError("The categories of a feature are not increasing.")
+        tested = category_set >= 0
+        if (tested != (~leaf & (sizes[self.feature] > 0))).any():
+            raise ValueError("A node does not test what its feature has.")
 
-def _depths(
-    left: IntArray, leaf: NDArray[np.bool_], offsets: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the levels of tests of each tree, in O(n_nodes log depth) whatever their shape.
-
-    Raises ValueError unless each node but the roots has exactly one parent.
-    """
-    inner = np.flatnonzero(~leaf)
-    child = np.repeat(offsets[:-1], np.diff(offsets))[inner] + left[inner]
-    n_parents = np.bincount(np.concatenate([child, child + 1]), minlength=len(left))
-    n_parents[offsets[:-1]] += 1
-    if (n_parents != 1).any():
-        raise ValueError("A node of the forest does not have exactly one parent.")
-    ancestor = np.arange(len(left))
-    ancestor[child] = ancestor[child + 1] = inner
-    levels = (ancestor != np.arange(len(left))).astype(np.int64)  # from each node to its ancestor
-    while levels[ancestor].any():
-        levels += levels[ancestor]
-        ancestor = ancestor[ancestor]
-    return np.maximum.reduceat(levels, offsets[:-1])
+    def _checked_depths(self) -> NDArray[np.int64]:
+        """Levels of tests of each tree, in O(n_nodes log depth) whatever their shape."""
+        inner = np.flatnonzero(~self.is_leaf)
+        left = self.left
+        child = np.repeat(self.offsets[:-1], np.diff(self.offsets))[inner] + left[inner]
+        n_parents = np.bincount(np.concatenate([child, child + 1]), minlength=len(left))
+        n_parents[self.offsets[:-1]] += 1
+        if (n_parents != 1).any():
+            raise ValueError("A node of the forest does not have exactly one parent.")
+        ancestor = np.arange(len(left))
+        ancestor[child] = ancestor[child + 1] = inner
+        levels = (ancestor != np.arange(len(left))).astype(np.int64)  # from node to ancestor
+        while levels[ancestor].any():
+            levels += levels[ancestor]
+            ancestor = ancestor[ancestor]
+        return np.maximum.reduceat(levels, self.offsets[:-1])

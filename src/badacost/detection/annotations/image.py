@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.detection.boxes import MAX_COORDINATE, check_name
 from badacost.detection.images import ImageError, Pixels, read_image, size_of_file
 from badacost.validation import check_flag, check_number
@@ -24,7 +25,6 @@ from badacost.validation import check_flag, check_number
 if TYPE_CHECKING:
     from badacost.detection.annotations.views import Views
 
-FloatArray = NDArray[np.float64]
 UNKNOWN_VIEW = -1
 _PER_OBJECT = ("boxes", "labels", "angles", "ignore", "truncation", "occlusion", "ellipses")
 _UNKNOWN: Any = None
@@ -78,9 +78,9 @@ class AnnotatedImage:
 
     image: Path | Pixels | None
     boxes: FloatArray = _UNKNOWN
-    labels: NDArray[np.int64] = _UNKNOWN
+    labels: IndexArray = _UNKNOWN
     angles: FloatArray = _UNKNOWN
-    ignore: NDArray[np.bool_] = _UNKNOWN
+    ignore: Mask = _UNKNOWN
     categories: tuple[str, ...] = _UNKNOWN
     truncation: FloatArray = _UNKNOWN
     occlusion: FloatArray = _UNKNOWN
@@ -223,7 +223,7 @@ class AnnotatedImage:
             changes["flipped"] = not self.flipped
         return replace(sized, **changes)
 
-    def _mirrored_labels(self, angles: FloatArray, views: Views | None) -> NDArray[np.int64]:
+    def _mirrored_labels(self, angles: FloatArray, views: Views | None) -> IndexArray:
         """Return the views in the mirror, where angles are these."""
         known = self.labels != UNKNOWN_VIEW
         if views is None:
@@ -242,11 +242,11 @@ class AnnotatedImage:
         return labels
 
     def with_views(self, views: Views) -> AnnotatedImage:
-        """Return the image with the view of each object told by its angle; -1 where it has none."""
+        """Return the image with the views that angles belong to; -1 where there is no angle."""
         return replace(self, labels=views.label_of(self.angles))
 
     def with_category_views(self, names: Sequence[str]) -> AnnotatedImage:
-        """Return the image with views told by categories, for data whose classes are the views.
+        """Return the image with views given by categories, for data whose classes are the views.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ def _checked_boxes(values: Any) -> FloatArray:
     return boxes
 
 
-def _checked_labels(values: Any, n: int) -> NDArray[np.int64]:
+def _checked_labels(values: Any, n: int) -> IndexArray:
     """Return indices of views, -1 for unknown ones."""
     if values is None:
         return np.full(n, UNKNOWN_VIEW, dtype=np.int64)
@@ -354,7 +354,7 @@ def _checked_numbers(name: str, values: Any, n: int) -> FloatArray:
     return numbers
 
 
-def _checked_flags(values: Any, n: int) -> NDArray[np.bool_]:
+def _checked_flags(values: Any, n: int) -> Mask:
     """Return flags, False by default."""
     if values is None:
         return np.zeros(n, dtype=np.bool_)
@@ -405,7 +405,7 @@ def _checked_image(image: Any) -> Path | Pixels | None:
             f"image must be RGB bytes of shape (height, width, 3); got {image.dtype} of shape "
             f"{image.shape}: badacost.detection.images.read_image converts it."
         )
-    # Pixels that nobody can write to are shared by all that is derived from an image.
+    # Read-only pixels are shared by all that is derived from an image.
     pixels = image.copy() if image.flags.writeable else np.ascontiguousarray(image)
     pixels.setflags(write=False)
     return pixels

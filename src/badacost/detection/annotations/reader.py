@@ -1,4 +1,4 @@
-"""One front for all formats of annotations, which tells them apart by looking."""
+"""One function for all formats of annotations, which guesses the format of a file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_annotations(
     Raises
     ------
     AnnotationError
-        Where the format cannot be told or the file is not as expected.
+        Where the format cannot be guessed or the file is not as expected.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def guessed_format(path: str | os.PathLike[str]) -> str:
         Place(path).refuse("there is no such file or folder, check its name")
     guess = _guess_folder(path) if path.is_dir() else _guess_file(path)
     if guess is None:
-        Place(path).refuse(f"its format cannot be told: give format, one of {', '.join(FORMATS)}")
+        Place(path).refuse(f"its format is not known: give format, one of {', '.join(FORMATS)}")
     return guess
 
 
@@ -153,9 +153,9 @@ def _guess_list(path: Path) -> str:
         ):
             if labels is not None and labels.is_file():
                 guess = name
-                told = _guess_lines(labels)
-                if told:
-                    return told
+                by_lines = _guess_lines(labels)
+                if by_lines:
+                    return by_lines
     return guess
 
 

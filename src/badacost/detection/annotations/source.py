@@ -1,6 +1,6 @@
 """The text of an annotation file, and complaints about it that say where.
 
-Files are hostile until checked: they have a size limit and must be text in UTF-8. Whatever is wrong
+Files are untrusted: they have a size limit and must be text in UTF-8. Whatever is wrong
 with one is an `AnnotationError`, in one sentence: which file, which line, what is expected there.
 """
 
@@ -43,15 +43,7 @@ class AnnotationError(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a file something is.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    part : str
-        The line or record in it; "" for all of it.
-    """
+    """Where in a file something is: `part` is the line or record, "" for the whole file."""
 
     path: Path
     part: str = ""
@@ -125,24 +117,10 @@ def described(value: object) -> str:
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
-    """Return the text of a file.
+    """Return the text of a file, in UTF-8 with or without a byte order mark.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    max_bytes : int
-        Refuse longer files.
-
-    Returns
-    -------
-    str
-        The text, in UTF-8 with or without a byte order mark.
-
-    Raises
-    ------
-    AnnotationError
-        Where there is no such text.
+    An `AnnotationError` is raised where there is no such text, or the file is longer than
+    `max_bytes`.
     """
     place = Place(path)
     try:
@@ -174,22 +152,7 @@ def read_lines(path: Path) -> list[tuple[Place, str]]:
 def label_files(folder: Path, suffix: str) -> list[Path]:
     """Return the files of a folder with this suffix, sorted; hidden ones are left out.
 
-    Parameters
-    ----------
-    folder : Path
-        Where to look; not in the folders inside.
-    suffix : str
-        As ".txt".
-
-    Returns
-    -------
-    list of Path
-        At least one.
-
-    Raises
-    ------
-    AnnotationError
-        Where there is none.
+    Folders inside are not searched. An `AnnotationError` is raised where there is no such file.
     """
     found = sorted(
         entry
@@ -228,12 +191,8 @@ def listed_images(
 class Pictures:
     """Where the pictures of annotations are.
 
-    Attributes
-    ----------
-    folder : Path or None
-        The folder; None where pictures are not to be had.
-    required : bool
-        Whether a picture that is not there is an error.
+    `folder` is None where there are no pictures; `required` tells that a missing picture is an
+    error.
     """
 
     folder: Path | None
@@ -247,17 +206,8 @@ class Pictures:
     ) -> Pictures:
         """Return the folder that the user named, or the first of the usual ones that exists.
 
-        Parameters
-        ----------
-        images : path-like or None
-            What the user gave; every picture must be there.
-        candidates : sequence of Path
-            The usual folders; a picture may be missing there.
-
-        Returns
-        -------
-        Pictures
-            Without a folder where none of them exists.
+        Every picture must be in a folder that the user named; it may be missing in the usual ones.
+        There is no folder where none of them exists.
         """
         if images is None:
             return cls(next((folder for folder in candidates if folder.is_dir()), None), False)
@@ -269,17 +219,8 @@ class Pictures:
     def find(self, name: str, place: Place) -> Path | None:
         """Return the picture of this name, with or without its suffix.
 
-        Parameters
-        ----------
-        name : str
-            As the annotations have it: relative to the folder, and not out of it.
-        place : Place
-            Where the name was read.
-
-        Returns
-        -------
-        Path or None
-            None if it is not there and need not be.
+        The name is relative to the folder, and must not lead out of it. The result is None if the
+        picture is not there and need not be.
         """
         parts = Path(name.replace("\\", "/"))
         if not name.isprintable() or not parts.name or parts.is_absolute() or ".." in parts.parts:

@@ -1,7 +1,7 @@
 """Annotations as a table: comma-separated text with a header, a row for each object.
 
 Columns ``image``, ``x1``, ``y1``, ``x2``, ``y2`` are needed, in continuous pixels from 0; a row
-whose box is empty tells of a picture without objects. Known beside them are ``category``,
+whose box is empty stands for a picture without objects. Known beside them are ``category``,
 ``label`` (index of the view), ``angle`` (heading in degrees), ``yaw`` (of a face, in degrees, below
 0 towards the right of the image; it goes before an angle), ``ignore`` (0 or 1), ``truncation`` and
 ``occlusion``. A field may be empty where it is not known. Further columns are passed over.

@@ -14,12 +14,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from badacost.arrays import FloatArray, IndexArray
 from badacost.detection.boxes import check_name
 from badacost.validation import check_number
 
-FloatArray = NDArray[np.float64]
 TOWARDS_VIEWER = 90.0
 _PROFILE = 90.0
 _TOLERANCE = 1e-6
@@ -50,47 +50,20 @@ def heading_of_yaw(yaw: ArrayLike) -> FloatArray:
 
 
 def turn_between(first: ArrayLike, second: ArrayLike) -> FloatArray:
-    """Return the angle from headings to others, at most half a turn either way.
+    """Return the angle from headings to others in degrees, from -180 (included) to 180.
 
-    Parameters
-    ----------
-    first, second : array-like of float
-        Headings in degrees, of shapes that broadcast.
-
-    Returns
-    -------
-    ndarray of float
-        Degrees, -180 for half a turn.
-
-    Examples
-    --------
-    >>> from badacost.detection.annotations.views import turn_between
     >>> turn_between(170.0, [-170.0, 90.0, -10.0])
     array([  20.,  -80., -180.])
     """
     return np.asarray((np.subtract(second, first) + 180.0) % 360.0 - 180.0)
 
 
-def nearest_view(headings: ArrayLike, angles: ArrayLike) -> NDArray[np.int64]:
-    """Return the view whose angle is nearest to each heading.
+def nearest_view(headings: ArrayLike, angles: ArrayLike) -> IndexArray:
+    """Return the view whose angle is nearest to each heading, the first of those equally near.
 
-    For views that are known by their angles only; `Views.label_of` knows where each one ends.
+    All are in degrees. For views that are known by their angles only; `Views.label_of` knows where
+    each one ends.
 
-    Parameters
-    ----------
-    headings : array-like of float
-        In degrees, of any shape.
-    angles : array-like of float of shape (n_views,)
-        Heading in degrees that stands for each view.
-
-    Returns
-    -------
-    ndarray of int64
-        Indices of views, in the shape of `headings`; the first one of those that are equally near.
-
-    Examples
-    --------
-    >>> from badacost.detection.annotations.views import nearest_view
     >>> nearest_view([-170.0, 60.0, 45.0], angles=[0.0, 90.0, 180.0])
     array([2, 1, 0])
     """
@@ -246,7 +219,7 @@ class Views:
             mirror.append(int(away.argmin()))
         return tuple(mirror)
 
-    def label_of(self, angles: ArrayLike) -> NDArray[np.int64]:
+    def label_of(self, angles: ArrayLike) -> IndexArray:
         """Return the view of headings.
 
         Parameters

@@ -7,11 +7,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from badacost.arrays import FloatArray
 from badacost.validation import check_number
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
+from badacost.arrays import FloatArray
 from badacost.detection.evaluation.curves import PrecisionRecallCurve, RocCurve
 from badacost.plotting.canvas import DASHES, canvas, colours_of
 from badacost.validation import check_number
@@ -15,7 +16,6 @@ from badacost.validation import check_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from badacost.detection.evaluation.curves import FloatArray
 
 Curve = TypeVar("Curve", PrecisionRecallCurve, RocCurve)
 
@@ -59,7 +59,7 @@ class _CurvesDisplay(ABC):
 
     @abstractmethod
     def _set_axes(self) -> None:
-        """Name the axes, set the range of x, and put the legend where curves seldom are."""
+        """Name the axes, set the range of x, and put the legend where curves rarely are."""
 
 
 class PrecisionRecallDisplay(_CurvesDisplay):
@@ -150,8 +150,8 @@ class RocDisplay(_CurvesDisplay):
         }
 
     def _set_axes(self) -> None:
-        most = max(np.max(curve.false_positives, initial=1.0) for curve in self.curves.values())
-        self.ax_.set(xlabel="false positives", ylabel="true-positive rate", xlim=(0.0, most))
+        highest = max(np.max(curve.false_positives, initial=1.0) for curve in self.curves.values())
+        self.ax_.set(xlabel="false positives", ylabel="true-positive rate", xlim=(0.0, highest))
         self.ax_.legend(edgecolor="none", loc="lower right")
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from badacost.arrays import FloatArray
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation.curves import RocCurve
 from badacost.detection.evaluation.pairs import Pair, paired
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from badacost.detection.evaluation.displays import RocDisplay
 
-FloatArray = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class EllipseDetections:
@@ -46,7 +44,7 @@ class EllipseDetections:
     ellipses : array-like of shape (n, 5)
         Half axes, the angle of the first one to the x axis in radians, and the centre x, y.
     scores : array-like of shape (n,)
-        The higher, the surer.
+        Higher is more certain.
 
     Examples
     --------

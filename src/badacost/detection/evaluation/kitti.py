@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, Mask, Positions
 from badacost.detection.boxes import Detections, overlaps
 from badacost.detection.evaluation.curves import (
     PrecisionRecallCurve,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from badacost.detection.evaluation.displays import PrecisionRecallDisplay
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 RECALL_STEPS = np.linspace(0.0, 1.0, 41)
 _NEIGHBOURS = {"car": "van", "pedestrian": "person_sitting"}
 _IGNORED_AREA = "dontcare"
@@ -44,7 +42,7 @@ class KittiLevel:
     name : str
         Name of the level.
     min_height : float
-        Height of the least object in pixels.
+        Minimum height of an object in pixels.
     max_occlusion : float
         Greatest degree of occlusion, from 0 (none) to 2 (largely).
     max_truncation : float
@@ -248,7 +246,7 @@ def evaluate_kitti(
         "official" is the program of the benchmark since 2017: detections lower than the objects of
         a level are neither right nor wrong. "reference" is the older one that the paper was made
         with: they may be right or wrong; images without an entry in `detections` are left out, not
-        taken for images in which nothing was found; and an object just as high as the least one
+        taken for images in which nothing was found; and an object just as high as the minimum
         must be found.
 
     Returns
@@ -296,15 +294,15 @@ class _Image:
 
     scores: FloatArray
     heights: FloatArray
-    in_ignored_area: BoolArray
-    is_neighbour: BoolArray
+    in_ignored_area: Mask
+    is_neighbour: Mask
     object_heights: FloatArray
     occlusion: FloatArray
     truncation: FloatArray
     shared: FloatArray
     errors: FloatArray
     has_angles: bool
-    claims: list[tuple[int, NDArray[np.intp]]]
+    claims: list[tuple[int, Positions]]
 
     @classmethod
     def from_pair(cls, pair: Pair[Detections], category: str, overlap: float) -> _Image:
@@ -358,8 +356,8 @@ class _Task:
     """An image at a level: which objects are optional, and which detections are too small."""
 
     image: _Image
-    optional: BoolArray
-    small: BoolArray
+    optional: Mask
+    small: Mask
 
     def hit_scores(self) -> list[float]:
         """Return the scores of true positives if each object has the best-scoring detection."""
@@ -385,7 +383,7 @@ class _Task:
         counts = [self._counts_of(reached[row]) for row in first]
         return np.array(counts, dtype=np.float64).reshape(-1, 3)[position]
 
-    def _counts_of(self, active: BoolArray) -> tuple[int, int, float]:
+    def _counts_of(self, active: Mask) -> tuple[int, int, float]:
         """Count with the `active` detections only; each object has the one it overlaps most."""
         image, free = self.image, active & ~self.small
         n_true, similarity = 0, 0.0

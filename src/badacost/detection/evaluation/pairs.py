@@ -15,25 +15,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.detection.boxes import MAX_COORDINATE, Detections
 
-FloatArray = NDArray[np.float64]
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
 class Pair(Generic[Found]):
-    """One image: its name, what was found in it (None if nobody looked), and what is there.
-
-    Parameters
-    ----------
-    name : str
-        Name of the image.
-    found : Detections, EllipseDetections or None
-        What was found.
-    truth : object
-        Its annotations.
-    """
+    """One image: its name, what was found in it (None if not searched), and its annotations."""
 
     name: str
     found: Found | None
@@ -66,7 +56,7 @@ class Pair(Generic[Found]):
             raise ValueError(f"{self._place('ellipses')} must be finite numbers of shape (n, 5).")
         return ellipses
 
-    def flags(self, name: str) -> NDArray[np.bool_]:
+    def flags(self, name: str) -> Mask:
         """Return True or False for each box; False where the annotations do not say."""
         if getattr(self.truth, name, None) is None:
             return np.zeros(len(self.boxes), dtype=np.bool_)
@@ -78,7 +68,7 @@ class Pair(Generic[Found]):
             return np.full(len(self.boxes), np.nan)
         return self._one_per_box(name, "iuf").astype(np.float64)
 
-    def labels(self) -> NDArray[np.int64]:
+    def labels(self) -> IndexArray:
         """Return the view of each box; -1 where the annotations do not say."""
         if getattr(self.truth, "labels", None) is None:
             return np.full(len(self.boxes), -1, dtype=np.int64)
@@ -130,27 +120,11 @@ def paired(
     annotations: Mapping[str, Any],
     kinds: type | tuple[type, ...] = Detections,
 ) -> list[Pair[Found]]:
-    """Return each annotated image with what was found in it.
+    """Return each annotated image with what was found in it, an instance of `kinds`.
 
-    Parameters
-    ----------
-    detections : mapping of str to Detections
-        What was found in each image; annotated images that are missing get None.
-    annotations : mapping of str to annotated image
-        What is in each image.
-    kinds : type or tuple of types, default=Detections
-        What detections may be.
-
-    Returns
-    -------
-    list of Pair
-        One for each annotated image, in the order of the detections, which decides between equal
-        scores; then those that are missing there.
-
-    Raises
-    ------
-    ValueError
-        Where there are no annotations, or detections in an image that has none.
+    Images are in the order of the detections, which decides between equal scores; then come those
+    that are missing there, with None. A ValueError is raised where there are no annotations, or
+    detections in an image that has none.
     """
     for what, mapping in (("detections", detections), ("annotations", annotations)):
         if not isinstance(mapping, Mapping):

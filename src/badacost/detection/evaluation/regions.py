@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from badacost.arrays import FloatArray
+
+Coordinates = NDArray[np.int64]
 MAX_RADIUS = 1e5  # pixels; larger regions are mistakes, and would take all memory
 _MAX_CENTRE = 1e7
 _ONE = 1 << 16  # a pixel, on the grid of the corners
@@ -23,22 +24,17 @@ _HALF = _ONE >> 1
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Pixels from `left` to `right`, both included, in the rows from `top` on.
+    """Pixels from `left` to `right`, both included, in the rows from `top` on, (n_rows,).
 
-    Parameters
-    ----------
-    top : int
-        First row.
-    left, right : ndarray of shape (n_rows,)
-        First and last pixel of each row; none if `left` is greater.
+    A row has no pixel if `left` is greater than `right`.
     """
 
     top: int
-    left: IntArray
-    right: IntArray
+    left: Coordinates
+    right: Coordinates
 
     @classmethod
-    def from_pixels(cls, x: IntArray, y: IntArray) -> Region:
+    def from_pixels(cls, x: Coordinates, y: Coordinates) -> Region:
         """Return the region between the outermost of these pixels in each row."""
         top = int(y.min())
         n_rows = int(y.max()) - top + 1
@@ -77,23 +73,10 @@ class Region:
 
 
 def box_region(box: FloatArray, size: tuple[int, int] | None = None) -> Region:
-    """Return the pixels of a box: its corners are rounded, and their pixels belong to it.
+    """Return the pixels of a box x1, y1, x2, y2: its rounded corners belong to it.
 
-    Parameters
-    ----------
-    box : ndarray of shape (4,)
-        x1, y1, x2, y2.
-    size : (int, int), optional
-        Height and width of the image, outside which there are no pixels.
+    There are no pixels outside an image of this size, height and width.
 
-    Returns
-    -------
-    Region
-        A rectangle.
-
-    Examples
-    --------
-    >>> from badacost.detection.evaluation.regions import box_region
     >>> box_region([0.0, 0.0, 2.0, 3.0]).area
     12
     """
@@ -110,25 +93,12 @@ def box_region(box: FloatArray, size: tuple[int, int] | None = None) -> Region:
 
 
 def ellipse_region(ellipse: FloatArray, size: tuple[int, int] | None = None) -> Region:
-    """Return the pixels of an ellipse.
+    """Return the pixels of an ellipse, nearly, in an image of this size, height and width.
 
-    Parameters
-    ----------
-    ellipse : ndarray of shape (5,)
-        Half axes, the angle of the first one to the x axis in radians, and the centre x, y, all
-        as in the files of FDDB. The centre is rounded to a pixel, the angle to a degree, and half
-        axes are cut to whole pixels.
-    size : (int, int), optional
-        Height and width of the image, outside which there are no pixels.
+    An ellipse has half axes, the angle of the first one to the x axis in radians, and the centre x,
+    y, all as in the files of FDDB. The centre is rounded to a pixel, the angle to a degree, and
+    half axes are cut to whole pixels.
 
-    Returns
-    -------
-    Region
-        Nearly the ellipse.
-
-    Examples
-    --------
-    >>> from badacost.detection.evaluation.regions import ellipse_region
     >>> ellipse_region([20.0, 10.0, 0.0, 50.0, 50.0]).area  # 20 * 10 * pi = 628
     675
     """
@@ -147,25 +117,14 @@ def ellipse_region(ellipse: FloatArray, size: tuple[int, int] | None = None) -> 
 
 
 def region_overlaps(first: Sequence[Region], second: Sequence[Region]) -> FloatArray:
-    """Return the intersection over union, in pixels, of each pair of regions.
-
-    Parameters
-    ----------
-    first, second : sequence of Region
-        n and m regions.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-        Numbers from 0 to 1.
-    """
+    """Return the intersection over union, in pixels, of each pair of n and m regions, (n, m)."""
     shared = np.array([[a.shared_with(b) for b in second] for a in first], dtype=np.float64)
     shared = shared.reshape(len(first), len(second))
     areas = np.array([a.area for a in first])[:, np.newaxis] + [b.area for b in second]
     return np.divide(shared, areas - shared, out=np.zeros_like(shared), where=shared > 0.0)
 
 
-def _corners(first: int, second: int, degrees: int) -> IntArray:
+def _corners(first: int, second: int, degrees: int) -> Coordinates:
     """Return the corners of an ellipse around the origin, on their grid, shape (n, 2)."""
     radius = max(first, second)
     step = 90 if radius < 3 else 30 if radius < 10 else 18 if radius < 15 else 5
@@ -182,7 +141,7 @@ def _sine(degrees: int | NDArray[np.int64]) -> FloatArray:
     return np.asarray(table, dtype=np.float32).astype(np.float64)
 
 
-def _outline(start: IntArray, end: IntArray) -> IntArray:
+def _outline(start: Coordinates, end: Coordinates) -> Coordinates:
     """Return the pixels of lines: the ends, and the nearest ones at whole steps along each line."""
     pixels = [(start + _HALF) >> 16, (end + _HALF) >> 16]
     is_flat = np.abs(end[:, 0] - start[:, 0]) > np.abs(end[:, 1] - start[:, 1])
@@ -199,8 +158,10 @@ def _outline(start: IntArray, end: IntArray) -> IntArray:
     return np.concatenate(pixels)
 
 
-def _cut(start: IntArray, end: IntArray, size: tuple[int, int]) -> tuple[IntArray, IntArray]:
-    """Return the parts of lines inside an image, whose steps begin anew at its edge."""
+def _cut(
+    start: Coordinates, end: Coordinates, size: tuple[int, int]
+) -> tuple[Coordinates, Coordinates]:
+    """Return the parts of lines inside an image, whose steps start again at its edge."""
     for along, length in ((1, size[0]), (0, size[1])):
         limit = length * _ONE - 1
         low, high = np.minimum(start, end)[:, along], np.maximum(start, end)[:, along]
@@ -215,7 +176,7 @@ def _cut(start: IntArray, end: IntArray, size: tuple[int, int]) -> tuple[IntArra
     return start, end
 
 
-def _flanks(corners: IntArray) -> IntArray:
+def _flanks(corners: Coordinates) -> Coordinates:
     """Return where the sides of a polygon pass each row, corners being moved to whole rows."""
     start, end = _ordered(corners, np.roll(corners, -1, axis=0), 1)
     first, last = (start[:, 1] + _HALF) >> 16, (end[:, 1] + _HALF) >> 16
@@ -227,19 +188,19 @@ def _flanks(corners: IntArray) -> IntArray:
     return np.stack([x, first[side] + step], axis=1)
 
 
-def _ordered(start: IntArray, end: IntArray, axis: int) -> tuple[IntArray, IntArray]:
+def _ordered(start: Coordinates, end: Coordinates, axis: int) -> tuple[Coordinates, Coordinates]:
     """Exchange ends so that coordinates rise along an axis."""
     falls = (start[:, axis] > end[:, axis])[:, np.newaxis]
     return np.where(falls, end, start), np.where(falls, start, end)
 
 
-def _steps(last: IntArray) -> tuple[IntArray, IntArray]:
+def _steps(last: Coordinates) -> tuple[Coordinates, Coordinates]:
     """Return sides and steps: (0, 0), ..., (0, last[0]), (1, 0), ..., (1, last[1]), and so on."""
     counts = np.maximum(last + 1, 0)
     side = np.repeat(np.arange(len(last)), counts)
     return side, np.arange(len(side)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _quotient(numerator: IntArray, denominator: IntArray) -> IntArray:
+def _quotient(numerator: Coordinates, denominator: Coordinates) -> Coordinates:
     """Divide whole numbers, rounding towards zero."""
     return np.sign(numerator) * (np.abs(numerator) // denominator)

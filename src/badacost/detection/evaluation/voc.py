@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.detection.boxes import Detections, overlaps
 from badacost.detection.evaluation.curves import PrecisionRecallCurve, number_or_none
 from badacost.detection.evaluation.pairs import Pair, paired
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from badacost.detection.evaluation.displays import PrecisionRecallDisplay
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,14 +264,14 @@ class _Image:
 
     boxes: FloatArray
     scores: FloatArray
-    views: NDArray[np.int64]
+    views: IndexArray
     n_views: int
     truth: FloatArray
-    ignore: NDArray[np.bool_]
-    true_views: NDArray[np.int64]
-    owner: IntArray
-    counts: NDArray[np.bool_]
-    hit: NDArray[np.bool_]
+    ignore: Mask
+    true_views: IndexArray
+    owner: Positions
+    counts: Mask
+    hit: Mask
 
     @classmethod
     def from_pair(

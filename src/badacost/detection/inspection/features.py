@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from badacost.arrays import FloatArray
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import ChannelParameters, check_instance
 from badacost.detection.detector import Detector
@@ -18,9 +18,8 @@ from badacost.validation import check_choice, check_flag
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 _COLUMNS = 5  # of maps of channels, as in the paper
-_MOST_CELLS = 2**24  # of all planes; published windows have some ten thousand
+_MAX_CELLS = 2**24  # of all planes; published windows have some ten thousand
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +106,7 @@ def feature_map(detector: Detector, *, weighted: bool = True) -> FeatureMap:
     detector : Detector
         What to look into.
     weighted : bool, default=True
-        Whether a test counts as much as its tree weighs, as in the paper, instead of one.
+        Whether a test counts as much as the weight of its tree, as in the paper, instead of one.
 
     Returns
     -------
@@ -127,8 +126,8 @@ def feature_map(detector: Detector, *, weighted: bool = True) -> FeatureMap:
     check_instance("detector", detector, Detector)
     check_flag("weighted", weighted)
     n_rows, n_columns = np.max([cascade.cells for cascade in detector.cascades], axis=0).tolist()
-    if detector.n_planes * n_rows * n_columns > _MOST_CELLS:
-        raise ValueError(f"windows of more than {_MOST_CELLS} features are too large for a map.")
+    if detector.n_planes * n_rows * n_columns > _MAX_CELLS:
+        raise ValueError(f"windows of more than {_MAX_CELLS} features are too large for a map.")
     uses = np.zeros((detector.n_planes, n_rows, n_columns))
     windows = []
     for cascade in detector.cascades:
@@ -198,7 +197,7 @@ class FeatureMapDisplay:
         detector : Detector
             What to look into.
         weighted : bool, default=True
-            Whether a test counts as much as its tree weighs.
+            Whether a test counts as much as the weight of its tree.
         by : {"channel", "filter"}, default="channel"
             See `plot`.
 

@@ -15,8 +15,8 @@ from badacost.detection.channels import check_instance
 from badacost.detection.decorrelation import half
 from badacost.detection.detector import Detector, Sighting
 from badacost.detection.images import read_image
+from badacost.threads import Threads
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.threads import Threads
 
 if TYPE_CHECKING:
     from badacost.detection.detector import Source
@@ -42,7 +42,7 @@ class Efficiency:
     n_cascades, n_trees : int
         Number of cascades, and of the trees of all of them.
     depth : int
-        Most levels of tests of a tree.
+        Maximum number of levels of tests of a tree.
     n_nodes : int
         Tests of a window that no tree rejects: the sum of the levels of all trees; a tree without
         any counts as one.

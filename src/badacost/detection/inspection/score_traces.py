@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray
 from badacost.detection.boxes import Detections
 from badacost.detection.cascade import Scanner
 from badacost.detection.channels import check_instance
 from badacost.detection.detector import Detector
 from badacost.detection.inspection.node_counts import map_size
 from badacost.plotting.canvas import PALETTE, canvas
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 from badacost.validation import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from badacost.detection.detector import Source
-
-FloatArray = NDArray[np.float64]
 
 
 class ScoreTracesDisplay:
@@ -172,7 +171,7 @@ class ScoreTracesDisplay:
 class _Rejected:
     """Traces of windows drawn at random from all that are rejected, level after level.
 
-    Each window has a random key, and those with the least keys stay: any set of windows of the
+    Each window has a random key, and those with the lowest keys stay: any set of windows of the
     images is as likely as any other, however many levels there are.
     """
 
@@ -196,8 +195,8 @@ class _Rejected:
         traces = np.where(after, np.nan, traces)
         self._keys = np.concatenate([self._keys, keys[places][gone]])
         self.traces = np.concatenate([self.traces, traces[gone]])
-        least = np.argsort(self._keys)[: self._size]
-        self._keys, self.traces = self._keys[least], self.traces[least]
+        lowest = np.argsort(self._keys)[: self._size]
+        self._keys, self.traces = self._keys[lowest], self.traces[lowest]
 
 
 def _box_traces(

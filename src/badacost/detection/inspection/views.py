@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from badacost.arrays import FloatArray
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.boxes import overlaps
 from badacost.detection.images import Pixels, import_pil
@@ -19,10 +20,9 @@ from badacost.validation import check_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
-_MOST_PIXELS = 2**24  # of all mean images together
-_LONGEST_NAME = 20  # of a view, on an axis
-_LEAST_INSIDE = 0.5  # of an object, for its part of a mean image
+_MAX_PIXELS = 2**24  # of all mean images together
+_MAX_NAME_LENGTH = 20  # of a view, on an axis
+_MIN_INSIDE = 0.5  # of an object, for its part of a mean image
 
 
 class ViewConfusionDisplay:
@@ -103,8 +103,10 @@ class ViewConfusionDisplay:
                 )  # fmt: skip
         ticks = range(n_views)
         font = min(10.0, 1.6 * size)
-        names = [n if len(n) <= _LONGEST_NAME else n[: _LONGEST_NAME - 1] + "…" for n in self.names]
-        upright = n_views > 4 or max(map(len, names)) > _LONGEST_NAME // 2
+        names = [
+            n if len(n) <= _MAX_NAME_LENGTH else n[: _MAX_NAME_LENGTH - 1] + "…" for n in self.names
+        ]
+        upright = n_views > 4 or max(map(len, names)) > _MAX_NAME_LENGTH // 2
         # A name may hold dollar signs that do not make a formula.
         style: dict[str, Any] = {"fontsize": font, "parse_math": False}
         self.ax_.set_xticks(ticks, names, rotation=90 if upright else 0, **style)
@@ -155,8 +157,8 @@ def mean_images(
     for side in window:
         check_number("window", side, Integral, low=1)
     check_number("n_views", n_views, Integral, low=1)
-    if n_views * height * width > _MOST_PIXELS:
-        raise ValueError(f"mean images have at most {_MOST_PIXELS} pixels: take a smaller window.")
+    if n_views * height * width > _MAX_PIXELS:
+        raise ValueError(f"mean images have at most {_MAX_PIXELS} pixels: take a smaller window.")
     sums = np.zeros((n_views, height, width, 3))
     counts = np.zeros(n_views, dtype=np.int64)
     for image in annotated:
@@ -181,7 +183,7 @@ def mean_images(
 def _inside(objects: AnnotatedImage, pixels: Pixels) -> AnnotatedImage:
     """Return the objects of which enough lies inside the picture."""
     picture = [[0.0, 0.0, pixels.shape[1], pixels.shape[0]]]
-    return objects[overlaps(objects.boxes, picture, "first")[:, 0] >= _LEAST_INSIDE]
+    return objects[overlaps(objects.boxes, picture, "first")[:, 0] >= _MIN_INSIDE]
 
 
 def _cut_out(pixels: Pixels, box: FloatArray, size: tuple[int, int]) -> FloatArray:

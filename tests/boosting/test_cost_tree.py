@@ -12,8 +12,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
+from badacost.boosting.cost_tree import CostSensitiveTreeClassifier
 from badacost.costs import zero_one_costs
-from badacost.tree.classifier import CostSensitiveTreeClassifier
 
 
 def overlapping(seed: int = 0, n: int = 600, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import threading
 import pytest
 from joblib import effective_n_jobs
 
-from badacost.tree.threads import Threads
+from badacost.threads import Threads
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 7, -1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.arrays import FloatArray
+from badacost.boosting.learners import Criterion, SampleSet, cheapest_labels
+from badacost.boosting.saving import SavedForest
+from badacost.boosting.stagewise import Task
 from badacost.costs import as_cost_matrix
+from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
-from badacost.persistence import SavedForest
-from badacost.tree.binning import BinnedData, BinningMethod
+from badacost.persistence import saved_model
+from badacost.threads import Threads
+from badacost.tree.binning import BinningMethod
 from badacost.tree.forest import Forest
-from badacost.tree.grower import Criterion, TreeGrower, TreeShape, cheapest_labels
-from badacost.tree.threads import Threads
-from badacost.validation import (
-    check_samples,
-    check_training_data,
-    check_tree_parameters,
-)
-
-FloatArray = NDArray[np.float64]
+from badacost.validation import check_samples, check_training_data, check_tree_parameters
 
 
+@saved_model
 class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
     """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
 
@@ -134,24 +132,16 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         self.__dict__.pop("forest_", None)
         X, encoded, weight, self.classes_ = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            data = BinnedData.of(
-                X,
-                method=self.binning,
-                max_bins=self.max_bins,
-                sample_weight=weight,
-                seed=seed,
-                threads=threads,
-            )
-            shape = TreeShape.of(self, X.shape[1])
-            grower = TreeGrower(data, encoded, len(self.classes_), shape, threads)
-            grown = grower.grow(weight / weight.sum(), self.cost_matrix_, seed=seed)
+            task = Task(SampleSet(X), encoded, weight, None, threads)
+            learner = task.tree_learner(self, len(self.classes_))
+            shares = weight / exact_sum(weight)
+            tree, class_weights, _ = learner.grow(shares, self.cost_matrix_, None, self._seed)
         # One row of the table per node: its class shares.
-        shares = grown.class_weights / grown.class_weights.sum(axis=1, keepdims=True)
-        rows = np.arange(len(shares), dtype=np.int32)
-        tree = replace(grown.tree, value=rows)
-        self.forest_ = Forest.from_trees([tree], np.ones(1), shares, self.n_features_in_)
+        table = class_weights / class_weights.sum(axis=1, keepdims=True)
+        mapper = task.samples.mapper
+        self.forest_ = Forest.from_trees([tree], [1.0], table, self.n_features_in_, mapper)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -212,10 +202,6 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         check_tree_parameters(self)
         if self.forest_.n_trees != 1:
             raise ValueError("it does not hold exactly one tree")
-        if self.forest_.tree_weights[0] != 1.0:
-            raise ValueError("its tree does not have the weight one")
-        if (self.forest_.table < 0.0).any() or not np.allclose(self.forest_.table.sum(axis=1), 1.0):
-            raise ValueError("its leaves do not hold shares of the classes")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "forest_")

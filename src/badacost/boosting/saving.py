@@ -1,0 +1,135 @@
+"""Model files of classifiers that consist of a forest, classes and costs."""
+
+from __future__ import annotations
+
+import os
+from inspect import signature
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from badacost.costs.matrix import as_cost_matrix, plain
+from badacost.model_file import ModelFile, refuse
+from badacost.persistence import REBUILDING_ERRORS, labels_from_json, labels_to_json, save_model
+from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
+
+
+class SavedForest:
+    """Saving for classifiers that consist of a forest, classes and costs.
+
+    A class names the parameters that no file can hold in `_unsaved`. What it saves besides comes
+    from `_extra_header` and `_extra_arrays`, and is read in `_restore`.
+    """
+
+    _unsaved: ClassVar[tuple[str, ...]] = ()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `badacost.load` reads.
+
+        The file holds arrays and JSON, no pickle. Costs are saved in the order of ``classes_``;
+        callbacks, and a random state that is not a number, are left out. A booster of other
+        weak learners than the built-in tree has no such file; `joblib.dump` takes it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Where the model is not fitted.
+        TypeError, ValueError
+            Where a file could not hold the model, or would be refused by `badacost.load`.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn.datasets import load_iris
+        >>> import badacost
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = badacost.SAMMEClassifier(n_estimators=5).fit(X, y)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(Path(folder, "iris.badacost"))
+        ...     again = badacost.load(Path(folder, "iris.badacost"))
+        >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
+        True
+        """
+        save_model(self, path)
+
+    def _to_model_file(self) -> ModelFile:
+        """Return what a file holds of the model, once it was seen to come back from it."""
+        check_is_fitted(self)
+        model: Any = self
+        if not hasattr(model, "forest_"):
+            raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
+        parameters = {name: plain(getattr(model, name)) for name in self._saved_parameters()}
+        if not isinstance(parameters["random_state"], int):
+            parameters["random_state"] = None
+        header = {
+            "parameters": parameters,
+            "classes": labels_to_json(model.classes_),
+            "costs_given": getattr(model, "cost_matrix", None) is not None,
+            **self._extra_header(),
+        }
+        if hasattr(model, "feature_names_in_"):
+            header["feature_names"] = labels_to_json(model.feature_names_in_)
+        arrays = {
+            "cost_matrix": model.cost_matrix_,
+            **forest_to_arrays(model.forest_),
+            **self._extra_arrays(),
+        }
+        contents = ModelFile(type(self).__name__, header, arrays)
+        try:  # parameters may have changed since the fit
+            self._from_model_file(contents)
+        except REBUILDING_ERRORS as error:
+            raise ValueError(f"this model could not be loaded again: {error}") from error
+        return contents
+
+    @classmethod
+    def _saved_parameters(cls) -> list[str]:
+        """Names of the parameters that a file holds as JSON."""
+        unsaved = ("cost_matrix", *cls._unsaved)
+        return [name for name in signature(cls).parameters if name not in unsaved]
+
+    @classmethod
+    def _from_model_file(cls, model: ModelFile) -> Self:
+        """Rebuild a model from the checked contents of a file."""
+        header, arrays = model.header, model.arrays
+        unknown = sorted(set(header["parameters"]) - set(cls._saved_parameters()))
+        if unknown:
+            refuse(f"it has the unknown parameter {unknown[0][:80]!r}")
+        classes = labels_from_json(header["classes"])
+        if not np.array_equal(np.unique(classes), classes):
+            refuse("its classes are not distinct and sorted")
+        costs = as_cost_matrix(arrays["cost_matrix"], classes)
+        rebuilt: Any = cls(**header["parameters"])
+        check_random_state(rebuilt.random_state)
+        if header["costs_given"]:
+            rebuilt.cost_matrix = costs.copy()
+        rebuilt.classes_, rebuilt.cost_matrix_ = classes, costs
+        rebuilt.forest_ = forest_from_arrays(arrays)
+        rebuilt.n_features_in_ = rebuilt.forest_.n_features
+        if rebuilt.forest_.table.shape[1] != len(classes):
+            refuse("its trees do not have a score for each class")
+        if "feature_names" in header:
+            names = rebuilt.feature_names_in_ = labels_from_json(header["feature_names"])
+            if len(names) != rebuilt.n_features_in_:
+                refuse("it does not have a name for each feature")
+            if names.dtype != object or not all(isinstance(name, str) for name in names):
+                refuse("the names of its features are not strings")
+        rebuilt._restore(model)
+        return rebuilt
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {}
+
+    def _extra_arrays(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def _restore(self, model: ModelFile) -> None:
+        """Check the parameters and rebuild what is derived from them."""
