@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from badacost.threads import Threads
 from badacost.tree import binning
 from badacost.tree.binning import BinMapper
-from badacost.threads import Threads
 
 NAN = np.nan
 TINY = 5e-324  # the smallest positive number

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from badacost.tree.forest import Forest, Tree
 from badacost.threads import Threads
+from badacost.tree.forest import Forest, Tree
 
 N_FEATURES = 4
 VALUES = np.array([-np.inf, -2.0, -1.0, 0.0, 0.5, 1.0, 3.0, np.inf, np.nan])

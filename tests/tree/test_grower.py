@@ -14,15 +14,43 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from badacost.boosting.learners import TreeLearner, cheapest_labels
 from badacost.costs import zero_one_costs
+from badacost.threads import Threads
 from badacost.tree import grower as grower_module
+from badacost.tree import kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.grower import GrownTree, TreeGrower, TreeShape, cheapest_labels
-from badacost.threads import Threads
+from badacost.tree.grower import Growth, TreeGrower
+from badacost.tree.kernels import Gini
+from badacost.tree.sums import WeightedLabels
 
 LEAST_GAIN = 1e-10
 CLOSE = 1e-9  # gains nearer than this may be ordered either way
+
+
+@dataclass(frozen=True)
+class Shape(Growth):
+    """Limits of a tree for classes, and what its splits improve."""
+
+    criterion: str = "gini"
+
+    @property
+    def growth(self) -> Growth:
+        limits = {item.name: getattr(self, item.name) for item in fields(Growth)}
+        if self.max_leaf_nodes is not None:
+            limits["order"] = "best"
+        return Growth(**limits)
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A tree with labels, class weights of its nodes, and the leaves of the samples it saw."""
+
+    tree: Tree
+    class_weights: np.ndarray
+    samples: np.ndarray
+    leaves: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -46,10 +74,20 @@ class Problem:
         missing = self.codes == self.n_bins[:, None]
         return np.where(missing & self.has_missing[:, None], np.nan, self.codes).T
 
-    def grow(self, shape: TreeShape | None = None, n_jobs: int = 1, **options) -> GrownTree:
+    def grow(
+        self, shape: Shape | None = None, n_jobs: int = 1, rows: np.ndarray | None = None, seed=0
+    ) -> Grown:
+        shape = shape or Shape()
+        n_classes = len(self.costs)
         with Threads(n_jobs) as threads:
-            grower = TreeGrower(self.data, self.y, len(self.costs), shape or TreeShape(), threads)
-            return grower.grow(self.weights, self.costs, **options)
+            grower = TreeGrower(self.data, shape.growth, threads)
+            learner = TreeLearner(grower, self.y, n_classes, shape.criterion)
+            tree, class_weights, leaves = learner.grow(self.weights, self.costs, rows, seed)
+        shares = class_weights / class_weights.sum(axis=1, keepdims=True)
+        used = np.arange(len(self.y)) if rows is None else rows
+        used = used[self.weights[used].astype(np.float32) > 0]
+        tree = replace(tree, value=cheapest_labels(shares, self.costs))
+        return Grown(tree, class_weights, used, leaves[used])
 
     def stretched(self, factor: int) -> Problem:
         """The same data with codes so far apart that they need several bytes."""
@@ -151,7 +189,7 @@ class BruteForce:
                         yield self.gain(members, left), test, left
 
 
-def check_against_brute_force(problem: Problem, shape: TreeShape, grown: GrownTree) -> int:
+def check_against_brute_force(problem: Problem, shape: Shape, grown: Grown) -> int:
     """Check every node of a tree; return how many splits had no rival that is as good.
 
     Such a split must be the one of the brute force. If two different partitions are as good as
@@ -224,7 +262,7 @@ def n_leaves(tree: Tree) -> int:
 
 
 shapes = st.builds(
-    TreeShape,
+    Shape,
     max_depth=st.sampled_from([None, None, 1, 2, 4]),
     min_samples_split=st.sampled_from([2, 2, 5, 11]),
     min_samples_leaf=st.sampled_from([1, 1, 2, 5, 40]),
@@ -278,7 +316,7 @@ def test_more_than_256_bins_against_brute_force(problem, shape, factor) -> None:
 def test_deep_trees_against_brute_force(n_codes, missing, criterion) -> None:
     """Hundreds of nodes, nearly all of whose splits have no rival."""
     problem = make_problem(6, 250, n_codes, n_features=2, missing=missing)
-    shape = TreeShape(criterion=criterion)
+    shape = Shape(criterion=criterion)
     grown = problem.grow(shape)
     n_inner = len(grown.tree.feature) - n_leaves(grown.tree)
     assert n_inner > (10 if n_codes == 4 else 60)
@@ -293,8 +331,6 @@ def test_deep_trees_against_brute_force(n_codes, missing, criterion) -> None:
 )
 def test_sorting_and_histograms_agree(problem, shape, factor) -> None:
     """Stretched codes are sorted, byte by byte; the sums are the same, so the trees are."""
-    if shape.criterion == "entropy":
-        problem = replace(problem, weights=np.full(len(problem.y), 1 / len(problem.y)))
     dense, sparse = problem.grow(shape), problem.stretched(factor).grow(shape)
     inner = ~np.isnan(dense.tree.threshold)
     with_value = inner & (dense.tree.threshold != np.inf)
@@ -314,8 +350,6 @@ def test_sorting_and_histograms_agree(problem, shape, factor) -> None:
 @settings(max_examples=60)
 @given(st.one_of(few_samples, most_samples), shapes, st.integers(1, 5), st.booleans())
 def test_threads_do_not_matter(problem, shape, n_drawn, mixed) -> None:
-    if shape.criterion == "entropy":
-        problem = replace(problem, weights=np.full(len(problem.y), 1 / len(problem.y)))
     if mixed:  # whether a thread sorts or fills histograms depends on its features
         stretched = problem.stretched(101)
         codes, n_bins = problem.codes.copy(), problem.n_bins.copy()
@@ -325,8 +359,8 @@ def test_threads_do_not_matter(problem, shape, n_drawn, mixed) -> None:
     one, two, three = (problem.grow(shape, n_jobs, seed=3) for n_jobs in (1, 2, 3))
     for other in (two, three):
         assert_same_trees(one.tree, other.tree)
-        for mine, theirs in zip(one[1:], other[1:], strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(one.class_weights, other.class_weights)
+        np.testing.assert_array_equal(one.leaves, other.leaves)
 
 
 def mirrored_problem(seed: int, weights: list[float]) -> Problem:
@@ -345,7 +379,7 @@ def mirrored_problem(seed: int, weights: list[float]) -> Problem:
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_twins_of_equal_gain_do_not_depend_on_threads(criterion, weights) -> None:
     """Only the first feature has many bins: the way of the others must not depend on its thread."""
-    shape = TreeShape(criterion=criterion)
+    shape = Shape(criterion=criterion)
     for seed in range(40):
         problem = mirrored_problem(seed, weights)
         assert_same_trees(problem.grow(shape).tree, problem.grow(shape, n_jobs=2).tree)
@@ -382,7 +416,7 @@ def test_ties_go_to_the_lowest_feature_then_threshold(
     columns, y, feature, threshold, criterion, repeats
 ) -> None:
     problem = simple(np.tile(columns, repeats).tolist(), y * repeats)
-    tree = problem.grow(TreeShape(criterion=criterion, max_depth=1)).tree
+    tree = problem.grow(Shape(criterion=criterion, max_depth=1)).tree
     assert (tree.feature[0], tree.threshold[0]) == (feature, threshold)
 
 
@@ -393,7 +427,7 @@ def test_a_mirrored_feature_is_a_tie(criterion) -> None:
         n = rng.integers(5, 40)
         x, y = rng.permutation(n), rng.integers(0, 4, n)
         problem = simple([x.tolist(), (n - 1 - x).tolist()], y, costs=zero_one_costs(4))
-        assert problem.grow(TreeShape(criterion=criterion, max_depth=1)).tree.feature[0] == 0
+        assert problem.grow(Shape(criterion=criterion, max_depth=1)).tree.feature[0] == 0
 
 
 def test_a_gain_of_nothing_is_no_split() -> None:
@@ -434,7 +468,7 @@ def test_rows_of_the_costs_steer_the_splits() -> None:
     for dear, feature in [(0, 0), (2, 1)]:
         costs = zero_one_costs(3)
         costs[dear] *= 5.0
-        tree = simple(columns, y, costs=costs).grow(TreeShape(max_depth=1)).tree
+        tree = simple(columns, y, costs=costs).grow(Shape(max_depth=1)).tree
         assert tree.feature[0] == feature
 
 
@@ -502,7 +536,7 @@ def test_a_rare_class_alone_is_too_few(rare, missing_too, n_samples, n_codes) ->
     y = [1] * len(few) + [0] * (len(column) - len(few))
     problem = simple([column], y, n_bins=[n_codes], missing=True)
     for min_leaf in range(1, 8):
-        shape = TreeShape(min_samples_leaf=min_leaf)
+        shape = Shape(min_samples_leaf=min_leaf)
         grown = problem.grow(shape)
         check_against_brute_force(problem, shape, grown)
         pure = min_leaf <= len(few)
@@ -514,11 +548,11 @@ def test_a_rare_class_alone_is_too_few(rare, missing_too, n_samples, n_codes) ->
 def test_fewest_samples_and_most_levels(n_codes, missing) -> None:
     problem = make_problem(11, 400, n_codes, missing=missing, weights="extreme")
     for shape in (
-        TreeShape(min_samples_leaf=7),
-        TreeShape(min_samples_leaf=30, min_samples_split=90),
-        TreeShape(min_samples_split=50),
-        TreeShape(max_depth=3),
-        TreeShape(min_samples_leaf=201),
+        Shape(min_samples_leaf=7),
+        Shape(min_samples_leaf=30, min_samples_split=90),
+        Shape(min_samples_split=50),
+        Shape(max_depth=3),
+        Shape(min_samples_leaf=201),
     ):
         tree = problem.grow(shape).tree
         leaf = np.isnan(tree.threshold)
@@ -543,10 +577,10 @@ def leaf_sets(problem: Problem, tree: Tree) -> set[tuple[int, ...]]:
 @pytest.mark.parametrize("n_codes", [5, 300])
 def test_leaves_are_grown_most_profitable_first(seed, n_codes) -> None:
     problem = make_problem(seed, 400, n_codes, missing=seed % 2 == 0, n_classes=4)
-    full = problem.grow(TreeShape(max_depth=6)).tree
+    full = problem.grow(Shape(max_depth=6)).tree
     most = n_leaves(full)
     profit = full.gain.astype(float) * full.weight
-    depth6 = problem.grow(TreeShape(max_depth=6, max_leaf_nodes=10**6)).tree
+    depth6 = problem.grow(Shape(max_depth=6, max_leaf_nodes=10**6)).tree
     assert leaf_sets(problem, depth6) == leaf_sets(problem, full)
     assert n_leaves(depth6) == most
     # Replay on the unlimited tree: open the most profitable node that has been reached.
@@ -556,7 +590,7 @@ def test_leaves_are_grown_most_profitable_first(seed, n_codes) -> None:
         opened.append(node)
         reached = (reached - {node}) | {full.left[node], full.left[node] + 1}
     for limit in (2, 3, 5, 9, most - 1, most, most + 1):
-        tree = problem.grow(TreeShape(max_depth=6, max_leaf_nodes=limit)).tree
+        tree = problem.grow(Shape(max_depth=6, max_leaf_nodes=limit)).tree
         assert n_leaves(tree) == min(limit, most)
         expected = np.sort(full.gain[opened[: limit - 1]])
         np.testing.assert_allclose(np.sort(tree.gain[tree.gain > 0]), expected, rtol=1e-6)
@@ -582,14 +616,10 @@ def test_drawn_features_are_a_uniform_sample(n_features, n_drawn, best_last) -> 
     problem = ordered_features(n_features)
     if best_last:
         problem = replace(problem, codes=problem.codes[::-1])
-    grower = TreeGrower(
-        problem.data, problem.y, 2, TreeShape(max_depth=1, n_drawn=n_drawn), Threads()
-    )
+    grower = TreeGrower(problem.data, Growth(max_depth=1, n_drawn=n_drawn))
+    sums, gain = WeightedLabels.of(problem.y, problem.weights, 2), Gini(np.ones(2))
     n_trees = 800
-    best = [
-        grower.grow(problem.weights, problem.costs, seed=seed).tree.feature[0]
-        for seed in range(n_trees)
-    ]
+    best = [grower.grow(sums, gain, seed=seed).tree.feature[0] for seed in range(n_trees)]
     found = np.bincount(best, minlength=n_features)[:: -1 if best_last else 1]
     chances = np.array([comb(n_features - 1 - f, n_drawn - 1) for f in range(n_features)])
     expected = n_trees * chances / comb(n_features, n_drawn)
@@ -602,7 +632,7 @@ def test_drawn_features_are_a_uniform_sample(n_features, n_drawn, best_last) -> 
 @pytest.mark.parametrize("max_leaf_nodes", [None, 20])
 def test_drawing_follows_the_seed(max_leaf_nodes) -> None:
     problem = make_problem(3, 200, 50, n_features=9)
-    shape = TreeShape(n_drawn=3, max_leaf_nodes=max_leaf_nodes)
+    shape = Shape(n_drawn=3, max_leaf_nodes=max_leaf_nodes)
     one, again, other = (problem.grow(shape, seed=seed).tree for seed in (1, 1, 2))
     assert_same_trees(one, again)
     assert one.feature.tolist() != other.feature.tolist()
@@ -614,7 +644,7 @@ def test_drawing_follows_the_seed(max_leaf_nodes) -> None:
 @pytest.mark.parametrize("max_leaf_nodes", [None, 40])
 def test_nodes_of_a_level_may_share_a_draw(max_leaf_nodes) -> None:
     problem = make_problem(3, 400, 60, n_features=30)
-    shape = TreeShape(max_depth=6, n_drawn=2, draw_per="level", max_leaf_nodes=max_leaf_nodes)
+    shape = Shape(max_depth=6, n_drawn=2, draw_per="level", max_leaf_nodes=max_leaf_nodes)
     tree = problem.grow(shape, seed=1).tree
     inner = np.flatnonzero(~np.isnan(tree.threshold))
     depth = np.zeros(len(tree.left), int)
@@ -630,18 +660,8 @@ def test_nodes_of_a_level_may_share_a_draw(max_leaf_nodes) -> None:
 @pytest.mark.parametrize("n_drawn", [3, 4, 100])
 def test_drawing_all_features_is_no_drawing(n_drawn) -> None:
     problem = make_problem(4, 100, 20)
-    drawn = problem.grow(TreeShape(n_drawn=n_drawn), seed=5).tree
+    drawn = problem.grow(Shape(n_drawn=n_drawn), seed=5).tree
     assert_same_trees(drawn, problem.grow().tree)
-
-
-@pytest.mark.parametrize("n_drawn", [None, 1])
-def test_levels_of_many_nodes_are_searched_in_parts(monkeypatch, n_drawn) -> None:
-    problem = make_problem(6, 1500, 200, n_classes=5)
-    shape = TreeShape(n_drawn=n_drawn)
-    whole = problem.grow(shape, seed=1).tree
-    assert len(whole.feature) > 4 * 64
-    monkeypatch.setattr(grower_module, "_MOST_DRAWN_CELLS", 0)
-    assert_same_trees(problem.grow(shape, seed=1).tree, whole)
 
 
 # Which samples
@@ -684,14 +704,18 @@ def test_a_subset_of_the_samples(problem, shape, seed) -> None:
 
 
 def test_growing_again_starts_afresh() -> None:
-    """A grower is shared by all rounds of boosting."""
-    problem, other = make_problem(9, 100, 10), make_problem(10, 100, 10)
-    grower = TreeGrower(problem.data, problem.y, 3, TreeShape())
-    first = grower.grow(problem.weights, problem.costs)
-    grower.grow(other.weights, other.costs, rows=np.arange(50))
-    again = grower.grow(problem.weights, problem.costs)
-    assert_same_trees(first.tree, again.tree)
-    np.testing.assert_array_equal(first.tree.value[first.leaves], again.tree.value[again.leaves])
+    """A grower is shared by all rounds of boosting, and by threads."""
+    problem, other = make_problem(9, 600, 10), make_problem(10, 600, 10)
+    grower, gain = TreeGrower(problem.data, Growth()), Gini(np.ones(3))
+    sums = WeightedLabels.of(problem.y, problem.weights, 3)
+    first = grower.grow(sums, gain)
+    grower.grow(WeightedLabels.of(other.y, other.weights, 3), gain, rows=np.arange(50))
+    with Threads(4) as threads:
+        tasks = [(sums,), (WeightedLabels.of(other.y, other.weights, 3),)] * 30
+        grown = threads.run(lambda sums: grower.grow(sums, gain), tasks)
+    for again in grown[::2]:
+        assert_same_trees(first.tree, again.tree)
+        np.testing.assert_array_equal(first.leaves, again.leaves)
 
 
 def test_scaled_costs_and_weights_change_nothing() -> None:
@@ -733,12 +757,14 @@ def test_rows_in_any_order_are_left_alone(dtype) -> None:
 
 def test_no_search_beyond_the_last_leaf(monkeypatch) -> None:
     """With two leaves allowed, the children of the root are not looked at."""
+    monkeypatch.setattr(grower_module, "_MIN_THREADED", 0)
     searched: list[int] = []
-    find = TreeGrower._find
-    monkeypatch.setattr(
-        TreeGrower,
-        "_find",
-        lambda self, nodes, batch: searched.extend(batch.tolist()) or find(self, nodes, batch),
-    )
-    make_problem(seed=3, n_samples=400, n_codes=20).grow(TreeShape(max_leaf_nodes=2))
+    search = TreeGrower._search
+
+    def watch(self, tree, width) -> int:
+        searched.extend(tree.jobs[: tree.state[kernels.N_JOBS]].tolist())
+        return search(self, tree, width)
+
+    monkeypatch.setattr(TreeGrower, "_search", watch)
+    make_problem(seed=3, n_samples=400, n_codes=20).grow(Shape(max_leaf_nodes=2), n_jobs=2)
     assert searched == [0]

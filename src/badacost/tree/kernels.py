@@ -950,7 +950,9 @@ def _add_node(nodes, node, parent, start, end, depth, unit):
 def _is_active(tree, width, node):
     """Whether the limits allow to split a node, and there is something to tell apart."""
     limits = tree.limits
-    if limits.max_depth <= tree.nodes[node].depth:
+    if limits.max_depth <= tree.nodes[node].depth or (
+        tree.state[N_LEAVES] >= limits.max_leaf_nodes
+    ):
         return False
     if limits.order == SYMMETRIC:
         return True
