@@ -19,6 +19,7 @@ from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier, ModelFileE
 from badacost.costs import scale_costs
 from badacost.loss import cost_margins
 from badacost.model_file import ModelFile, read_model, write_model
+from tests.forests import assert_same_forest
 
 X, Y = load_iris(return_X_y=True)
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
@@ -43,8 +44,7 @@ def assert_same_fit(one, other, data=X) -> None:
         np.testing.assert_array_equal(mine, theirs, err_msg=name)
         assert np.asarray(mine).dtype == np.asarray(theirs).dtype
         assert type(mine) is type(theirs)
-    for name, value in vars(one.forest_).items():
-        np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+    assert_same_forest(one.forest_, other.forest_)
     for method in ("predict", "predict_proba", "predict_costs", "decision_function", "apply"):
         if hasattr(one, method):
             np.testing.assert_array_equal(getattr(one, method)(data), getattr(other, method)(data))

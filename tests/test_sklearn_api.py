@@ -32,6 +32,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier
 from badacost.costs import zero_one_costs
+from tests.forests import assert_same_forest
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["ape", "bat", "cat"])[Y]
@@ -476,8 +477,7 @@ def test_same_bits_for_any_number_of_threads(parameters, missing) -> None:
     ]
     first = models[0]
     for other in models[1:]:
-        for name, value in vars(first.forest_).items():
-            np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+        assert_same_forest(first.forest_, other.forest_)
         np.testing.assert_array_equal(other.estimator_weights_, first.estimator_weights_)
         np.testing.assert_array_equal(other.train_score_, first.train_score_)
         np.testing.assert_array_equal(other.predict_costs(data), first.predict_costs(data))
@@ -492,8 +492,7 @@ def test_tree_has_the_same_bits_for_any_number_of_threads() -> None:
         )
         for n in (1, 2)
     )
-    for name, value in vars(one.forest_).items():
-        np.testing.assert_array_equal(getattr(two.forest_, name), value, err_msg=name)
+    assert_same_forest(one.forest_, two.forest_)
     np.testing.assert_array_equal(one.predict_proba(data), two.predict_proba(data))
 
 

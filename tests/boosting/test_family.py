@@ -38,6 +38,7 @@ from badacost.boosting import (
 from badacost.boosting.stagewise import Round
 from badacost.costs import zero_one_costs
 from badacost.model_file import read_model, write_model
+from tests.forests import assert_same_forest
 
 # The classes, each with parameters under which it is quick.
 FAMILY: dict[Any, dict[str, Any]] = {
@@ -123,8 +124,7 @@ def assert_same_model(one, other, X) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     assert one.stop_reason_ == other.stop_reason_
     assert one.n_estimators_ == other.n_estimators_
-    for name, value in vars(one.forest_).items():
-        np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+    assert_same_forest(one.forest_, other.forest_)
 
 
 @parametrize_with_checks([cls(**{"n_estimators": 8, **quick}) for cls, quick in FAMILY.items()])

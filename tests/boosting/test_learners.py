@@ -17,9 +17,9 @@ from sklearn.tree import DecisionTreeClassifier
 from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier
 from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner
 from badacost.costs import zero_one_costs
+from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.grower import TreeShape
-from badacost.threads import Threads
 
 X, Y = load_iris(return_X_y=True)
 COSTS = zero_one_costs(3)

@@ -19,6 +19,7 @@ from badacost.boosting.lp_csb import LpCSBClassifier, best_share
 from badacost.boosting.stagewise import Round
 from badacost.costs import zero_one_costs
 from badacost.model_file import read_model, write_model
+from tests.forests import assert_same_forest
 
 ASYMMETRIC = np.array([[0.0, 1, 2], [3, 0, 1], [1, 5, 0]])
 BOTH = pytest.mark.parametrize("step", ["average", "line_search"])
@@ -304,8 +305,7 @@ def test_warm_start_and_threads_give_the_same_bits(step, random) -> None:
     for other in (parts, threads):
         np.testing.assert_array_equal(other.predict_costs(X), whole.predict_costs(X))
         np.testing.assert_array_equal(other.train_score_, whole.train_score_)
-        for name, value in vars(whole.forest_).items():
-            np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+        assert_same_forest(whole.forest_, other.forest_)
 
 
 def test_warm_start_keeps_p() -> None:

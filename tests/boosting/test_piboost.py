@@ -21,8 +21,9 @@ from badacost.boosting.piboost import PIBoostClassifier, SeparationRule, Separat
 from badacost.boosting.stagewise import Round, Stage
 from badacost.loss import class_codes, optimal_step, step_loss
 from badacost.model_file import read_model, write_model
-from badacost.tree.forest import Tree
 from badacost.threads import Threads
+from badacost.tree.forest import Tree
+from tests.forests import assert_same_forest
 
 IRIS = load_iris(return_X_y=True)
 X, Y = make_classification(
@@ -45,8 +46,7 @@ def assert_same_model(one: PIBoostClassifier, other: PIBoostClassifier, data=X) 
     """Equal to the last bit."""
     for name in ("estimator_weights_", "train_score_", "validation_score_", "_stage_ends"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    for name, value in vars(one.forest_).items():
-        np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+    assert_same_forest(one.forest_, other.forest_)
     np.testing.assert_array_equal(one.predict_costs(data), other.predict_costs(data))
     assert one.stop_reason_ == other.stop_reason_
 

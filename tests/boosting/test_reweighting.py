@@ -11,9 +11,9 @@ from badacost.boosting.reweighting import PosteriorMixin, Reweighting, Rule
 from badacost.boosting.stagewise import Stage
 from badacost.costs import zero_one_costs
 from badacost.loss import cost_margins, optimal_step, step_loss, weak_learner_costs
+from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.grower import TreeShape
-from badacost.threads import Threads
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
 MARGINS = cost_margins(COSTS / 9)

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from badacost import BAdaCostClassifier
 from badacost.boosting.stagewise import Round
 from badacost.loss import cmel
+from tests.forests import assert_same_forest
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
 X, Y = make_classification(
@@ -34,8 +35,7 @@ def assert_same_model(one: BAdaCostClassifier, other: BAdaCostClassifier) -> Non
     np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
     assert one.stop_reason_ == other.stop_reason_
     if one.estimator is None:
-        for name, value in vars(one.forest_).items():
-            np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+        assert_same_forest(one.forest_, other.forest_)
 
 
 # Scores of the rounds.

@@ -27,6 +27,7 @@ from badacost.costs import zero_one_costs
 from badacost.loss import class_codes
 from badacost.model_file import read_model, write_model
 from badacost.threads import Threads
+from tests.forests import assert_same_forest
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
 X, Y = make_classification(
@@ -44,8 +45,7 @@ def assert_same_model(one, other) -> None:
     """Equal to the last bit."""
     for name in ("estimator_weights_", "train_score_", "validation_score_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    for name, value in vars(one.forest_).items():
-        np.testing.assert_array_equal(getattr(other.forest_, name), value, err_msg=name)
+    assert_same_forest(one.forest_, other.forest_)
     np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
     assert one.stop_reason_ == other.stop_reason_
 

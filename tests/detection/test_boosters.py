@@ -11,10 +11,10 @@ from badacost import BAdaCostClassifier
 from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
 from badacost.detection.boosters import CostBooster, RealBooster
 from badacost.loss import cost_margins
+from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.grower import TreeShape
-from badacost.threads import Threads
 
 N_FEATURES, N_CLASSES = 12, 4
 COSTS = circular_view_costs(N_CLASSES - 1, alpha=1, beta=3, gamma=3)

@@ -18,7 +18,6 @@ from badacost.boosting.learners import TreeLearner, cheapest_labels
 from badacost.costs import zero_one_costs
 from badacost.threads import Threads
 from badacost.tree import grower as grower_module
-from badacost.tree import kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.grower import Growth, TreeGrower
@@ -340,7 +339,7 @@ def test_sorting_and_histograms_agree(problem, shape, factor) -> None:
     positions[with_value] = dense.tree.threshold[with_value] - 0.5
     moved = sparse.tree.threshold - 0.5
     np.testing.assert_array_equal(moved, positions * factor)
-    same = replace(sparse.tree, threshold=dense.tree.threshold)
+    same = replace(sparse.tree, threshold=dense.tree.threshold, position=dense.tree.position)
     assert_same_trees(dense.tree, same)
     np.testing.assert_array_equal(dense.class_weights, sparse.class_weights)
     np.testing.assert_array_equal(dense.samples, sparse.samples)
@@ -761,9 +760,9 @@ def test_no_search_beyond_the_last_leaf(monkeypatch) -> None:
     searched: list[int] = []
     search = TreeGrower._search
 
-    def watch(self, tree, width) -> int:
-        searched.extend(tree.jobs[: tree.state[kernels.N_JOBS]].tolist())
-        return search(self, tree, width)
+    def watch(self, *arguments) -> int:
+        searched.extend(arguments[4].tolist())
+        return search(self, *arguments)
 
     monkeypatch.setattr(TreeGrower, "_search", watch)
     make_problem(seed=3, n_samples=400, n_codes=20).grow(Shape(max_leaf_nodes=2), n_jobs=2)

@@ -210,7 +210,7 @@ class BinnedData:
     def kernel_data(self) -> Data:
         """The same, as kernels take it."""
         mapper = self.mapper
-        return Data(self.bins, mapper.n_bins, mapper.has_missing, mapper.categorical)
+        return Data(self.bins, mapper.n_bins, self.n_codes, mapper.has_missing, mapper.categorical)
 
     @cached_property
     def n_codes(self) -> NDArray[np.int64]:

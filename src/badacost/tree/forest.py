@@ -73,7 +73,9 @@ class Tree:
     position: IntArray | None = None
 
     @classmethod
-    def from_nodes(cls, nodes: NDArray[Any], sets: NDArray[np.uint32], mapper: BinMapper) -> Tree:
+    def from_nodes(
+        cls, nodes: NDArray[Any], sets: NDArray[np.uint32] | None, mapper: BinMapper
+    ) -> Tree:
         """The tree of a grower's nodes; values are the numbers of the nodes."""
         numbers = np.arange(len(nodes), dtype=np.int32)
         inner = nodes["left"] != numbers
@@ -81,7 +83,7 @@ class Tree:
         threshold = np.full(len(nodes), np.nan)
         threshold[inner] = mapper.thresholds(feature[inner], position[inner])
         category_set = None
-        if mapper.any_categorical:
+        if sets is not None:
             tested = inner & mapper.categorical[feature]
             category_set = np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32)
             threshold[tested], sets = 0.0, sets[tested]
@@ -95,7 +97,7 @@ class Tree:
             count=(nodes["end"] - nodes["start"]).astype(np.int32),
             weight=nodes["mass"].astype(np.float32),
             category_set=category_set,
-            sets=sets if category_set is not None else None,
+            sets=sets,
             position=position,
         )
 
@@ -111,7 +113,8 @@ class Tree:
         none = np.full(len(self.left), -1, np.int32)
         no_sets = np.zeros((1, kernels.N_WORDS), np.uint32)
         kernels.descend(
-            data.kernel_data,
+            data.bins,
+            data.mapper.n_bins,
             np.arange(data.bins.shape[1]) if rows is None else rows,
             self.feature,
             self.position,

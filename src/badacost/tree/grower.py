@@ -22,13 +22,9 @@ GrowthOrder = Literal["level", "best", "symmetric"]
 DrawPer = Literal["node", "level"]
 Gain = kernels.Gini | kernels.Entropy | kernels.SquaredGradients
 
-_ORDERS = {
-    "level": kernels.BY_LEVEL,
-    "best": kernels.BEST_FIRST,
-    "symmetric": kernels.SYMMETRIC,
-}
 _NO_LIMIT = 2**31 - 1
-_MAX_HISTOGRAM_BYTES = 2**26  # kept for subtraction
+_MAX_STORE_BYTES = 2**26  # of histograms that are kept for subtraction
+_MAX_KEPT_BYTES = 2**22  # of one node, about what the caches of a core hold
 _MIN_NODES = 64
 _PARTS_PER_THREAD = 4
 _MIN_PART = 16  # features
@@ -85,52 +81,34 @@ class TreeGrower:
         """Grow a tree on some rows, all by default; the seed is that of the drawn features."""
         limits = self._limits(sums.n_columns)
         used = sums.taken(rows)
-        store = self._take_store(len(used["order"]), sums.n_columns, limits)
+        store = self._take_store(len(used.order), sums.n_columns, limits)
         state = np.zeros(kernels.N_STATES, np.int64)
         state[kernels.N_FREE] = len(store)
-        tree = kernels.Growing(
-            data=self.data.kernel_data,
-            n_codes=self.data.n_codes,
-            **used,
-            gain=gain,
-            limits=limits,
-            seed=np.uint64(seed),
-            **self._by_node(_MIN_NODES, sums.n_columns),
-            store=store,
-            free=np.arange(len(store), dtype=np.int32),
-            state=state,
-        )
+        free = np.arange(len(store), dtype=np.int32)
+        alike = True if self.growth.order == "symmetric" else None
+        fixed = (self.data.kernel_data, used, sums.width, gain, limits)
+        space = _Space(_MIN_NODES, sums.n_columns, self._n_parts, self.data)
         threads_from = _MIN_THREADED if self.threads.n_threads > 1 else 2**62
         n_parts = 1
-        while (needed := kernels.grow(tree, sums.width, n_parts, threads_from)) != kernels.DONE:
+        while True:
+            needed = kernels.grow(
+                *fixed, np.uint64(seed), space.nodes, space.totals, space.sets, space.jobs, store,
+                free, space.found, space.found_sets, state, n_parts, threads_from, alike,
+            )  # fmt: skip
+            if needed == kernels.DONE:
+                break
             if needed == kernels.SPACE:
-                tree = self._enlarged(tree)
+                space.enlarge()
             else:
-                n_parts = self._search(tree, sums.width)
+                jobs = space.jobs[: state[kernels.N_JOBS]]
+                n_parts = self._search(fixed, np.uint64(seed), space, store, jobs, alike)
         self._stores.append(store)
-        return self._finish(tree, len(sums))
+        return self._finish(space, int(state[kernels.N_NODES]), used, sums.width, len(sums))
 
-    def _by_node(self, n_nodes: int, n_columns: int) -> dict[str, Any]:
-        """Arrays of a growing tree that have a row for each node."""
-        n_parts = 1 if self.threads.n_threads == 1 else self.threads.n_threads * _PARTS_PER_THREAD
-        n_sets = n_nodes if self.data.mapper.any_categorical else 1
-        return {
-            "nodes": np.empty(n_nodes, kernels.NODE),
-            "totals": np.empty((n_nodes, n_columns)),
-            "sets": np.zeros((n_sets, kernels.N_WORDS), np.uint32),
-            "jobs": np.empty(n_nodes, np.int64),
-            "found": np.empty((n_parts, n_nodes), kernels.SPLIT),
-            "found_sets": np.zeros((n_parts, n_sets, kernels.N_WORDS), np.uint32),
-        }
-
-    def _enlarged(self, tree: kernels.Growing) -> kernels.Growing:
-        """The same tree with room for more nodes; between searches, nothing that was found."""
-        n_before, n_columns = tree.totals.shape
-        arrays = self._by_node(4 * n_before, n_columns)
-        for name in ("nodes", "totals", "sets"):
-            before = getattr(tree, name)
-            arrays[name][: len(before)] = before
-        return tree._replace(**arrays)
+    @property
+    def _n_parts(self) -> int:
+        """Parts of the features that threads search; more parts than threads, as they differ."""
+        return 1 if self.threads.n_threads == 1 else self.threads.n_threads * _PARTS_PER_THREAD
 
     def _limits(self, n_columns: int) -> kernels.Limits:
         growth = self.growth
@@ -146,7 +124,7 @@ class TreeGrower:
             growth.min_samples_leaf,
             min(growth.n_drawn or n_features, n_features),
             growth.draw_per == "level",
-            _ORDERS[growth.order],
+            growth.order == "best",
             0 if growth.order == "symmetric" else large_from,
         )
 
@@ -155,10 +133,10 @@ class TreeGrower:
         n_features, n_cells = len(self.data.bins), int(self.data.n_codes.max()) * n_columns
         if self.data.bins.dtype != np.uint8 or limits.n_drawn < n_features:
             return np.empty((0, 1, n_cells))
-        n_slots = min(
-            _MAX_HISTOGRAM_BYTES // (8 * n_features * n_cells),
-            n_samples // max(limits.large_from, 64),
-        )
+        n_bytes = 8 * n_features * n_cells
+        n_slots = 0
+        if n_bytes <= _MAX_KEPT_BYTES:  # else reading them back takes longer than filling
+            n_slots = min(_MAX_STORE_BYTES // n_bytes, n_samples // max(limits.large_from, 64))
         shape = (n_slots if n_slots > 1 else 0, n_features, n_cells)
         while self._stores:
             store = self._stores.pop()
@@ -166,27 +144,57 @@ class TreeGrower:
                 return store
         return np.empty(shape)
 
-    def _search(self, tree: kernels.Growing, width: tuple[float, ...] | None) -> int:
+    def _search(
+        self, fixed: Any, seed: np.uint64, space: _Space, store: Any, jobs: Any, alike: Any
+    ) -> int:
         """Search for the splits of a batch, the features shared among the threads."""
-        n_features = len(self.data.bins)
-        jobs = tree.jobs[: tree.state[kernels.N_JOBS]]
-        drawn = kernels.draw_features(tree.seed, tree.nodes, jobs, tree.limits, n_features)
-        # More parts than threads: drawn features are not spread evenly, nor are cores alike.
-        grain = max(-(-n_features // len(tree.found)), _MIN_PART)
+        limits, n_features = fixed[-1], len(self.data.bins)
+        drawn = kernels.draw_features(seed, space.nodes, jobs, limits, n_features, alike)
+        parts = self.threads.parts(n_features, max(-(-n_features // self._n_parts), _MIN_PART))
 
         def search(part: int, features: tuple[int, int]) -> None:
-            kernels.search(tree, width, jobs, drawn, *features, part)
+            sets = None if space.found_sets is None else space.found_sets[part]
+            kernels.search(
+                *fixed, space.nodes, space.totals, store, jobs, drawn, *features,
+                space.found[part], sets, alike,
+            )  # fmt: skip
 
-        return len(self.threads.run(search, enumerate(self.threads.parts(n_features, grain))))
+        return len(self.threads.run(search, enumerate(parts)))
 
-    def _finish(self, grown: kernels.Growing, n_rows: int) -> GrownTree:
-        n_nodes = int(grown.state[kernels.N_NODES])
-        nodes = grown.nodes[:n_nodes]
-        tree = Tree.from_nodes(nodes, grown.sets[:n_nodes], self.data.mapper)
+    def _finish(
+        self, space: _Space, n_nodes: int, used: kernels.Summed, width: Any, n_rows: int
+    ) -> GrownTree:
+        nodes, totals = space.nodes[:n_nodes], space.totals[:n_nodes]
+        sets = None if space.sets is None else space.sets[:n_nodes]
+        tree = Tree.from_nodes(nodes, sets, self.data.mapper)
         leaves = np.empty(n_rows, np.min_scalar_type(n_nodes - 1))
-        if len(grown.order) < n_rows:
+        if len(used.order) < n_rows:
             unseen = np.ones(n_rows, bool)
-            unseen[grown.order] = False
+            unseen[used.order] = False
             tree.descend(self.data, leaves, np.flatnonzero(unseen))
-        kernels.mark_leaves(nodes, grown.order, leaves)
-        return GrownTree(tree, grown.totals[:n_nodes].copy(), leaves)
+        kernels.finish(nodes, used, width, totals, leaves)
+        return GrownTree(tree, totals.copy(), leaves)
+
+
+class _Space:
+    """Arrays by node of a growing tree; sets of categories only where there are any."""
+
+    def __init__(self, n_nodes: int, n_columns: int, n_parts: int, data: BinnedData):
+        shape = (n_nodes, kernels.N_WORDS)
+        categorical = data.mapper.any_categorical
+        self.nodes = np.empty(n_nodes, kernels.NODE)
+        self.totals = np.empty((n_nodes, n_columns))
+        self.jobs = np.empty(n_nodes, np.int64)
+        self.found = np.empty((n_parts, n_nodes), kernels.SPLIT)
+        self.sets = np.zeros(shape, np.uint32) if categorical else None
+        self.found_sets = np.zeros((n_parts, *shape), np.uint32) if categorical else None
+        self._arguments = (n_columns, n_parts, data)
+
+    def enlarge(self) -> None:
+        """Make room for more nodes, between searches, so that what was found is not needed."""
+        larger = _Space(4 * len(self.nodes), *self._arguments)
+        larger.nodes[: len(self.nodes)] = self.nodes
+        larger.totals[: len(self.nodes)] = self.totals
+        if larger.sets is not None and self.sets is not None:
+            larger.sets[: len(self.nodes)] = self.sets
+        self.__dict__.update(larger.__dict__)

@@ -5,7 +5,9 @@ Data are bins, one row per feature: ``bins[f, i]`` is the bin of sample i. A fea
 marks missing values, where there are any. A node is a range ``[start, end)`` of ``order``, the
 permutation of the samples. What is summed stands in that order too: a label with a weight, which
 adds one number to one of C sums, or a row of C numbers. Loops are compiled for each of the two:
-``width`` is None for labels, for rows a tuple of length C, which the compiler then knows.
+``width`` is None for labels, for rows a tuple of length C, which the compiler then knows. Likewise
+``sets`` is None where no feature is categorical, and ``alike`` unless trees are symmetric: what is
+not needed is not compiled.
 
 All sums are exact, hence the same for any division of the samples among threads, blocks or
 machines: every number is a multiple of a quantum, a power of two so large that no sum needs more
@@ -20,7 +22,7 @@ processor; if it may be the best, by a score that is a function of the exact sum
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -56,7 +58,6 @@ SPLIT = np.dtype(
     ],
     align=True,
 )
-BY_LEVEL, BEST_FIRST, SYMMETRIC = 0, 1, 2
 DONE, SEARCH, SPACE = 0, 1, 2
 # Places of the state of a growing tree.
 SEARCHED, N_NODES, FIRST, LAST, N_LEAVES, N_JOBS, N_FREE = range(7)
@@ -84,7 +85,7 @@ class Limits(NamedTuple):
     min_samples_leaf: int
     n_drawn: int
     draw_per_level: bool
-    order: int
+    best_first: bool
     large_from: int  # nodes of so many samples or more are searched by histograms
 
 
@@ -93,31 +94,18 @@ class Data(NamedTuple):
 
     bins: NDArray[np.unsignedinteger]
     n_bins: NDArray[np.int64]
+    n_codes: NDArray[np.int64]  # bins and, if there are any, missing values
     has_missing: NDArray[np.bool_]
     categorical: NDArray[np.bool_]
 
 
-class Growing(NamedTuple):
-    """A tree under growth: its samples, what is summed, its nodes, and room for histograms."""
+class Summed(NamedTuple):
+    """Samples of a tree, in the order of its nodes; either labels and weights or rows are empty."""
 
-    data: Data
-    n_codes: NDArray[np.int64]  # of each feature
     order: NDArray[np.uint32]
     labels: NDArray[np.unsignedinteger]  # (n,)
     weights: NDArray[np.float32]  # (n,)
-    rows: NDArray[np.float32]  # (n, C); labels or rows are empty
-    gain: Any
-    limits: Limits
-    seed: np.uint64
-    nodes: NDArray[Any]
-    totals: NDArray[np.float64]  # (n_nodes, C)
-    sets: NDArray[np.uint32]  # (n_nodes, N_WORDS), (1, N_WORDS) without categorical features
-    jobs: NDArray[np.int64]  # nodes to search
-    store: NDArray[np.float64]  # histograms that are kept, (n_slots, n_features, n_cells)
-    free: NDArray[np.int32]  # slots of the store that are not in use
-    found: NDArray[Any]  # (n_parts, n_nodes)
-    found_sets: NDArray[np.uint32]
-    state: NDArray[np.int64]
+    rows: NDArray[np.float32]  # (n, C)
 
 
 # Gains. The score of a node is ``_single(purity, mass)`` of two sums over its C sums x_c; a split
@@ -324,32 +312,29 @@ def _improve(found, j, score, feature, position, missing_left):
 
 
 @njit(nogil=True)
-def _fill_four(tree, width, features, lines, node, cells):
+def _fill_four(bins, sums, width, features, lines, start, end, unit, n_columns, cells):
     """Sums of four features by bin, in one pass over the samples of a node."""
-    bins, order = tree.data.bins, tree.order
-    step = np.uint32(_n_columns(width, tree.totals))
-    row0, row1, row2, row3 = (
-        bins[features[0]], bins[features[1]], bins[features[2]], bins[features[3]],
-    )  # fmt: skip
-    cells0, cells1, cells2, cells3 = (
-        cells[lines[0]], cells[lines[1]], cells[lines[2]], cells[lines[3]],
-    )  # fmt: skip
-    unit = tree.nodes[node].unit
-    for i in range(np.uint64(tree.nodes[node].start), np.uint64(tree.nodes[node].end)):
+    order, labels, weights, rows = sums
+    step = np.uint32(n_columns)
+    row0, row1 = bins[features[0]], bins[features[1]]
+    row2, row3 = bins[features[2]], bins[features[3]]
+    cells0, cells1 = cells[lines[0]], cells[lines[1]]
+    cells2, cells3 = cells[lines[2]], cells[lines[3]]
+    for i in range(np.uint64(start), np.uint64(end)):
         sample = order[i]
         at0 = np.uint32(row0[sample]) * step
         at1 = np.uint32(row1[sample]) * step
         at2 = np.uint32(row2[sample]) * step
         at3 = np.uint32(row3[sample]) * step
         if width is None:
-            label, weight = np.uint32(tree.labels[i]), _rounded(tree.weights[i], unit)
+            label, weight = np.uint32(labels[i]), _rounded(weights[i], unit)
             cells0[at0 + label] += weight
             cells1[at1 + label] += weight
             cells2[at2 + label] += weight
             cells3[at3 + label] += weight
         else:
-            for c in range(step):
-                value = np.float64(tree.rows[i, c])
+            for c in range(np.uint32(len(width))):
+                value = np.float64(rows[i, c])
                 cells0[at0 + c] += value
                 cells1[at1 + c] += value
                 cells2[at2 + c] += value
@@ -357,53 +342,55 @@ def _fill_four(tree, width, features, lines, node, cells):
 
 
 @njit(nogil=True)
-def _fill_one(tree, width, feature, node, cells):
+def _fill_one(row, sums, width, start, end, unit, n_columns, cells):
     """Sums of one feature by bin."""
-    row = tree.data.bins[feature]
-    step = np.uint32(_n_columns(width, tree.totals))
-    unit = tree.nodes[node].unit
-    for i in range(np.uint64(tree.nodes[node].start), np.uint64(tree.nodes[node].end)):
-        at = np.uint32(row[tree.order[i]]) * step
+    order, labels, weights, rows = sums
+    step = np.uint32(n_columns)
+    for i in range(np.uint64(start), np.uint64(end)):
+        at = np.uint32(row[order[i]]) * step
         if width is None:
-            cells[at + np.uint32(tree.labels[i])] += _rounded(tree.weights[i], unit)
+            cells[at + np.uint32(labels[i])] += _rounded(weights[i], unit)
         else:
-            for c in range(step):
-                cells[at + c] += tree.rows[i, c]
+            for c in range(np.uint32(len(width))):
+                cells[at + c] += rows[i, c]
 
 
 @njit(nogil=True)
-def _get_histograms(tree, width, features, lines, n_features, node, cells):
+def _get_histograms(
+    data, sums, width, nodes, store, features, lines, n_features, node, n_columns, cells
+):
     """Fill the histograms of some features, or subtract those of the sibling.
 
     The sums of a bin of ``features[j]`` begin at ``cells[lines[j], bin * C]``.
     """
-    n_columns = _n_columns(width, tree.totals)
-    sibling = tree.nodes[node].sibling
+    sibling = nodes[node].sibling
     if sibling >= 0:
-        other = tree.store[tree.nodes[sibling].slot]
+        other = store[nodes[sibling].slot]
         for j in range(n_features):
             mine, theirs = cells[lines[j]], other[lines[j]]
-            for cell in range(tree.n_codes[features[j]] * n_columns):
+            for cell in range(data.n_codes[features[j]] * n_columns):
                 mine[cell] -= theirs[cell]
         return
+    start, end, unit = nodes[node].start, nodes[node].end, nodes[node].unit
     for j in range(n_features):
-        for cell in range(tree.n_codes[features[j]] * n_columns):
-            cells[lines[j], cell] = 0.0
+        line = cells[lines[j]]
+        for cell in range(data.n_codes[features[j]] * n_columns):
+            line[cell] = 0.0
     if n_features == _BLOCK:
-        _fill_four(tree, width, features, lines, node, cells)
-    else:
-        for j in range(n_features):
-            _fill_one(tree, width, features[j], node, cells[lines[j]])
+        _fill_four(data.bins, sums, width, features, lines, start, end, unit, n_columns, cells)
+        return
+    for j in range(n_features):
+        row, line = data.bins[features[j]], cells[lines[j]]
+        _fill_one(row, sums, width, start, end, unit, n_columns, line)
 
 
 @njit(nogil=True)
-def _count(tree, feature, node, counts):
+def _count(row, order, start, end, n_codes, counts):
     """Samples of a node by bin."""
-    row = tree.data.bins[feature]
-    for b in range(tree.n_codes[feature]):
+    for b in range(n_codes):
         counts[b] = 0
-    for i in range(np.uint64(tree.nodes[node].start), np.uint64(tree.nodes[node].end)):
-        counts[np.uint64(row[tree.order[i]])] += 1
+    for i in range(np.uint64(start), np.uint64(end)):
+        counts[np.uint64(row[order[i]])] += 1
 
 
 @njit(nogil=True)
@@ -443,9 +430,12 @@ def _rank_categories(gain, width, cells, n_bins, totals, ranked):
             spread += means[b, c] * means[b, c]
         if masses[b] * spread > largest:
             largest = masses[b] * spread
-            direction[:] = means[b]
+            for c in range(n_columns):
+                direction[c] = means[b, c]
+    turned = np.zeros(n_columns)
     for _ in range(_POWER_STEPS):
-        turned = np.zeros(n_columns)
+        for c in range(n_columns):
+            turned[c] = 0.0
         length = 0.0
         for p in range(n_present):
             b = ranked[p]
@@ -477,35 +467,40 @@ def _rank_categories(gain, width, cells, n_bins, totals, ranked):
 @njit(nogil=True)
 def _mark_set(words, ranked, first, last):
     """Make a set of the categories at some ranks."""
-    words[:] = 0
+    for word in range(words.shape[0]):
+        words[word] = 0
     for q in range(first, last):
         words[ranked[q] >> 5] |= np.uint32(1) << np.uint32(ranked[q] & 31)
 
 
 @njit(nogil=True, error_model="numpy")
-def _scan_histogram(tree, width, cells, counts, feature, node, left, found, sets, j):
+def _scan_histogram(
+    gain, width, cells, counts, n, n_bins, missing, totals, mass, min_leaf, left, feature, found, j,
+    categorical, sets,
+):  # fmt: skip
     """Improve ``found[j]`` by the splits of a feature, from its histogram.
 
     ``counts`` are looked at if a leaf needs more than one sample. Categories are scanned in the
     order of their ranks; those after the split are the set ``sets[j]`` that goes right.
     """
-    gain, totals, min_leaf = tree.gain, tree.totals[node], tree.limits.min_samples_leaf
-    n, mass = tree.nodes[node].end - tree.nodes[node].start, tree.nodes[node].mass
     n_columns = _n_columns(width, totals)
-    n_bins = tree.data.n_bins[feature]
     after = n_bins * n_columns
-    missing = tree.data.has_missing[feature] and _has_mass(gain, width, cells, after, totals)
     bound = _bound(found[j].score, mass)
-    categorical = tree.data.categorical[feature]
-    ranked = np.empty(n_bins if categorical else 0, np.int64)
-    if categorical:
-        n_bins = _rank_categories(gain, width, cells, n_bins, totals, ranked)
+    n_ranked = n_bins
+    if sets is not None:
+        ranked = np.empty(n_bins, np.int64)
+        for b in range(n_bins):
+            ranked[b] = b
+        if categorical:
+            n_ranked = _rank_categories(gain, width, cells, n_bins, totals, ranked)
     for side in range(1 + missing):
-        n_left = counts[tree.data.n_bins[feature]] if side == 1 else 0
+        n_left = counts[n_bins] if side == 1 else 0
         for c in range(n_columns):
             left[c] = cells[after + c] if side == 1 else 0.0
-        for rank in range(n_bins if missing and side == 0 else n_bins - 1):
-            b = ranked[rank] if categorical else rank
+        for rank in range(n_ranked if missing and side == 0 else n_ranked - 1):
+            b = rank
+            if sets is not None:
+                b = ranked[rank]
             first = np.uint64(b * n_columns)
             better = _advance(gain, width, left, cells, first, totals, mass, bound)
             n_left += counts[b]
@@ -513,8 +508,8 @@ def _scan_histogram(tree, width, cells, counts, feature, node, left, found, sets
                 continue
             if _improve(found, j, _score(gain, width, left, totals), feature, b, side == 1):
                 bound = _bound(found[j].score, mass)
-                if categorical:
-                    _mark_set(sets[j], ranked, rank + 1, n_bins)
+                if sets is not None:
+                    _mark_set(sets[j], ranked, rank + 1, n_ranked if categorical else 0)
 
 
 @njit(nogil=True)
@@ -666,59 +661,75 @@ def _scan_sorted(
 
 
 @njit(nogil=True)
-def _is_large(tree, node):
+def _is_large(nodes, node, large_from):
     """Whether a node is searched by histograms."""
-    n = tree.nodes[node].end - tree.nodes[node].start
-    return n >= tree.limits.large_from or tree.nodes[node].slot >= 0
+    return nodes[node].end - nodes[node].start >= large_from or nodes[node].slot >= 0
 
 
 @njit(nogil=True)
-def _search_large(tree, width, jobs, drawn, first, last, found, sets):
+def _search_large(
+    data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found, sets
+):
     """Best splits of nodes with many samples, by histograms: node after node."""
-    n_columns = _n_columns(width, tree.totals)
+    n_columns = _n_columns(width, totals)
     left = np.empty(n_columns)
     counts = np.zeros(257, np.int64)
     block = np.empty(_BLOCK, np.int64)
     lines = np.empty(_BLOCK, np.int64)
     scratch = np.empty((_BLOCK, 257 * n_columns))
+    min_leaf = limits.min_samples_leaf
     for j in range(jobs.shape[0]):
         node = jobs[j]
-        if not _is_large(tree, node):
+        if not _is_large(nodes, node, limits.large_from):
             continue
-        slot = tree.nodes[node].slot
-        cells = scratch if slot < 0 else tree.store[slot]
+        start, end, mass = nodes[node].start, nodes[node].end, nodes[node].mass
+        slot = nodes[node].slot
+        cells = scratch if slot < 0 else store[slot]
         f = first
         while f < last:
             n_block = 0
             while f < last and n_block < _BLOCK:
-                if tree.n_codes[f] > 1 and (drawn.shape[1] == 0 or drawn[f, j]):
+                if data.n_codes[f] > 1 and (drawn.shape[1] == 0 or drawn[f, j]):
                     block[n_block] = f
                     lines[n_block] = n_block if slot < 0 else f
                     n_block += 1
                 f += 1
-            _get_histograms(tree, width, block, lines, n_block, node, cells)
-            if not tree.nodes[node].active:
+            _get_histograms(
+                data, sums, width, nodes, store, block, lines, n_block, node, n_columns, cells
+            )
+            if not nodes[node].active:
                 continue
             for b in range(n_block):
-                if tree.limits.min_samples_leaf > 1:
-                    _count(tree, block[b], node, counts)
-                line = cells[lines[b]]
-                _scan_histogram(tree, width, line, counts, block[b], node, left, found, sets, j)
+                feature, line = block[b], cells[lines[b]]
+                n_bins = data.n_bins[feature]
+                if min_leaf > 1:
+                    row = data.bins[feature]
+                    _count(row, sums.order, start, end, data.n_codes[feature], counts)
+                missing = data.has_missing[feature] and _has_mass(
+                    gain, width, line, n_bins * n_columns, totals
+                )
+                _scan_histogram(
+                    gain, width, line, counts, end - start, n_bins, missing, totals[node], mass,
+                    min_leaf, left, feature, found, j, data.categorical[feature], sets,
+                )  # fmt: skip
 
 
 @njit(nogil=True)
-def _search_small(tree, width, jobs, drawn, first, last, found, sets):
+def _search_small(
+    data, sums, width, gain, limits, nodes, totals, jobs, drawn, first, last, found, sets
+):
     """Best splits of nodes with few samples, by sorting, and of bins of any type.
 
     Features are the outer loop, so that a row of bins is read once for all nodes.
     """
-    n_columns = _n_columns(width, tree.totals)
-    nodes, limits = tree.nodes, tree.limits
+    order, labels, weights, rows = sums
+    n_columns = _n_columns(width, totals)
+    min_leaf = limits.min_samples_leaf
     small = np.empty(jobs.shape[0], np.int64)
     n_small = 0
     largest = 0
     for j in range(jobs.shape[0]):
-        if not _is_large(tree, jobs[j]):
+        if not _is_large(nodes, jobs[j], limits.large_from):
             small[n_small] = j
             n_small += 1
             largest = max(largest, nodes[jobs[j]].end - nodes[jobs[j]].start)
@@ -729,10 +740,8 @@ def _search_small(tree, width, jobs, drawn, first, last, found, sets):
     keys = np.empty(largest, np.uint64)
     keys2 = np.empty(largest, np.uint64)
     offsets = np.empty(256, np.uint32)
-    counts = np.zeros(257, np.int64)
-    scratch = np.empty(257 * n_columns if tree.data.categorical.any() else 0)
     for feature in range(first, last):
-        row, n_codes = tree.data.bins[feature], tree.n_codes[feature]
+        row, n_codes, n_bins = data.bins[feature], data.n_codes[feature], data.n_bins[feature]
         if n_codes < 2:
             continue
         for p in range(n_small):
@@ -740,56 +749,50 @@ def _search_small(tree, width, jobs, drawn, first, last, found, sets):
             if drawn.shape[1] > 0 and not drawn[feature, j]:
                 continue
             node = jobs[j]
-            if tree.data.categorical[feature]:
-                for cell in range(n_codes * n_columns):
-                    scratch[cell] = 0.0
-                _fill_one(tree, width, feature, node, scratch)
-                _count(tree, feature, node, counts)
-                _scan_histogram(tree, width, scratch, counts, feature, node, left, found, sets, j)
-                continue
-            start = nodes[node].start
+            start, unit, mass = nodes[node].start, nodes[node].unit, nodes[node].mass
             n = nodes[node].end - start
-            ordered = _sort_by_bin(row, tree.order, start, n, n_codes, keys, keys2, offsets)
+            if sets is not None and data.categorical[feature]:
+                cells, counts = np.zeros(n_codes * n_columns), np.zeros(n_codes, np.int64)
+                _fill_one(row, sums, width, start, start + n, unit, n_columns, cells)
+                _count(row, order, start, start + n, n_codes, counts)
+                missing = data.has_missing[feature] and counts[n_bins] > 0
+                _scan_histogram(
+                    gain, width, cells, counts, n, n_bins, missing, totals[node], mass, min_leaf,
+                    left, feature, found, j, True, sets,
+                )  # fmt: skip
+                continue
+            ordered = _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets)
             n_present = n
-            if tree.data.has_missing[feature]:
-                missing_code = tree.data.n_bins[feature]
-                while n_present > 0 and ordered[n_present - 1] >> _HIGH == missing_code:
+            if data.has_missing[feature]:
+                while n_present > 0 and ordered[n_present - 1] >> _HIGH == n_bins:
                     n_present -= 1
             _scan_sorted(
-                tree.gain, width, ordered, tree.labels, tree.weights, tree.rows, n,
-                nodes[node].unit, tree.totals[node], nodes[node].mass, limits.min_samples_leaf,
+                gain, width, ordered, labels, weights, rows, n, unit, totals[node], mass, min_leaf,
                 n_present, left, right, feature, found, j,
             )  # fmt: skip
 
 
 @njit(nogil=True)
-def _rank_for_level(tree, width, jobs, feature, line, ranked, scratch):
+def _rank_for_level(data, sums, width, gain, nodes, totals, jobs, feature, ranked):
     """Put the categories of a feature into one order for all nodes of a level."""
-    n_columns = _n_columns(width, tree.totals)
-    n_cells = tree.n_codes[feature] * n_columns
-    pooled = np.zeros(n_cells)
+    n_columns = _n_columns(width, totals)
+    pooled = np.zeros(data.n_codes[feature] * n_columns)
     whole = np.zeros(n_columns)
     for j in range(jobs.shape[0]):
-        scratch[0, :n_cells] = 0.0
-        _fill_one(tree, width, feature, jobs[j], scratch[0])
-        for cell in range(n_cells):
-            pooled[cell] += scratch[0, cell]
+        start, end, unit = nodes[jobs[j]].start, nodes[jobs[j]].end, nodes[jobs[j]].unit
+        _fill_one(data.bins[feature], sums, width, start, end, unit, n_columns, pooled)
         for c in range(n_columns):
-            whole[c] += tree.totals[jobs[j], c]
-    return _rank_categories(tree.gain, width, pooled, tree.data.n_bins[feature], whole, ranked)
+            whole[c] += totals[jobs[j], c]
+    return _rank_categories(gain, width, pooled, data.n_bins[feature], whole, ranked)
 
 
 @njit(nogil=True, error_model="numpy")
-def _add_scores(tree, width, cells, feature, node, ranked, n_ranked, left, joint):
+def _add_scores(gain, width, cells, after, missing, totals, ranked, n_ranked, left, joint):
     """Add the scores of all tests of a feature on one node to ``joint[missing_left, rank]``.
 
-    A test that does not divide the node leaves it its own score. Returns whether any of its values
-    is missing.
+    A test that does not divide the node leaves it its own score.
     """
-    gain, totals = tree.gain, tree.totals[node]
     n_columns = _n_columns(width, totals)
-    after = tree.data.n_bins[feature] * n_columns
-    missing = tree.data.has_missing[feature] and _has_mass(gain, width, cells, after, totals)
     purity, mass = _purity_and_mass(gain, width, totals)
     alone = _single(gain, purity, mass)
     for side in range(1 + missing):
@@ -803,13 +806,14 @@ def _add_scores(tree, width, cells, feature, node, ranked, n_ranked, left, joint
             joint[side, rank] += score
             if not missing:
                 joint[1, rank] += score
-    return missing
 
 
 @njit(nogil=True)
-def _search_level(tree, width, jobs, drawn, first, last, found, sets):
+def _search_level(
+    data, sums, width, gain, nodes, totals, store, jobs, drawn, first, last, found, sets
+):
     """Best test for all nodes of a level together, into ``found[0]``."""
-    n_columns = _n_columns(width, tree.totals)
+    n_columns = _n_columns(width, totals)
     left = np.empty(n_columns)
     features = np.empty(1, np.int64)
     lines = np.empty(1, np.int64)
@@ -817,51 +821,72 @@ def _search_level(tree, width, jobs, drawn, first, last, found, sets):
     joint = np.empty((2, 257))
     ranked = np.empty(257, np.int64)
     for feature in range(first, last):
-        if tree.n_codes[feature] < 2 or (drawn.shape[1] > 0 and not drawn[feature, 0]):
+        if data.n_codes[feature] < 2 or (drawn.shape[1] > 0 and not drawn[feature, 0]):
             continue
         features[0] = feature
-        n_ranked = tree.data.n_bins[feature]
+        n_ranked = data.n_bins[feature]
+        after = n_ranked * n_columns
         for b in range(n_ranked):
             ranked[b] = b
-        if tree.data.categorical[feature]:
-            n_ranked = _rank_for_level(tree, width, jobs, feature, lines, ranked, scratch)
-        joint[:] = 0.0
-        missing = False
-        for j in range(jobs.shape[0]):
-            slot = tree.nodes[jobs[j]].slot
-            lines[0] = 0 if slot < 0 else feature
-            cells = scratch if slot < 0 else tree.store[slot]
-            _get_histograms(tree, width, features, lines, 1, jobs[j], cells)
-            missing |= _add_scores(
-                tree, width, cells[lines[0]], feature, jobs[j], ranked, n_ranked, left, joint
+        if sets is not None and data.categorical[feature]:
+            n_ranked = _rank_for_level(
+                data, sums, width, gain, nodes, totals, jobs, feature, ranked
             )
-        for side in range(1 + missing):
-            for rank in range(n_ranked if missing and side == 0 else n_ranked - 1):
+        for b in range(257):
+            joint[0, b] = joint[1, b] = 0.0
+        any_missing = False
+        for j in range(jobs.shape[0]):
+            node = jobs[j]
+            slot = nodes[node].slot
+            lines[0] = 0 if slot < 0 else feature
+            cells = scratch if slot < 0 else store[slot]
+            _get_histograms(
+                data, sums, width, nodes, store, features, lines, np.int64(1), node, n_columns,
+                cells,
+            )  # fmt: skip
+            line = cells[lines[0]]
+            missing = data.has_missing[feature] and _has_mass(gain, width, line, after, totals)
+            any_missing |= missing
+            _add_scores(
+                gain, width, line, after, missing, totals[node], ranked, n_ranked, left, joint
+            )
+        for side in range(1 + any_missing):
+            for rank in range(n_ranked if any_missing and side == 0 else n_ranked - 1):
                 better = _improve(found, 0, joint[side, rank], feature, ranked[rank], side == 1)
-                if better and tree.data.categorical[feature]:
-                    _mark_set(sets[0], ranked, rank + 1, n_ranked)
+                if sets is not None and better:
+                    n_last = n_ranked if data.categorical[feature] else 0
+                    _mark_set(sets[0], ranked, rank + 1, n_last)
 
 
 @njit(cache=True, nogil=True)
-def search(tree, width, jobs, drawn, first, last, part):
-    """Best splits of the nodes ``jobs`` over the features ``first <= f < last``.
+def search(
+    data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found, sets,
+    alike,
+):  # fmt: skip
+    """Best splits of the nodes ``jobs`` over the features ``first <= f < last``, into ``found``.
 
-    They go to the row ``part`` of ``found``; a score of -inf means that there is none. Ties go to
-    the lowest feature, then to missing values on the right, then to the lowest bin. ``drawn[f, j]``
-    says which features a node may use; all of them if the table is empty.
+    A score of -inf means that there is none. Ties go to the lowest feature, then to missing values
+    on the right, then to the lowest bin. ``drawn[f, j]`` says which features a node may use; all of
+    them if the table is empty.
     """
-    found, sets = tree.found[part], tree.found_sets[part]
     for j in range(jobs.shape[0]):
         found[j].score = -np.inf
-    if tree.limits.order == SYMMETRIC:
-        _search_level(tree, width, jobs, drawn, first, last, found, sets)
+    if alike is None:
+        _search_large(
+            data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found,
+            sets,
+        )  # fmt: skip
+        _search_small(
+            data, sums, width, gain, limits, nodes, totals, jobs, drawn, first, last, found, sets
+        )
     else:
-        _search_large(tree, width, jobs, drawn, first, last, found, sets)
-        _search_small(tree, width, jobs, drawn, first, last, found, sets)
+        _search_level(
+            data, sums, width, gain, nodes, totals, store, jobs, drawn, first, last, found, sets
+        )
 
 
 @njit(cache=True, nogil=True)
-def draw_features(seed, nodes, jobs, limits, n_features):
+def draw_features(seed, nodes, jobs, limits, n_features, alike):
     """Mark the features that each node may use (n_features, n_jobs); an empty table if all.
 
     Drawn without replacement (Floyd's algorithm). A draw depends on the seed and the number of the
@@ -869,11 +894,11 @@ def draw_features(seed, nodes, jobs, limits, n_features):
     """
     if limits.n_drawn >= n_features:
         return np.zeros((1, 0), np.bool_)
-    n_draws = 1 if limits.order == SYMMETRIC else jobs.shape[0]
+    n_draws = jobs.shape[0] if alike is None else 1
     drawn = np.zeros((n_features, n_draws), np.bool_)
     for j in range(n_draws):
-        by_level = limits.draw_per_level or limits.order == SYMMETRIC
-        number = nodes[jobs[j]].depth if by_level else jobs[j]
+        by_level = limits.draw_per_level or alike is not None
+        number = np.int64(nodes[jobs[j]].depth) if by_level else jobs[j]
         state = np.uint64(seed) ^ (np.uint64(number + 1) * np.uint64(0xD1342543DE82EF95))
         for last in range(n_features - limits.n_drawn, n_features):
             state += np.uint64(0x9E3779B97F4A7C15)
@@ -894,38 +919,38 @@ def _power_above(x):
 
 
 @njit(nogil=True)
-def _sum_node(tree, width, node):
+def _sum_node(sums, width, gain, nodes, node, totals):
     """Work out the sums of a node, and its mass."""
-    totals, unit = tree.totals[node], tree.nodes[node].unit
-    totals[:] = 0.0
-    for i in range(np.uint64(tree.nodes[node].start), np.uint64(tree.nodes[node].end)):
+    unit = nodes[node].unit
+    for c in range(totals.shape[0]):
+        totals[c] = 0.0
+    for i in range(np.uint64(nodes[node].start), np.uint64(nodes[node].end)):
         if width is None:
-            totals[np.uint64(tree.labels[i])] += _rounded(tree.weights[i], unit)
+            totals[np.uint64(sums.labels[i])] += _rounded(sums.weights[i], unit)
         else:
-            for c in range(_n_columns(width, totals)):
-                totals[c] += tree.rows[i, c]
-    _, tree.nodes[node].mass = _purity_and_mass(tree.gain, width, totals)
+            for c in range(len(width)):
+                totals[c] += sums.rows[i, c]
+    _, mass = _purity_and_mass(gain, width, totals)
+    nodes[node].mass = mass
 
 
 @njit(nogil=True)
-def _weigh_node(tree, width, node):
+def _weigh_node(sums, width, gain, nodes, node, totals):
     """Work out the mass of a node; if it is light for its unit, give it a unit of its own."""
-    nodes = tree.nodes
+    n = nodes[node].end - nodes[node].start
+    _, mass = _purity_and_mass(gain, width, totals)
+    nodes[node].mass = mass
     if width is None:
-        _, nodes[node].mass = _purity_and_mass(tree.gain, width, tree.totals[node])
-        n = nodes[node].end - nodes[node].start
-        if n > 0 and nodes[node].mass < _RESCALE * nodes[node].unit:
+        if n > 0 and mass < _RESCALE * nodes[node].unit:
             largest = np.float32(0.0)
             for i in range(np.uint64(nodes[node].start), np.uint64(nodes[node].end)):
-                largest = max(largest, tree.weights[i])
+                largest = max(largest, sums.weights[i])
             nodes[node].unit = _power_above(n * np.float64(largest))
-            _sum_node(tree, width, node)
+            _sum_node(sums, width, gain, nodes, node, totals)
             nodes[node].unit = _power_above(nodes[node].mass)
-            _sum_node(tree, width, node)
+            _sum_node(sums, width, gain, nodes, node, totals)
     elif node == 0:
-        _sum_node(tree, width, node)
-    else:
-        _, nodes[node].mass = _purity_and_mass(tree.gain, width, tree.totals[node])
+        _sum_node(sums, width, gain, nodes, node, totals)
 
 
 @njit(nogil=True)
@@ -947,139 +972,133 @@ def _add_node(nodes, node, parent, start, end, depth, unit):
 
 
 @njit(nogil=True)
-def _is_active(tree, width, node):
+def _is_active(width, limits, nodes, node, totals, n_leaves, alike):
     """Whether the limits allow to split a node, and there is something to tell apart."""
-    limits = tree.limits
-    if limits.max_depth <= tree.nodes[node].depth or (
-        tree.state[N_LEAVES] >= limits.max_leaf_nodes
-    ):
+    if limits.max_depth <= nodes[node].depth or n_leaves >= limits.max_leaf_nodes:
         return False
-    if limits.order == SYMMETRIC:
+    if alike is not None:
         return True
-    n = tree.nodes[node].end - tree.nodes[node].start
+    n = nodes[node].end - nodes[node].start
     if n < max(limits.min_samples_split, 2 * limits.min_samples_leaf):
         return False
     if width is None:
         n_present = 0
-        for c in range(tree.totals.shape[1]):
-            n_present += tree.totals[node, c] != 0.0
+        for c in range(totals.shape[0]):
+            n_present += totals[c] != 0.0
         return n_present > 1
     return True
 
 
 @njit(nogil=True)
-def _take_slot(tree, node):
-    if tree.state[N_FREE] > 0:
-        tree.state[N_FREE] -= 1
-        tree.nodes[node].slot = tree.free[tree.state[N_FREE]]
+def _take_slot(nodes, node, free, state):
+    if state[N_FREE] > 0:
+        state[N_FREE] -= 1
+        nodes[node].slot = free[state[N_FREE]]
 
 
 @njit(nogil=True)
-def _release_slot(tree, node):
-    if tree.nodes[node].slot >= 0:
-        tree.free[tree.state[N_FREE]] = tree.nodes[node].slot
-        tree.state[N_FREE] += 1
-        tree.nodes[node].slot = -1
+def _release_slot(nodes, node, free, state):
+    if nodes[node].slot >= 0:
+        free[state[N_FREE]] = nodes[node].slot
+        state[N_FREE] += 1
+        nodes[node].slot = -1
 
 
 @njit(nogil=True)
-def _plan_pair(tree, parent, small, big):
+def _plan_pair(limits, nodes, parent, small, big, n_cells, free, state):
     """Decide where the histograms of two siblings come from, and whether they are kept."""
-    nodes, limits = tree.nodes, tree.limits
     n_small = nodes[small].end - nodes[small].start
     n_big = nodes[big].end - nodes[big].start
     big_is_large = nodes[big].active and n_big >= limits.large_from
     small_is_large = nodes[small].active and n_small >= limits.large_from
     if nodes[parent].slot >= 0:
         # Subtracting a cell takes about an eighth of the time of adding a sample to one.
-        spared = n_big - tree.store.shape[2] // 8 - (0 if small_is_large else n_small)
+        spared = n_big - n_cells // 8 - (0 if small_is_large else n_small)
         same_unit = nodes[big].unit == nodes[small].unit and nodes[big].unit == nodes[parent].unit
-        if big_is_large and same_unit and spared > 0 and tree.state[N_FREE] > 0:
-            _take_slot(tree, small)
+        if big_is_large and same_unit and spared > 0 and state[N_FREE] > 0:
+            _take_slot(nodes, small, free, state)
             nodes[big].slot = nodes[parent].slot
             nodes[big].sibling = small
             nodes[parent].slot = -1
             return
-        _release_slot(tree, parent)
+        _release_slot(nodes, parent, free, state)
     if nodes[small].depth + 1 < limits.max_depth:
         if small_is_large:
-            _take_slot(tree, small)
+            _take_slot(nodes, small, free, state)
         if big_is_large:
-            _take_slot(tree, big)
+            _take_slot(nodes, big, free, state)
 
 
 @njit(nogil=True)
-def _prepare(tree, width):
+def _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, state, alike):
     """Make the list of nodes to search; the smaller one of two siblings comes first."""
-    nodes, state = tree.nodes, tree.state
     n_jobs = 0
     node = state[FIRST]
     while node < state[LAST]:
         n_siblings = 1 if node == 0 else 2
-        parent = nodes[node].sibling
+        parent = np.int64(nodes[node].sibling)
         for child in range(node, node + n_siblings):
-            _weigh_node(tree, width, child)
-            nodes[child].active = _is_active(tree, width, child)
+            _weigh_node(sums, width, gain, nodes, child, totals[child])
+            nodes[child].active = _is_active(
+                width, limits, nodes, child, totals[child], state[N_LEAVES], alike
+            )
             nodes[child].sibling = -1
         small = node
         big = node + n_siblings - 1
         if nodes[small].end - nodes[small].start > nodes[big].end - nodes[big].start:
             small, big = big, small
         if node == 0:
-            if nodes[0].active and nodes[0].end >= tree.limits.large_from:
-                _take_slot(tree, 0)
+            if nodes[node].active and nodes[node].end >= limits.large_from:
+                _take_slot(nodes, node, free, state)
         elif nodes[small].active or nodes[big].active:
-            _plan_pair(tree, parent, small, big)
+            _plan_pair(limits, nodes, parent, small, big, n_cells, free, state)
         else:
-            _release_slot(tree, parent)
+            _release_slot(nodes, parent, free, state)
         for i in range(n_siblings):
             child = small if i == 0 else big
             if nodes[child].active or nodes[child].slot >= 0:
                 nodes[child].job = n_jobs
-                tree.jobs[n_jobs] = child
+                jobs[n_jobs] = child
                 n_jobs += 1
         node += n_siblings
     state[N_JOBS] = n_jobs
 
 
 @njit(nogil=True)
-def _goes_right(code, position, missing_left, missing_code, categorical, words):
-    """Whether a bin is on the right side of a test."""
-    if categorical:
-        if code == missing_code:
-            return not missing_left
-        word = words[np.uint64(code) >> np.uint64(5)]
-        return (word >> np.uint32(code & 31)) & np.uint32(1) == np.uint32(1)
-    # No branch to mispredict.
-    return (code > position) & ((not missing_left) | (code != missing_code))
+def _goes_right(code, position, missing_left, missing_code, words):
+    """Whether a bin is on the right side of a test; ``words`` is a set of categories or None."""
+    if words is None:  # no branch to mispredict
+        return (code > position) & ((not missing_left) | (code != missing_code))
+    word = words[np.uint64(code) >> np.uint64(5)] if code != missing_code else np.uint32(0)
+    inside = (word >> np.uint32(code & 31)) & np.uint32(1) == np.uint32(1)
+    return inside | ((not missing_left) & (code == missing_code))
 
 
 @njit(nogil=True)
-def _partition(tree, width, node, left):
-    """Divide the samples of a node between two new ones, keeping their order."""
-    n_columns = _n_columns(width, tree.totals)
-    order, labels, weights, rows = tree.order, tree.labels, tree.weights, tree.rows
-    feature, position = tree.nodes[node].feature, tree.nodes[node].position
-    missing_left, unit = tree.nodes[node].missing_left, tree.nodes[node].unit
-    codes = tree.data.bins[feature]
-    missing_code, categorical = tree.data.n_bins[feature], tree.data.categorical[feature]
-    words = tree.sets[node if tree.sets.shape[0] > 1 else 0]
-    start, end = np.uint64(tree.nodes[node].start), np.uint64(tree.nodes[node].end)
+def _partition(codes, missing_code, words, sums, width, nodes, node, left, totals):
+    """Divide the samples of a node between two new ones, keeping their order.
+
+    ``words`` are the categories that go right; None where values are compared.
+    """
+    order, labels, weights, rows = sums
+    n_columns = _n_columns(width, totals)
+    position, unit = nodes[node].position, nodes[node].unit
+    missing_left = nodes[node].missing_left
+    start, end = np.uint64(nodes[node].start), np.uint64(nodes[node].end)
     n_needed = np.uint64(_SCRATCH)
     if end - start > n_needed:
         n_needed = np.uint64(1)
         for i in range(start, end):
-            n_needed += np.uint64(
-                _goes_right(
-                    codes[order[i]], position, missing_left, missing_code, categorical, words
-                )
-            )
+            right = _goes_right(codes[order[i]], position, missing_left, missing_code, words)
+            n_needed += np.uint64(right)
     order2 = np.empty(n_needed, order.dtype)
-    labels2 = np.empty(n_needed if width is None else 0, labels.dtype)
-    weights2 = np.empty(n_needed if width is None else 0, weights.dtype)
-    rows2 = np.empty((0 if width is None else n_needed, n_columns), rows.dtype)
-    totals = tree.totals[left : left + 2]
-    totals[:] = 0.0
+    if width is None:
+        labels2 = np.empty(n_needed, labels.dtype)
+        weights2 = np.empty(n_needed, weights.dtype)
+    else:
+        rows2 = np.empty((n_needed, n_columns), rows.dtype)
+    for c in range(n_columns):
+        totals[left, c] = totals[left + 1, c] = 0.0
     any_missing = False
     n_left = start
     n_right = np.uint64(0)
@@ -1087,7 +1106,8 @@ def _partition(tree, width, node, left):
         sample = order[i]
         code = codes[sample]
         any_missing |= code == missing_code
-        right = _goes_right(code, position, missing_left, missing_code, categorical, words)
+        right = _goes_right(code, position, missing_left, missing_code, words)
+        child = np.uint64(left) + np.uint64(right)
         # Written to both sides, of which one moves on.
         order[n_left] = sample
         order2[n_right] = sample
@@ -1098,13 +1118,13 @@ def _partition(tree, width, node, left):
             labels2[n_right] = label
             weights[n_left] = weight
             weights2[n_right] = weight
-            totals[np.uint64(right), np.uint64(label)] += _rounded(weight, unit)
+            totals[child, np.uint64(label)] += _rounded(weight, unit)
         else:
             for c in range(n_columns):
                 value = rows[i, c]
                 rows[n_left, c] = value
                 rows2[n_right, c] = value
-                totals[np.uint64(right), c] += value
+                totals[child, c] += value
         n_left += np.uint64(not right)
         n_right += np.uint64(right)
     for i in range(n_right):
@@ -1117,21 +1137,27 @@ def _partition(tree, width, node, left):
                 rows[n_left + i, c] = rows2[i, c]
     if not any_missing:
         # Values missing at prediction only go the way of the larger child.
-        tree.nodes[node].missing_left = n_left - start >= n_right
-    return n_left
+        nodes[node].missing_left = n_left - start >= n_right
+    return np.int64(n_left)
 
 
 @njit(nogil=True)
-def _split(tree, width, node):
+def _split(data, sums, width, nodes, node, totals, sets, state):
     """Turn a leaf with a test into two."""
-    nodes, left = tree.nodes, tree.state[N_NODES]
-    middle = _partition(tree, width, node, left)
+    left = state[N_NODES]
+    feature = nodes[node].feature
+    codes, missing_code = data.bins[feature], data.n_bins[feature]
+    if sets is not None and data.categorical[feature]:
+        words = sets[node]
+        middle = _partition(codes, missing_code, words, sums, width, nodes, node, left, totals)
+    else:
+        middle = _partition(codes, missing_code, None, sums, width, nodes, node, left, totals)
     depth, unit = nodes[node].depth + 1, nodes[node].unit
     _add_node(nodes, left, node, nodes[node].start, middle, depth, unit)
     _add_node(nodes, left + 1, node, middle, nodes[node].end, depth, unit)
     nodes[node].left = left
-    tree.state[N_NODES] += 2
-    tree.state[N_LEAVES] += 1
+    state[N_NODES] += 2
+    state[N_LEAVES] += 1
 
 
 @njit(nogil=True)
@@ -1145,152 +1171,205 @@ def _best_part(found, n_parts, j):
 
 
 @njit(nogil=True)
-def _take_test(tree, node, part, j):
+def _take_test(nodes, node, found, part, j, found_sets, sets):
     """Write the test that was found into a node."""
-    tree.nodes[node].feature = tree.found[part, j].feature
-    tree.nodes[node].position = tree.found[part, j].position
-    tree.nodes[node].missing_left = tree.found[part, j].missing_left
-    if tree.sets.shape[0] > 1:
-        tree.sets[node] = tree.found_sets[part, j]
+    nodes[node].feature = found[part, j].feature
+    nodes[node].position = found[part, j].position
+    nodes[node].missing_left = found[part, j].missing_left
+    if sets is not None:
+        for word in range(N_WORDS):
+            sets[node, word] = found_sets[part, j, word]
 
 
 @njit(nogil=True, error_model="numpy")
-def _take_split(tree, width, node, n_parts):
+def _take_split(width, gain, nodes, node, totals, found, n_parts, found_sets, sets, free, state):
     """Write the best split of a node into it; False if it has none that gains enough."""
-    if tree.nodes[node].active:
-        j, mass = tree.nodes[node].job, tree.nodes[node].mass
-        part = _best_part(tree.found, n_parts, j)
-        purity, _ = _purity_and_mass(tree.gain, width, tree.totals[node])
-        gained = tree.found[part, j].score - _single(tree.gain, purity, mass)
+    if nodes[node].active:
+        j, mass = np.int64(nodes[node].job), nodes[node].mass
+        part = _best_part(found, n_parts, j)
+        purity, _ = _purity_and_mass(gain, width, totals)
+        gained = found[part, j].score - _single(gain, purity, mass)
         if gained > MIN_GAIN * mass:
-            _take_test(tree, node, part, j)
-            tree.nodes[node].gain = gained / mass
+            _take_test(nodes, node, found, part, j, found_sets, sets)
+            nodes[node].gain = gained / mass
             return True
-    _release_slot(tree, node)
+    _release_slot(nodes, node, free, state)
     return False
 
 
 @njit(nogil=True)
-def _split_level(tree, width, n_parts):
-    """Split every node of a level that has a split, in the order of their numbers."""
-    first, last = tree.state[FIRST], tree.state[LAST]
-    for node in range(first, last):
-        if _take_split(tree, width, node, n_parts):
-            _split(tree, width, node)
-    tree.state[FIRST], tree.state[LAST] = last, tree.state[N_NODES]
-
-
-@njit(nogil=True)
-def _split_best(tree, width, n_parts):
-    """Split the most profitable of all leaves; its children are searched next."""
-    nodes, state = tree.nodes, tree.state
-    for node in range(state[FIRST], state[LAST]):
-        nodes[node].waiting = _take_split(tree, width, node, n_parts)
+def _choose_best(nodes, limits, state):
+    """The most profitable of the leaves that wait to be split, -1 if there is none."""
     best = -1
     most = 0.0
     for node in range(state[N_NODES]):
         if nodes[node].waiting and nodes[node].gain * nodes[node].mass > most:
             best = node
             most = nodes[node].gain * nodes[node].mass
-    state[FIRST] = state[N_NODES]
-    if best >= 0 and state[N_LEAVES] < tree.limits.max_leaf_nodes:
+    if best >= 0 and state[N_LEAVES] < limits.max_leaf_nodes:
         nodes[best].waiting = False
-        _split(tree, width, best)
-    else:
-        for node in range(state[N_NODES]):  # those that wait stay leaves
-            if nodes[node].waiting:
-                nodes[node].feature, nodes[node].position = 0, 0
-                nodes[node].gain, nodes[node].missing_left = 0.0, True
-    state[LAST] = state[N_NODES]
+        return best
+    for node in range(state[N_NODES]):  # those that wait stay leaves
+        if nodes[node].waiting:
+            nodes[node].feature, nodes[node].position = 0, 0
+            nodes[node].gain, nodes[node].missing_left = 0.0, True
+    return -1
 
 
 @njit(nogil=True, error_model="numpy")
-def _split_alike(tree, width, n_parts):
-    """Split all nodes of a level by one test, also those without samples."""
-    first, last = tree.state[FIRST], tree.state[LAST]
-    part = _best_part(tree.found, n_parts, 0)
+def _take_alike(width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state):
+    """Write one test into all nodes of a level; False if it does not gain enough."""
+    first, last = state[FIRST], state[LAST]
+    part = _best_part(found, n_parts, np.int64(0))
     whole = 0.0
     before = 0.0
     for node in range(first, last):
-        purity, mass = _purity_and_mass(tree.gain, width, tree.totals[node])
+        purity, mass = _purity_and_mass(gain, width, totals[node])
         whole += mass
-        before += _single(tree.gain, purity, mass)
-    if tree.found[part, 0].score - before > MIN_GAIN * whole:
+        before += _single(gain, purity, mass)
+    if found[part, 0].score - before > MIN_GAIN * whole:
         for node in range(first, last):
-            _take_test(tree, node, part, 0)
-            _split(tree, width, node)
-            left = tree.nodes[node].left
-            score = _score(tree.gain, width, tree.totals[left], tree.totals[node])
-            if score > -np.inf:
-                purity, mass = _purity_and_mass(tree.gain, width, tree.totals[node])
-                tree.nodes[node].gain = (score - _single(tree.gain, purity, mass)) / mass
-    else:
-        for node in range(first, last):
-            _release_slot(tree, node)
-    tree.state[FIRST], tree.state[LAST] = last, tree.state[N_NODES]
+            _take_test(nodes, node, found, part, np.int64(0), found_sets, sets)
+        return True
+    for node in range(first, last):
+        _release_slot(nodes, node, free, state)
+    return False
+
+
+@njit(nogil=True, error_model="numpy")
+def _measure_gain(width, gain, nodes, node, totals):
+    """Work out what a split gained that was not made for its node alone."""
+    score = _score(gain, width, totals[nodes[node].left], totals[node])
+    if score > -np.inf:
+        purity, mass = _purity_and_mass(gain, width, totals[node])
+        nodes[node].gain = (score - _single(gain, purity, mass)) / mass
 
 
 @njit(cache=True, nogil=True)
-def grow(tree, width, n_parts, threads_from):
+def grow(
+    data, sums, width, gain, limits, seed, nodes, totals, sets, jobs, store, free, found,
+    found_sets, state, n_parts, threads_from, alike,
+):  # fmt: skip
     """Grow a tree until it is done, or something is needed from the caller.
 
     Returns `DONE`; `SPACE` if arrays by node are too short; or `SEARCH` if the search for the
     splits of ``jobs`` is so long, `threads_from` samples times features or more, that the caller
     shall divide it into parts, whose results are the rows of ``found``.
     """
-    state, limits = tree.state, tree.limits
-    n_features = tree.data.bins.shape[0]
+    n_features = data.bins.shape[0]
     if state[N_NODES] == 0:
-        _add_node(tree.nodes, 0, -1, 0, tree.order.shape[0], 0, np.inf)
-        tree.totals[0] = 0.0
+        _add_node(nodes, np.int64(0), np.int64(-1), np.int64(0), sums.order.shape[0], 0, np.inf)
+        for c in range(totals.shape[1]):
+            totals[0, c] = 0.0
         state[N_NODES] = state[LAST] = state[N_LEAVES] = 1
     while True:
         if not state[SEARCHED]:
-            if 3 * (state[LAST] - state[FIRST]) + state[N_NODES] > tree.nodes.shape[0]:
+            if 3 * (state[LAST] - state[FIRST]) + state[N_NODES] > nodes.shape[0]:
                 return SPACE
-            _prepare(tree, width)
+            _prepare(
+                sums, width, gain, limits, nodes, totals, jobs, store.shape[2], free, state, alike
+            )
             state[SEARCHED] = 1
-            jobs = tree.jobs[: state[N_JOBS]]
+            here = jobs[: state[N_JOBS]]
             n_samples = 0
-            for j in range(jobs.shape[0]):
-                n_samples += tree.nodes[jobs[j]].end - tree.nodes[jobs[j]].start
+            for j in range(here.shape[0]):
+                n_samples += nodes[here[j]].end - nodes[here[j]].start
             if n_samples * limits.n_drawn >= threads_from:
                 return SEARCH
-            drawn = draw_features(tree.seed, tree.nodes, jobs, limits, n_features)
-            search(tree, width, jobs, drawn, 0, n_features, 0)
+            drawn = draw_features(seed, nodes, here, limits, n_features, alike)
+            search(
+                data, sums, width, gain, limits, nodes, totals, store, here, drawn, np.int64(0),
+                np.int64(n_features), found[0], None if sets is None else found_sets[0], alike,
+            )  # fmt: skip
             n_parts = 1
         state[SEARCHED] = 0
-        if limits.order == BEST_FIRST:
-            _split_best(tree, width, n_parts)
-        elif limits.order == SYMMETRIC and state[N_JOBS] > 0:
-            _split_alike(tree, width, n_parts)
+        first, last = state[FIRST], state[LAST]
+        state[FIRST] = state[N_NODES]
+        if alike is not None:
+            state[FIRST] = first
+            if (
+                last > first
+                and nodes[first].active
+                and _take_alike(
+                    width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state
+                )
+            ):
+                for node in range(first, last):
+                    _split(data, sums, width, nodes, node, totals, sets, state)
+                    _measure_gain(width, gain, nodes, node, totals)
+            state[FIRST] = last
         else:
-            _split_level(tree, width, n_parts)
+            best_first = limits.best_first
+            for node in range(first, last):
+                nodes[node].waiting = _take_split(
+                    width, gain, nodes, node, totals[node], found, n_parts, found_sets, sets, free,
+                    state,
+                )  # fmt: skip
+            node = _choose_best(nodes, limits, state) if best_first else first
+            n_split = last
+            if best_first:
+                n_split = node + 1
+            while 0 <= node < n_split:
+                if best_first or nodes[node].waiting:
+                    nodes[node].waiting = False
+                    _split(data, sums, width, nodes, node, totals, sets, state)
+                node += 1
+        state[LAST] = state[N_NODES]
         if state[FIRST] == state[LAST]:
             return DONE
 
 
+@njit(nogil=True)
+def _sum_leaf(sums, nodes, node, totals, low):
+    """Sums of a leaf to twice the digits: what rounding left over is summed exactly as well."""
+    unit = nodes[node].unit
+    n = nodes[node].end - nodes[node].start
+    fine = unit * _power_above(np.float64(n)) * 2.0**-52
+    for c in range(totals.shape[0]):
+        totals[c] = low[c] = 0.0
+    for i in range(np.uint64(nodes[node].start), np.uint64(nodes[node].end)):
+        weight, label = np.float64(sums.weights[i]), np.uint64(sums.labels[i])
+        high = _rounded(weight, unit)
+        totals[label] += high
+        low[label] += _rounded(weight - high, fine)
+    for c in range(totals.shape[0]):
+        totals[c] += low[c]
+
+
 @njit(cache=True, nogil=True)
-def mark_leaves(nodes, order, leaves):
-    """Write the leaf of every sample of a grown tree into ``leaves``."""
-    for node in range(nodes.shape[0]):
-        if nodes[node].left == node:
+def finish(nodes, sums, width, totals, leaves):
+    """Write the leaf of every sample of a grown tree into ``leaves``; give sums their last digits.
+
+    Those of an inner node are the sums of its children.
+    """
+    low = np.empty(totals.shape[1])
+    for node in range(nodes.shape[0] - 1, -1, -1):
+        left = nodes[node].left
+        if left == node:
             for i in range(np.uint64(nodes[node].start), np.uint64(nodes[node].end)):
-                leaves[order[i]] = node
+                leaves[sums.order[i]] = node
+            if width is None:
+                _sum_leaf(sums, nodes, node, totals[node], low)
+        elif width is None:
+            for c in range(totals.shape[1]):
+                totals[node, c] = totals[left, c] + totals[left + 1, c]
 
 
 @njit(cache=True, nogil=True)
-def descend(data, samples, feature, position, left, missing_left, set_of, sets, leaves):
+def descend(
+    bins, n_bins, samples, feature, position, left, missing_left, category_set, sets, leaves
+):
     """Write the leaves of some samples, which go down a tree by their bins, into ``leaves``."""
     for i in range(samples.shape[0]):
         sample = samples[i]
         node = np.uint64(0)
         while np.uint64(left[node]) != node:
             f = np.uint64(feature[node])
-            words = sets[np.uint64(max(set_of[node], 0))]
-            right = _goes_right(
-                data.bins[f, sample], position[node], missing_left[node], data.n_bins[f],
-                set_of[node] >= 0, words,
-            )  # fmt: skip
+            code, missing_code = bins[f, sample], n_bins[f]
+            if category_set[node] >= 0:
+                words = sets[np.uint64(category_set[node])]
+                right = _goes_right(code, position[node], missing_left[node], missing_code, words)
+            else:
+                right = _goes_right(code, position[node], missing_left[node], missing_code, None)
             node = np.uint64(left[node]) + np.uint64(right)
         leaves[sample] = node

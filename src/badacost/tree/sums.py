@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, RowNumbers
+from badacost.tree.kernels import Summed
 
 _ROW_BITS = 24  # of single precision; with up to 2**29 rows, sums fit the 53 bits of a double
 
@@ -38,18 +39,18 @@ class WeightedLabels:
     def width(self) -> None:
         """See `badacost.tree.kernels`."""
 
-    def taken(self, rows: RowNumbers | None) -> dict[str, Any]:
+    def taken(self, rows: RowNumbers | None) -> Summed:
         """Copies for the kernels of the rows, without those whose weight vanishes."""
         alive = (self.weights if rows is None else self.weights[rows]) > 0.0
         used: Any = slice(None)
         if rows is not None or not alive.all():
             used = np.flatnonzero(alive) if rows is None else rows[alive]
-        return {
-            "order": np.arange(len(self), dtype=np.uint32)[used],
-            "labels": self.labels[used].copy(),
-            "weights": self.weights[used].copy(),
-            "rows": np.empty((0, 1), np.float32),
-        }
+        return Summed(
+            order=np.arange(len(self), dtype=np.uint32)[used],
+            labels=self.labels[used].copy(),
+            weights=self.weights[used].copy(),
+            rows=np.empty((0, 1), np.float32),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +79,12 @@ class Rows:
         """See `badacost.tree.kernels`."""
         return (0.0,) * self.n_columns
 
-    def taken(self, rows: RowNumbers | None) -> dict[str, Any]:
+    def taken(self, rows: RowNumbers | None) -> Summed:
         """Copies for the kernels of the rows."""
         used: Any = slice(None) if rows is None else rows
-        return {
-            "order": np.arange(len(self), dtype=np.uint32)[used],
-            "labels": np.empty(0, np.uint8),
-            "weights": np.empty(0, np.float32),
-            "rows": self.values[used].copy(),
-        }
+        return Summed(
+            order=np.arange(len(self), dtype=np.uint32)[used],
+            labels=np.empty(0, np.uint8),
+            weights=np.empty(0, np.float32),
+            rows=self.values[used].copy(),
+        )

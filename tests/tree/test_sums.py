@@ -1,0 +1,292 @@
+"""Trees on rows of numbers, symmetric trees and categories, against plain numpy.
+
+The last test is a booster with vector leaves in a few lines: the engine knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from badacost import SAMMEClassifier
+from badacost.boosting.rounds import Stage, join_stages
+from badacost.datasets import load_uci
+from badacost.threads import Threads
+from badacost.tree import grower as grower_module
+from badacost.tree.binning import BinMapper, BinnedData
+from badacost.tree.forest import Forest
+from badacost.tree.grower import Growth, TreeGrower
+from badacost.tree.kernels import Gini, SquaredGradients
+from badacost.tree.sums import Rows, WeightedLabels
+
+GAIN = SquaredGradients(l2=1.0, min_hessian=0.5)
+
+
+def binned(X: np.ndarray, categorical: tuple[int, ...] = ()) -> BinnedData:
+    mapper = BinMapper.fit(X, categorical=categorical)
+    return BinnedData(mapper, mapper.transform(X))
+
+
+def make_rows(seed: int, n: int, n_features: int, n_values: int, missing: bool, C: int = 3):
+    """Values with ties, and rows of gradients with a hessian in the last column."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, n_values, (n, n_features)).astype(float)
+    values = rng.normal(size=(n, C)) + X[:, :1] * rng.normal(size=C) / n_values
+    values[:, -1] = rng.uniform(0.1, 1.0, n)
+    if missing:
+        X[rng.uniform(size=X.shape) < 0.2] = np.nan
+    return X, Rows.of(values)
+
+
+def score(values: np.ndarray) -> float:
+    sums = values.sum(axis=0)
+    return float((sums[:-1] ** 2).sum() / (sums[-1] + GAIN.l2)) if len(values) else 0.0
+
+
+def all_tests(X: np.ndarray, data: BinnedData):
+    """All tests of a node: feature, threshold, side of missing values, and who goes left."""
+    for feature, edges in enumerate(data.mapper.edges):
+        column = X[:, feature]
+        missing = np.isnan(column)
+        for missing_left in (False, True)[: 1 + missing.any()]:
+            for threshold in [*edges, np.inf]:
+                left = (column < threshold) | (missing & missing_left)
+                if left.any() and not left.all():
+                    yield feature, threshold, missing_left, left
+
+
+def gain_of(values: np.ndarray, left: np.ndarray) -> float:
+    if min(values[left, -1].sum(), values[~left, -1].sum()) < GAIN.min_hessian:
+        return 0.0
+    return score(values[left]) + score(values[~left]) - score(values)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([5, 40, 300]),
+    st.integers(1, 3),
+    st.sampled_from([2, 6, 50]),
+    st.booleans(),
+)
+def test_splits_of_rows_are_the_best(seed, n, n_features, n_values, missing) -> None:
+    X, rows = make_rows(seed, n, n_features, n_values, missing)
+    data = binned(X)
+    grown = TreeGrower(data, Growth(max_depth=3)).grow(rows, GAIN)
+    tree, values = grown.tree, rows.values.astype(float)
+    pending = [(0, np.arange(n), 0)]
+    while pending:
+        node, members, depth = pending.pop()
+        np.testing.assert_allclose(grown.sums[node], values[members].sum(axis=0), atol=1e-9)
+        gains = [gain_of(values[members], left) for *_, left in all_tests(X[members], data)]
+        best = max(gains, default=0.0)
+        if tree.left[node] == node:
+            assert depth == 3 or best <= 1e-9 * max(1.0, values[members, -1].sum())
+            assert (grown.leaves[members] == node).all()
+            continue
+        column = X[members, tree.feature[node]]
+        left = column < tree.threshold[node]
+        left[np.isnan(column)] = tree.missing_left[node]
+        mass = values[members, -1].sum()
+        assert gain_of(values[members], left) == pytest.approx(best, rel=1e-9, abs=1e-9)
+        assert tree.gain[node] * mass == pytest.approx(best, rel=1e-5)
+        pending += [(tree.left[node], members[left], depth + 1)]
+        pending += [(tree.left[node] + 1, members[~left], depth + 1)]
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([5, 60, 700]),
+    st.integers(1, 3),
+    st.sampled_from([2, 6, 50]),
+    st.booleans(),
+)
+def test_symmetric_trees_have_the_best_test_for_each_level(
+    seed, n, n_features, n_values, missing
+) -> None:
+    X, rows = make_rows(seed, n, n_features, n_values, missing)
+    data = binned(X)
+    grown = TreeGrower(data, Growth(max_depth=3, order="symmetric")).grow(rows, GAIN)
+    tree, values = grown.tree, rows.values.astype(float)
+    node_of = np.zeros(n, int)
+    depth = int(np.log2(len(tree.left) + 1)) - 1
+    assert len(tree.left) == 2 ** (depth + 1) - 1
+    for level in range(depth + 1):
+        first = 2**level - 1
+        groups = [np.flatnonzero(node_of == first + i) for i in range(2**level)]
+
+        def joint(left: np.ndarray, groups=groups) -> float:
+            return sum(gain_of(values[g], left[g]) for g in groups if 0 < left[g].sum() < len(g))
+
+        best = max((joint(left) for *_, left in all_tests(X, data)), default=0.0)
+        if level == depth:
+            assert depth == 3 or best <= 1e-9 * values[:, -1].sum()
+            np.testing.assert_array_equal(grown.leaves, node_of)
+            break
+        nodes = np.arange(first, 2 * first + 1)
+        assert len(set(tree.feature[nodes])) == len(set(tree.threshold[nodes])) == 1
+        column = X[:, tree.feature[first]]
+        goes_left = column < tree.threshold[first]
+        for node, group in zip(nodes, groups, strict=True):
+            empty = np.isnan(column[group])
+            goes_left[group[empty]] = tree.missing_left[node]
+        assert joint(goes_left) == pytest.approx(best, rel=1e-9, abs=1e-9)
+        node_of = 2 * node_of + 1 + ~goes_left
+    forest = Forest.from_trees([tree], [1.0], grown.sums, n_features)
+    assert forest._walk.symmetric.all()
+    np.testing.assert_array_equal(forest.apply(X)[:, 0], grown.leaves)
+
+
+@pytest.mark.parametrize("order", ["level", "best", "symmetric"])
+@pytest.mark.parametrize("kind", ["rows", "labels"])
+def test_threads_blocks_and_the_order_of_samples_do_not_matter(monkeypatch, order, kind) -> None:
+    """All sums are exact: rows may be divided and arranged in any way."""
+    monkeypatch.setattr(grower_module, "_MIN_THREADED", 0)
+    monkeypatch.setattr(grower_module, "_MIN_PART", 1)
+    n = 3000
+    X, rows = make_rows(1, n, 7, 400, missing=True, C=4)
+    rng = np.random.default_rng(0)
+    growth = Growth(max_depth=6, max_leaf_nodes=20 if order == "best" else None, order=order)
+    y, weights = rng.integers(0, 4, n), 10.0 ** rng.uniform(-20, 0, n)
+    trees = []
+    for n_jobs in (1, 2, 3, 4):
+        for arrangement in (np.arange(n), rng.permutation(n)):
+            if kind == "rows":
+                sums, gain = Rows(rows.values[arrangement]), GAIN
+            else:
+                sums = WeightedLabels.of(y[arrangement], weights[arrangement], 4)
+                gain = Gini(np.array([1.0, 2.0, 0.5, 1.0]))
+            with Threads(n_jobs) as threads:
+                grower = TreeGrower(binned(X[arrangement]), growth, threads)
+                grown = grower.grow(sums, gain)
+            leaves = np.empty(n, int)
+            leaves[arrangement] = grown.leaves
+            trees.append((grown, leaves))
+    expected, expected_leaves = trees[0]
+    for grown, leaves in trees[1:]:
+        np.testing.assert_array_equal(grown.sums, expected.sums)
+        np.testing.assert_array_equal(leaves, expected_leaves)
+        np.testing.assert_array_equal(grown.tree.threshold, expected.tree.threshold)
+        np.testing.assert_array_equal(grown.tree.feature, expected.tree.feature)
+        np.testing.assert_array_equal(grown.tree.gain, expected.tree.gain)
+
+
+def test_no_more_digits_than_sums_can_hold() -> None:
+    values = np.array([[1.0, 3e-9], [-1.0 / 3.0, 2.0], [1e-30, 0.0]])
+    rows = Rows.of(values)
+    np.testing.assert_allclose(rows.values, values, atol=2.0**-24)
+    quantum = 2.0 ** (np.frexp(np.abs(values).max(axis=0))[1] - 24)
+    np.testing.assert_array_equal(rows.values % quantum, 0.0)
+
+
+# Categories
+
+
+def categorical_problem(seed: int, n: int = 400, n_categories: int = 7):
+    """Classes that depend on the parity of a category, whose order says nothing."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, n_categories, n) * 10.0, rng.normal(size=n)])
+    y = ((X[:, 0] / 10) % 2).astype(int)
+    y = np.where(rng.uniform(size=n) < 0.1, 1 - y, y)
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n", [60, 2000])
+def test_the_best_set_of_categories_for_two_classes(seed, n) -> None:
+    X, y = categorical_problem(seed, n)
+    weights = np.random.default_rng(seed).uniform(0.5, 2.0, n)
+    data = binned(X, categorical=(0,))
+    sums = WeightedLabels.of(y, weights, 2)
+    tree = TreeGrower(data, Growth(max_depth=1)).grow(sums, Gini(np.ones(2))).tree
+    known = data.mapper.categories[0]
+    w = sums.weights.astype(float)
+
+    def purity(chosen: np.ndarray) -> float:
+        counts = np.bincount(y[chosen], w[chosen], 2)
+        return float((counts**2).sum() / counts.sum())
+
+    best = max(
+        purity(inside) + purity(~inside)
+        for size in range(1, len(known))
+        for part in combinations(known, size)
+        for inside in [np.isin(X[:, 0], part)]
+    )
+    gained = best - purity(np.ones(n, bool))
+    assert tree.gain[0] * w.sum() == pytest.approx(gained, rel=1e-5)
+    assert tree.category_set[0] == 0
+
+
+@pytest.mark.parametrize("order", ["level", "best", "symmetric"])
+def test_categories_at_prediction(order) -> None:
+    """Bins and values lead to the same leaves; unknown categories go the way of missing ones."""
+    X, y = categorical_problem(3, 900, 11)
+    X[::13, 0] = np.nan
+    data = binned(X, categorical=(0,))
+    growth = Growth(max_depth=4, max_leaf_nodes=12 if order == "best" else None, order=order)
+    grown = TreeGrower(data, growth).grow(WeightedLabels.of(y, np.ones(900), 2), Gini(np.ones(2)))
+    forest = Forest.from_trees([grown.tree], [1.0], grown.sums, 2, data.mapper)
+    np.testing.assert_array_equal(forest.apply(X)[:, 0], grown.leaves)
+    leaves = np.empty(900, np.int64)
+    np.testing.assert_array_equal(grown.tree.descend(data, leaves), grown.leaves)
+    unknown, missing = X[:50].copy(), X[:50].copy()
+    unknown[:, 0], missing[:, 0] = 12345.0, np.nan
+    np.testing.assert_array_equal(forest.apply(unknown), forest.apply(missing))
+    again = Forest.from_trees(forest.trees(), [1.0], grown.sums, 2, data.mapper)
+    np.testing.assert_array_equal(again.accumulate(X), forest.accumulate(X))
+
+
+def test_rare_categories_share_the_way_of_missing_ones() -> None:
+    """More categories than bins: the most frequent ones have a bin of their own."""
+    rng = np.random.default_rng(0)
+    column = np.concatenate([np.repeat(np.arange(255.0), 3), 1000.0 + np.arange(40.0)])
+    mapper = BinMapper.fit(rng.permutation(column)[:, None], categorical=(0,))
+    assert mapper.categories[0].tolist() == list(range(255))
+    assert mapper.has_missing[0]
+    codes = mapper.transform(np.array([[3.0], [1005.0], [np.nan], [7777.0]]))[0]
+    assert codes.tolist() == [3, 255, 255, 255]
+
+
+# The seam: a booster that the engine knows nothing of
+
+
+def boosted_softmax(X, y, X_test, order: str, n_rounds: int) -> np.ndarray:
+    """One vector-leaf tree a round on a sketch of the gradients; labels for the test samples."""
+    n_classes, rng = int(y.max()) + 1, np.random.default_rng(0)
+    data = binned(X)
+    limits = {"max_depth": 7} if order == "symmetric" else {"max_leaf_nodes": 63}
+    grower = TreeGrower(data, Growth(order=order, min_samples_leaf=2, **limits))
+    scores, onehot, stages = np.zeros((len(y), n_classes)), np.eye(n_classes)[y], []
+    for _ in range(n_rounds):
+        shares = softmax(scores, axis=1)
+        gradients, hessians = shares - onehot, shares * (1.0 - shares)
+        sketch = gradients @ rng.normal(size=(n_classes, 3))
+        rows = Rows.of(np.column_stack([sketch, hessians.sum(axis=1)]))
+        grown = grower.grow(rows, SquaredGradients(l2=1.0, min_hessian=1e-3))
+        n_nodes = len(grown.tree.left)
+        g, h = (
+            np.column_stack([np.bincount(grown.leaves, column, n_nodes) for column in part.T])
+            for part in (gradients, hessians)
+        )
+        values = np.clip(-0.3 * g / (h + 1.0), -4.0, 4.0)
+        stages.append(Stage([grown.tree], [1.0], [grown.leaves], values))
+        stages[-1].add_to(scores)
+    return join_stages(stages, X.shape[1]).accumulate(X_test).argmax(axis=1)
+
+
+@pytest.mark.parametrize("order", ["best", "symmetric"])
+def test_vector_leaves_beat_samme_on_letter(shared: Path, order) -> None:
+    X, letters = load_uci("letter", folder=shared / "data/uci", return_X_y=True)
+    y = np.unique(letters, return_inverse=True)[1]
+    train, test = slice(0, 6000), slice(6000, 10_000)
+    samme = SAMMEClassifier(max_depth=8, n_estimators=60, learning_rate=0.5)
+    theirs = samme.fit(X[train], y[train]).score(X[test], y[test])
+    ours = boosted_softmax(X[train], y[train], X[test], order, 60)
+    assert np.mean(ours == y[test]) > theirs > 0.8
