@@ -6,12 +6,27 @@ of two. Within each of the two, sums are exact in double precision, whatever the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from badacost.arrays import FloatArray, Labels
 
 _BLOCK = 65_536
-_FAINT = 2.0**-40  # sums below this share of the largest are worked out again among themselves
+_HUGE = 2.0**900  # numbers above are divided by as much, since a sum of quanta would overflow
+
+
+def _quanta(largest: Any, n_terms: int) -> tuple[Any, Any]:
+    """Numbers that round a term to a multiple of a quantum when added and subtracted again."""
+    n_bits = n_terms.bit_length()
+    coarse = np.ldexp(1.0, np.frexp(largest)[1] + n_bits)
+    return coarse, coarse * 2.0 ** (n_bits - 52)
+
+
+def _cut(terms: FloatArray, coarse: Any, fine: Any) -> tuple[FloatArray, FloatArray]:
+    high = (terms + coarse) - coarse
+    low = ((terms - high) + fine) - fine
+    return high, low
 
 
 def folds(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -19,32 +34,33 @@ def folds(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     Together they keep some hundred bits, counted from the sum of all terms.
     """
-    n_bits = len(terms).bit_length()
-    largest = float(terms.max(initial=0.0))
-    unit = float(np.ldexp(1.0, np.frexp(largest)[1] + n_bits))
-    high = (terms + unit) - unit
-    fine = unit * 2.0 ** (n_bits - 52)
-    low = ((terms - high) + fine) - fine
-    return high, low
+    return _cut(terms, *_quanta(terms.max(initial=0.0), len(terms)))
 
 
 def exact_sum(terms: FloatArray) -> float:
     """Return the sum of terms, none of them negative."""
+    if terms.max(initial=0.0) > _HUGE:
+        return exact_sum(terms / _HUGE) * _HUGE
     high, low = folds(terms)
     return float(high.sum() + low.sum())
 
 
 def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray:
-    """Return the sums of terms by cell, shape (n_cells,), like `numpy.bincount`."""
-    high, low = folds(terms)
+    """Return the sums of terms by cell, shape (n_cells,), like `numpy.bincount`.
+
+    Quanta are those of the cell: a faint one next to a heavy one keeps its digits.
+    """
+    # In blocks, since indices have to be of one type.
+    blocks = [slice(start, start + _BLOCK) for start in range(0, len(terms), _BLOCK)]
+    largest = np.zeros(n_cells)
+    for block in blocks:
+        np.maximum.at(largest, cells[block].astype(np.intp), terms[block])
+    if largest.max(initial=0.0) > _HUGE:
+        return exact_bincount(cells, terms / _HUGE, n_cells) * _HUGE
+    coarse, fine = _quanta(largest, len(terms))
     sums = np.zeros((2, n_cells))
-    for start in range(0, len(terms), _BLOCK):  # bincount copies its arguments
-        part = slice(start, start + _BLOCK)
-        places = cells[part].astype(np.intp)
-        sums[0] += np.bincount(places, high[part], n_cells)
-        sums[1] += np.bincount(places, low[part], n_cells)
-    total = np.asarray(sums[0] + sums[1])
-    faint = total < total.max(initial=0.0) * _FAINT
-    if faint.any() and (chosen := faint[cells]).any():
-        total[faint] = exact_bincount(cells[chosen], terms[chosen], n_cells)[faint]
-    return total
+    for block in blocks:
+        places = cells[block].astype(np.intp)
+        for total, part in zip(sums, _cut(terms[block], coarse[places], fine[places]), strict=True):
+            total += np.bincount(places, part, n_cells)
+    return np.asarray(sums[0] + sums[1])

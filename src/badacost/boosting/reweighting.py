@@ -10,13 +10,14 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from badacost.arrays import FloatArray, Labels, Samples
+from badacost.arrays import FloatArray, Labels, RowNumbers, Samples
 from badacost.boosting.learners import (
     CostedClassifier,
     EstimatorLearner,
@@ -88,7 +89,7 @@ class _Candidate:
     step: float
     margins: FloatArray
 
-    @property
+    @cached_property
     def perfect(self) -> bool:
         return is_perfect(self.sums, self.margins)
 
@@ -160,8 +161,12 @@ class Reweighting:
         """Fit a learner and its step, alternately if asked to."""
         weights = self.weights
         for attempt in range(self._n_attempts):
-            rng = np.random.default_rng([self._seed, n_done, attempt])
-            best = self._best_candidate(weights, rng)
+            rows, seed = None, 0
+            if self._n_attempts > 1:
+                rng = np.random.default_rng([self._seed, n_done, attempt])
+                rows = draw_samples(weights, self._subsample, rng)
+                seed = int(rng.integers(2**63))
+            best = self._best_candidate(weights, rows, seed)
             if best.useful:
                 break
         steps, rows = [self._rate * best.step], [best.predicted]
@@ -172,10 +177,10 @@ class Reweighting:
         for step, labels in zip(stage.steps, stage.rows, strict=True):
             add_margins(self.log_weights, self.rule.log_factors(step), self._y, labels)
 
-    def _best_candidate(self, weights: FloatArray, rng: np.random.Generator) -> _Candidate:
+    def _best_candidate(
+        self, weights: FloatArray, rows: RowNumbers | None, seed: int
+    ) -> _Candidate:
         """Fit for a step of one, then for the step that came out, while the loss falls."""
-        rows = draw_samples(weights, self._subsample, rng)
-        seed = int(rng.integers(2**63))
         rule = self.rule
 
         def candidate(step: float) -> _Candidate:

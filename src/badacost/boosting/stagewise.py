@@ -97,10 +97,11 @@ class ScoredSamples:
         self.weight = weight
         self.scores = np.zeros((len(y), n_classes))
         self.curve: list[float] = []
+        self._total = exact_sum(weight)
 
     def mean(self, values: FloatArray) -> float:
         """Weighted mean, which does not depend on the order of the samples."""
-        return exact_sum(values * self.weight) / exact_sum(self.weight)
+        return exact_sum(values * self.weight) / self._total
 
 
 @dataclass(eq=False)

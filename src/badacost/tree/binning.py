@@ -25,7 +25,7 @@ BinningMethod = Literal["quantile", "uniform", "exact"]
 
 MAX_BINS = 256
 _MAX_ROWS = 200_000  # quantiles of more rows than this are estimated on a random part of them
-_BLOCK = (64, 2048)  # features and rows that are put into bins together
+_BLOCK = (64, 256)  # features and rows that are put into bins together
 _COLUMNS_AT_ONCE = 8  # columns of a row-major matrix are cheaper to read in small groups
 _UNIFORM_MARGIN = 0.01  # the reference widens the range of every feature by this on both sides
 
@@ -136,12 +136,17 @@ class BinMapper:
         """Whether any feature is categorical."""
         return bool(self.categorical.any())
 
-    def transform(self, X: Samples, threads: Threads | None = None) -> NDArray[np.unsignedinteger]:
-        """Return the bins of X: shape (n_features, n_samples), in the smallest type that fits."""
+    def transform(
+        self, X: Samples, threads: Threads | None = None, *, fitted: bool = False
+    ) -> NDArray[np.unsignedinteger]:
+        """Return the bins of X: shape (n_features, n_samples), in the smallest type that fits.
+
+        With `fitted` these are the samples that bins were chosen for: otherwise a value may be
+        missing here only, and its code be one that training did not need.
+        """
         n_codes = self.n_bins + self.has_missing
-        # A value may be missing here only, and its code be one that training did not need.
-        full = np.flatnonzero((self.n_bins == 256) & ~self.has_missing)
-        if len(full) and np.isnan(X[:, full]).any():
+        full = (self.n_bins == 256) & ~self.has_missing
+        if not fitted and len(X) and full.any() and np.isnan(X.min(axis=0))[full].any():
             n_codes = n_codes + 1
         if self.any_categorical:
             n_codes = np.maximum(n_codes, self.n_bins + self.categorical)
@@ -149,30 +154,37 @@ class BinMapper:
         find = count_steps if self.equal_steps else search_bins
 
         def fill(first: int, last: int) -> None:
+            # One layout and type for the kernels, whatever those of X; memory that is not new.
+            memory = np.empty(_BLOCK[0] * _BLOCK[1])
             for f in range(first, last, _BLOCK[0]):
                 features = slice(f, min(f + _BLOCK[0], last))
                 limits = np.cumsum([0, *map(len, self.edges[features])])
                 edges = np.concatenate(self.edges[features])
                 for row in range(0, len(X), _BLOCK[1]):
-                    rows = slice(row, row + _BLOCK[1])
-                    # One layout and type for the kernels, whatever those of X.
-                    values = np.array(X[rows, features].T, np.float64, order="C")
+                    block = X[row : row + _BLOCK[1], features]
+                    values = memory[: block.size].reshape(block.shape)
+                    np.copyto(values, block)
                     find(values, edges, limits, bins, f, row)
 
         (threads or Threads()).map(fill, X.shape[1])
         for feature in np.flatnonzero(self.categorical):
             known = self.categories[feature]
-            values = np.array(X[:, feature], np.float64)[None]
+            values = np.array(X[:, [feature]], np.float64, order="C")
             limits = np.array([0, self.n_bins[feature]])
             find_categories(values, known, limits, bins, feature, 0)
         return bins
 
     def thresholds(self, features: RowNumbers, positions: RowNumbers) -> FloatArray:
         """Values below which samples of the bins up to `positions` lie."""
+        limits, flat = self._flat_edges
+        places = limits[features] + positions
+        return flat[np.where(places < limits[features + 1], places, len(flat) - 1)]
+
+    @cached_property
+    def _flat_edges(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """Where the edges of each feature begin, and all edges with infinity after the last."""
         limits = np.cumsum([0, *map(len, self.edges)])
-        flat = np.append(np.concatenate(self.edges), np.inf)
-        after_last = positions >= np.diff(limits)[features]
-        return flat[np.where(after_last, len(flat) - 1, limits[features] + positions)]
+        return limits, np.append(np.concatenate(self.edges), np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +216,7 @@ class BinnedData:
             seed=seed,
             threads=threads,
         )
-        return cls(mapper, mapper.transform(X, threads))
+        return cls(mapper, mapper.transform(X, threads, fitted=True))
 
     @cached_property
     def kernel_data(self) -> Data:

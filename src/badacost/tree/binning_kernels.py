@@ -13,13 +13,14 @@ def search_bins(values, edges, limits, bins, first_feature, first_row):
     The rows of a block go through the binary search together, one halving at a time, without
     branches. A missing value has the code after the last bin.
     """
-    n_rows = values.shape[1]
+    n_rows = values.shape[0]
     found = np.empty(n_rows, np.uint32)
+    row = np.empty(n_rows)
     one = np.uint32(1)
-    for f in range(values.shape[0]):
+    for f in range(values.shape[1]):
         row_edges = edges[limits[f] : limits[f + 1]]
-        row = values[f]
         for i in range(n_rows):
+            row[i] = values[i, f]
             found[i] = 0
         remaining = row_edges.shape[0]
         while remaining > 1:
@@ -40,16 +41,16 @@ def search_bins(values, edges, limits, bins, first_feature, first_row):
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_steps(values, edges, limits, bins, first_feature, first_row):
     """The same for edges at equal steps: a division finds the bin, neighbours correct it."""
-    for f in range(values.shape[0]):
+    for f in range(values.shape[1]):
         first, last = np.uint64(limits[f]), np.uint64(limits[f + 1])
         n = np.int64(last - first)
-        row, codes = values[f], bins[first_feature + f]
+        codes = bins[first_feature + f]
         # A feature with one edge needs no division; one without edges has one bin.
         low = edges[first] if n > 0 else 0.0
         span = edges[last - np.uint64(1)] - low if n > 1 else 1.0
         per_unit = (n - 1) / span
-        for i in range(row.shape[0]):
-            x = row[i]
+        for i in range(values.shape[0]):
+            x = values[i, f]
             if np.isnan(x):
                 codes[first_row + i] = n + 1
                 continue
@@ -68,10 +69,11 @@ def find_categories(values, categories, limits, bins, first_feature, first_row):
 
     Values that are not among them, and missing ones, have the code after the last.
     """
-    for f in range(values.shape[0]):
+    for f in range(values.shape[1]):
         known = categories[limits[f] : limits[f + 1]]
-        for i in range(values.shape[1]):
-            place = np.searchsorted(known, values[f, i])
-            if place == known.shape[0] or known[place] != values[f, i]:
+        for i in range(values.shape[0]):
+            x = values[i, f]
+            place = np.searchsorted(known, x)
+            if place == known.shape[0] or known[place] != x:
                 place = known.shape[0]
             bins[first_feature + f, first_row + i] = place

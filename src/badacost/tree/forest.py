@@ -26,7 +26,7 @@ IntArray = NDArray[np.int32]
 _NODE_ARRAYS = (
     "feature", "threshold", "left", "missing_left", "value", "gain", "count", "weight",
 )  # fmt: skip
-_ROWS_AT_ONCE = 4096  # that are converted for the kernels
+_ROWS_AT_ONCE = 1024  # that are converted for the kernels
 _MIN_THREADED = 256  # rows for each thread
 
 
@@ -353,11 +353,17 @@ class Forest:
             raise ValueError(f"X must have {self.n_features} columns; got shape {X.shape}.")
 
         def convert(first: int, last: int) -> None:
+            memory = np.empty((min(_ROWS_AT_ONCE, last - first), self.n_features))
             for start in range(first, last, _ROWS_AT_ONCE):
                 rows = slice(start, min(start + _ROWS_AT_ONCE, last))
-                samples = np.ascontiguousarray(X[rows], dtype=np.float64)
-                if self.categories is not None or not samples.flags.writeable:
-                    samples = samples.copy()
+                samples = X[rows]
+                if self.categories is not None or not (
+                    samples.dtype == np.float64
+                    and samples.flags.c_contiguous
+                    and samples.flags.writeable
+                ):
+                    samples = memory[: len(samples)]
+                    np.copyto(samples, X[rows])
                 if self.categories is not None:
                     self._encode_categories(samples)
                 work(rows, samples)

@@ -25,7 +25,7 @@ Gain = kernels.Gini | kernels.Entropy | kernels.SquaredGradients
 _NO_LIMIT = 2**31 - 1
 _MAX_STORE_BYTES = 2**26  # of histograms that are kept for subtraction
 _MAX_KEPT_BYTES = 2**22  # of one node, about what the caches of a core hold
-_MIN_NODES = 64
+_MIN_NODES = 256  # that there is room for in the beginning
 _PARTS_PER_THREAD = 4
 _MIN_PART = 16  # features
 _MIN_THREADED = 200_000  # samples times features of a search that is worth more than one thread
@@ -68,6 +68,7 @@ class TreeGrower:
     def __init__(self, data: BinnedData, growth: Growth, threads: Threads | None = None):
         self.data, self.growth = data, growth
         self.threads = threads or Threads()
+        self._max_codes = int(data.n_codes.max())
         self._stores: list[FloatArray] = []  # histograms that no tree uses at the moment
 
     def grow(
@@ -116,7 +117,7 @@ class TreeGrower:
         large_from = 2**62  # a histogram is for bins that are bytes
         if self.data.bins.dtype == np.uint8:
             # Below this the scan of all cells costs more than sorting the samples.
-            large_from = int(max(256.0, self.data.n_codes.max() * (1.0 + n_columns / 8.0)))
+            large_from = int(max(256.0, self._max_codes * (1.0 + n_columns / 8.0)))
         return kernels.Limits(
             growth.max_depth or _NO_LIMIT,
             growth.max_leaf_nodes or _NO_LIMIT,
@@ -130,7 +131,7 @@ class TreeGrower:
 
     def _take_store(self, n_samples: int, n_columns: int, limits: kernels.Limits) -> FloatArray:
         """Room for the histograms of some nodes, from an earlier tree if there is one."""
-        n_features, n_cells = len(self.data.bins), int(self.data.n_codes.max()) * n_columns
+        n_features, n_cells = len(self.data.bins), self._max_codes * n_columns
         if self.data.bins.dtype != np.uint8 or limits.n_drawn < n_features:
             return np.empty((0, 1, n_cells))
         n_bytes = 8 * n_features * n_cells
