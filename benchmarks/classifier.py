@@ -18,8 +18,10 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import catboost
 import lightgbm
 import numpy as np
+import xgboost
 from harness import (
     Figure,
     Figures,
@@ -49,14 +51,16 @@ BAdaCostClassifier().fit(rng.normal(size=(150, 4)) + y[:, None], y)
 """
 
 
-def round_times(fits: dict[str, tuple[Callable[[int], object], int, int]]) -> dict[str, float]:
+def round_times(
+    fits: dict[str, tuple[Callable[[int], object], int, int]], repeats: int = 5
+) -> dict[str, float]:
     """CPU seconds per round: fits of few and of more rounds differ by rounds only, not set-up."""
     work = {
         f"{name} {n}": functools.partial(fit, n)
         for name, (fit, few, more) in fits.items()
         for n in (few, more)
     }
-    best = best_cpu_times(work, 5)
+    best = best_cpu_times(work, repeats)
     return {
         name: (best[f"{name} {more}"] - best[f"{name} {few}"]) / (more - few)
         for name, (_, few, more) in fits.items()
@@ -92,28 +96,34 @@ def fit_lightgbm(X: NDArray, y: NDArray, n_rounds: int, **parameters: object) ->
 
 
 def measure_rounds(scale: float) -> Figures:
-    """CPU time of one boosting round on 50 000 x 50 samples of 5 classes, depth 6."""
-    X, y = gaussian_classes(scaled(50_000, scale), 50, 5, 0.5)
+    """CPU time of one boosting round on 50 000 x 50 samples of 5, 26 and 100 classes, depth 6."""
+    for n_classes in (5, 26, 100):
+        X, y = gaussian_classes(scaled(50_000, scale), 50, n_classes, 0.5)
 
-    def badacost(n_rounds: int) -> object:
-        return BAdaCostClassifier(n_estimators=n_rounds, max_depth=6, n_jobs=1).fit(X, y)
+        def badacost(n_rounds: int, X: NDArray = X, y: NDArray = y) -> object:
+            return BAdaCostClassifier(n_estimators=n_rounds, max_depth=6, n_jobs=1).fit(X, y)
 
-    def adaboost(n_rounds: int) -> object:
-        tree = DecisionTreeClassifier(max_depth=6)
-        return AdaBoostClassifier(tree, n_estimators=n_rounds, random_state=0).fit(X, y)
+        def adaboost(n_rounds: int, X: NDArray = X, y: NDArray = y) -> object:
+            tree = DecisionTreeClassifier(max_depth=6)
+            return AdaBoostClassifier(tree, n_estimators=n_rounds, random_state=0).fit(X, y)
 
-    def boosted(n_rounds: int) -> object:
-        return fit_lightgbm(X, y, n_rounds, max_depth=6, num_leaves=63)
+        def boosted(n_rounds: int, X: NDArray = X, y: NDArray = y) -> object:
+            return fit_lightgbm(X, y, n_rounds, max_depth=6, num_leaves=63)
 
-    badacost(1)  # compiles the kernels
-    times = round_times(
-        {"badacost": (badacost, 5, 25), "lightgbm": (boosted, 5, 25), "adaboost": (adaboost, 1, 3)}
-    )
-    yield Figure("badacost, round of 1 tree", 1e3 * times["badacost"], "CPU-ms")
-    yield Figure("AdaBoostClassifier, round of 1 exact tree", 1e3 * times["adaboost"], "CPU-ms")
-    yield Figure("LightGBM, round of 5 trees", 1e3 * times["lightgbm"], "CPU-ms")
-    yield Figure("AdaBoost / badacost", times["adaboost"] / times["badacost"], "x", at_least=40)
-    yield Figure("LightGBM / badacost", times["lightgbm"] / times["badacost"], "x", at_least=2)
+        badacost(1)  # compiles the kernels
+        few, more = (5, 25) if n_classes == 5 else (1, 5)
+        fits = {"badacost": (badacost, 5, 25), "lightgbm": (boosted, few, more)}
+        if n_classes == 5:
+            fits["adaboost"] = (adaboost, 1, 3)
+        times = round_times(fits, 5 if n_classes == 5 else 3)
+        ours, peer, name = times["badacost"], times["lightgbm"], f"K = {n_classes}"
+        yield Figure(f"{name}: badacost, round of 1 tree", 1e3 * ours, "CPU-ms")
+        yield Figure(f"{name}: LightGBM, round of {n_classes} trees", 1e3 * peer, "CPU-ms")
+        yield Figure(f"{name}: LightGBM / badacost", peer / ours, "x", at_least=2)
+        if n_classes == 5:
+            exact = times["adaboost"]
+            yield Figure(f"{name}: AdaBoost, round of 1 exact tree", 1e3 * exact, "CPU-ms")
+            yield Figure(f"{name}: AdaBoost / badacost", exact / ours, "x", at_least=40)
 
 
 def measure_wide(scale: float) -> Figures:
@@ -151,10 +161,10 @@ def measure_wide(scale: float) -> Figures:
 
 
 def letter_data(scale: float) -> tuple[str, NDArray, NDArray]:
-    """UCI letter if it is at hand, else made-up data of its shape."""
+    """UCI letter if it is at hand, else synthetic data of its shape."""
     path = SHARED / "data/uci/letter.csv.gz"
     if not path.exists():
-        return "made-up stand-in", *gaussian_classes(scaled(20_000, scale), 16, 26, 1.0)
+        return "synthetic stand-in", *gaussian_classes(scaled(20_000, scale), 16, 26, 1.0)
     table = np.loadtxt(path, delimiter=",", skiprows=1, dtype=str)[: scaled(20_000, scale, 2000)]
     return "UCI letter", table[:, :-1].astype(np.float32), np.unique(table[:, -1], False, True)[1]
 
@@ -189,34 +199,83 @@ def measure_letter(scale: float) -> Figures:
 
 
 def measure_predict(scale: float) -> Figures:
-    """Rows x trees per CPU second on 50 000 x 50 samples of 5 classes, depth 6."""
-    X, y = gaussian_classes(scaled(50_000, scale), 50, 5, 0.5)
-    X64 = X.astype(np.float64)
-    n_trees = 50
-    ours = BAdaCostClassifier(n_estimators=n_trees, max_depth=6, n_jobs=1).fit(X, y)
-    booster = fit_lightgbm(X, y, n_trees // 5, max_depth=6, num_leaves=63)
-    hist = HistGradientBoostingClassifier(
-        max_iter=n_trees // 5, max_depth=6, max_leaf_nodes=63, early_stopping=False
-    ).fit(X, y)
-    ours.predict(X[:9])  # compiles the kernels
-    ours.predict(X64[:9])
-    times = best_cpu_times(
-        {
-            "badacost, float32": lambda: ours.predict(X),
-            "badacost, float64": lambda: ours.predict(X64),
-            "LightGBM, float32": lambda: booster.predict(X, num_threads=1),
-            "LightGBM, float64": lambda: booster.predict(X64, num_threads=1),
-            "HistGradientBoosting, float64": lambda: hist.predict(X64),
-        },
-        5,
-    )
-    work = len(X) * n_trees / 1e6
+    """Rows x trees per CPU second on 50 000 x 50 samples of 5 and 26 classes, depth 6."""
+    for n_classes, n_trees in ((5, 50), (26, 52)):
+        X, y = gaussian_classes(scaled(50_000, scale), 50, n_classes, 0.5)
+        X64, n_rounds = X.astype(np.float64), n_trees // n_classes
+        ours = BAdaCostClassifier(n_estimators=n_trees, max_depth=6, n_jobs=1).fit(X, y)
+        lgb = fit_lightgbm(X, y, n_rounds, max_depth=6, num_leaves=63)
+        hist = HistGradientBoostingClassifier(
+            max_iter=n_rounds, max_depth=6, max_leaf_nodes=63, early_stopping=False
+        ).fit(X, y)
+        xgb = xgboost.train(
+            {"objective": "multi:softprob", "num_class": n_classes, "max_depth": 6, "nthread": 1},
+            xgboost.DMatrix(X, y),
+            n_rounds,
+        )
+        cat = catboost.CatBoostClassifier(
+            iterations=n_trees, depth=6, thread_count=1, verbose=False, allow_writing_files=False
+        ).fit(X, y)
+        # One vector-leaf tree a round, as ours: rows x trees counts the same thing.
+        work = {
+            "badacost, float32": lambda: ours.predict(X),  # noqa: B023
+            "badacost, float64": lambda: ours.predict(X64),  # noqa: B023
+            "LightGBM": lambda: lgb.predict(X, num_threads=1),  # noqa: B023
+            "XGBoost": lambda: xgb.inplace_predict(X),  # noqa: B023
+            "CatBoost": lambda: cat.predict(X, thread_count=1),  # noqa: B023
+            "HistGradientBoosting": lambda: hist.predict(X64),  # noqa: B023
+        }
+        for predict in work.values():
+            predict()  # compiles the kernels
+        times = best_cpu_times(work, 5)
+        n_visits = len(X) * n_trees / 1e6
+        for name, seconds in times.items():
+            speed = n_visits / seconds
+            yield Figure(f"K = {n_classes}: {name}, rows x trees", speed, "M/CPU-s")
+        for peer in ("LightGBM", "XGBoost", "CatBoost"):
+            ratio = times[peer] / times["badacost, float32"]
+            yield Figure(f"K = {n_classes}: badacost / {peer}", ratio, "x", at_least=1)
+
+
+def measure_small(_: float) -> Figures:
+    """Fits of 100 rounds on 150 x 4 samples of 3 classes, and predictions of one row."""
+    X, y = gaussian_classes(150, 4, 3, 1.0)
+    work: dict[str, Callable[[], object]] = {}
+    for depth in (1, 6):
+        ours = BAdaCostClassifier(max_depth=depth, learning_rate=0.01)
+        work[f"badacost, depth {depth}"] = functools.partial(ours.fit, X, y)
+        peer = functools.partial(
+            fit_lightgbm, X, y, 100, max_depth=depth, num_leaves=2**depth, min_data_in_leaf=1
+        )
+        work[f"LightGBM, depth {depth}"] = peer
+    for fit in work.values():
+        fit()
+    for name, seconds in best_cpu_times(work, 7).items():
+        yield Figure(f"{name}: 100 rounds", 1e3 * seconds, "CPU-ms")
+    model, booster = BAdaCostClassifier().fit(X, y), fit_lightgbm(X, y, 34)
+    row = X[:1].copy()
+    rows = {
+        "badacost": lambda: [model.predict(row) for _ in range(200)],
+        "LightGBM": lambda: [booster.predict(row, num_threads=1) for _ in range(200)],
+    }
+    for predict in rows.values():
+        predict()
+    times = best_cpu_times(rows, 7)
     for name, seconds in times.items():
-        target = 30 if name.startswith("badacost") else None
-        yield Figure(f"{name}, M rows x trees / CPU-s", work / seconds, "M/s", at_least=target)
-    for kind in ("float32", "float64"):
-        ratio = times[f"LightGBM, {kind}"] / times[f"badacost, {kind}"]
-        yield Figure(f"badacost / LightGBM, {kind}", ratio, "x")
+        yield Figure(f"{name}: one row, about 100 trees", 1e6 * seconds / 200, "CPU-us")
+    yield Figure("LightGBM / badacost, one row", times["LightGBM"] / times["badacost"], "x")
+
+
+def measure_binning(scale: float) -> Figures:
+    """Set-up of a fit on 20 000 x 5000 samples: choosing bins and putting values into them."""
+    X, y = gaussian_classes(scaled(20_000, scale), scaled(5000, scale, 50), 21, 0.85)
+    for method, target in (("uniform", 1.4), ("quantile", None)):
+        model = BAdaCostClassifier(
+            n_estimators=1, max_depth=1, max_features=1, binning=method, random_state=0
+        )
+        model.fit(X[:500], y[:500])
+        best = best_cpu_times({"fit": functools.partial(model.fit, X, y)}, 2)
+        yield Figure(f"{method} bins, and one stump", best["fit"], "CPU-s", at_most=target)
 
 
 def extra_memory(learner: str, n_rows: int, n_columns: int) -> int:
@@ -288,6 +347,8 @@ MEASUREMENTS = {
     "wide": measure_wide,
     "letter": measure_letter,
     "predict": measure_predict,
+    "small": measure_small,
+    "binning": measure_binning,
     "memory": measure_memory,
     "start": measure_start,
 }

@@ -21,12 +21,12 @@ from badacost.costs import circular_view_costs
 from badacost.datasets.scenes import make_scenes
 from badacost.detection import TrainingConfig, train_detector
 from badacost.detection.annotations import Views
-from badacost.detection.boosters import CostBooster
+from badacost.detection.boosters import cost_booster
 from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.samples import WindowFeatures, random_boxes
-from badacost.tree.binning import BinMapper, BinnedData
-from badacost.tree.grower import DrawPer, TreeShape
 from badacost.threads import Threads
+from badacost.tree.binning import BinMapper, BinnedData
+from badacost.tree.grower import DrawPer, Growth
 
 HERE = Path(__file__).resolve().parent
 N_VIEWS = 20
@@ -51,7 +51,7 @@ def boosted(
     """Boost in this process; what it took."""
     bare = memory_status("VmRSS")
     data, y = binned_windows(n_windows, n_features)
-    shape = TreeShape(
+    growth = Growth(
         max_depth=9,
         min_samples_split=11,
         n_drawn=max(1, n_features // 32),
@@ -59,8 +59,8 @@ def boosted(
     )
     costs = circular_view_costs(N_VIEWS, beta=3.0, gamma=3.0)
     with Threads(2) as threads:
-        booster = CostBooster(
-            data, y, costs, shape=shape, learning_rate=0.05, seed=0, threads=threads
+        booster = cost_booster(
+            data, y, costs, growth=growth, learning_rate=0.05, seed=0, threads=threads
         )
         wall, cpu = time.perf_counter(), time.process_time()
         while booster.n_trees < n_trees and booster.grow():

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import zipfile
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,12 @@ from badacost.persistence import (
     with_part,
 )
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.forest_arrays import _FOREST_ARRAYS, forest_from_arrays, forest_to_arrays
+from badacost.tree.forest_arrays import (
+    _FOREST_ARRAYS,
+    _OPTIONAL_ARRAYS,
+    forest_from_arrays,
+    forest_to_arrays,
+)
 
 KIND = "BAdaCostClassifier"
 VERSION_1 = {"cost_matrix", "stage_ends", "train_score", "validation_score"} | {
@@ -64,6 +69,20 @@ def forest():
     trees = [make_tree([1, 1, 2]), make_tree([0]), make_tree([1, 3, 2, 3, 5, 5, 6])]
     table = np.array([[0.25, -1.0, 2.0], [1.5, 3.0, -0.125]])
     return Forest.from_trees(trees, np.array([0.5, 1.0, -2.0]), table, n_features=3)
+
+
+@pytest.fixture(scope="module")
+def with_categories(forest):
+    """The same forest, but its feature 0, which the roots test, is one of categories."""
+    tested = ~forest.is_leaf & (forest.feature == 0)
+    sets = np.random.default_rng(0).integers(2**32, size=(tested.sum(), 8), dtype=np.uint32)
+    return replace(
+        forest,
+        category_set=np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32),
+        sets=sets,
+        categories=np.array([-1.0, 0.0, 3.0]),
+        category_offsets=np.array([0, 3, 3, 3]),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +123,16 @@ def refused(path, match, **options):
 # Round trips
 
 
+@pytest.mark.parametrize("name", ["forest", "with_categories"])
 @pytest.mark.parametrize("prefix", ["forest_", "second_"])
-def test_forest_round_trip(forest, tmp_path, prefix):
-    path = tmp_path / "model"
+def test_forest_round_trip(request, tmp_path, prefix, name):
+    path, forest = tmp_path / "model", request.getfixturevalue(name)
     write_model(path, KIND, {}, forest_to_arrays(forest, prefix))
     again = forest_from_arrays(read_model(path).arrays, prefix)
     assert same_forest(again, forest)
     assert type(again.n_features) is int
     X = np.random.default_rng(0).normal(0.0, 4.0, (50, 3))
+    X[:, 0] = np.round(X[:, 0])
     assert_array_equal(again.accumulate(X), forest.accumulate(X))
 
 
@@ -119,8 +140,16 @@ def test_forest_without_trees(tmp_path):
     empty = {
         name: np.zeros(ndim * (1 if name == "offsets" else 0,), dtype)
         for name, (dtype, ndim) in _FOREST_ARRAYS.items()
+        if name not in _OPTIONAL_ARRAYS
     }
     assert forest_from_arrays(empty, "").n_trees == 0
+    no_categories = {
+        "category_set": np.empty(0, np.int32),
+        "sets": np.empty((0, 8), np.uint32),
+        "categories": np.empty(0),
+        "category_offsets": np.zeros(1, np.int64),
+    }
+    assert forest_from_arrays({**empty, **no_categories}, "").n_trees == 0
 
 
 def test_same_contents_give_the_same_bytes(forest, tmp_path, small_file):
@@ -385,10 +414,11 @@ def test_chain_of_many_levels_is_read_quickly():
 
 
 @pytest.mark.parametrize("name", _FOREST_ARRAYS)
-def test_forest_arrays_missing_or_of_other_types(forest, name):
-    arrays = forest_to_arrays(forest)
-    key = f"forest_{name}"
-    with pytest.raises(ModelFileError, match=f"{key} is missing"):
+def test_forest_arrays_missing_or_of_other_types(with_categories, name):
+    arrays = forest_to_arrays(with_categories)
+    key, optional = f"forest_{name}", name in _OPTIONAL_ARRAYS
+    missing = "a part of what describes categories" if optional else f"{key} is missing"
+    with pytest.raises(ModelFileError, match=missing):
         forest_from_arrays({k: array for k, array in arrays.items() if k != key})
     dtype = np.int64 if arrays[key].dtype == np.float64 else np.float64
     with np.errstate(invalid="ignore"):
@@ -397,8 +427,15 @@ def test_forest_arrays_missing_or_of_other_types(forest, name):
         with pytest.raises(ModelFileError, match=f"{key} is not of"):
             forest_from_arrays({**arrays, key: wrong})
     if arrays[key].ndim == 1:
-        with pytest.raises(ModelFileError, match="length"):
+        too_short = "do not cover its features|a part of what" if optional else "length"
+        with pytest.raises(ModelFileError, match=too_short):
             forest_from_arrays({**arrays, key: arrays[key][:-1]})
+
+
+def test_a_forest_without_categories_has_no_arrays_for_them(forest):
+    """As in files of version 1."""
+    names = {f"forest_{name}" for name in _FOREST_ARRAYS if name not in _OPTIONAL_ARRAYS}
+    assert set(forest_to_arrays(forest)) == names
 
 
 def test_node_without_parent():

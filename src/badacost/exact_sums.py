@@ -13,7 +13,8 @@ import numpy as np
 from badacost.arrays import FloatArray, Labels
 
 _BLOCK = 65_536
-_HUGE = 2.0**900  # numbers above are divided by as much, since a sum of quanta would overflow
+_HUGE = 2.0**900  # numbers above are scaled down, since a sum of quanta would overflow
+_SCALE = 2.0**-100
 
 
 def _quanta(largest: Any, n_terms: int) -> tuple[Any, Any]:
@@ -40,7 +41,7 @@ def folds(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
 def exact_sum(terms: FloatArray) -> float:
     """Return the sum of terms, none of them negative."""
     if terms.max(initial=0.0) > _HUGE:
-        return exact_sum(terms / _HUGE) * _HUGE
+        return exact_sum(terms * _SCALE) / _SCALE
     high, low = folds(terms)
     return float(high.sum() + low.sum())
 
@@ -55,8 +56,10 @@ def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray
     largest = np.zeros(n_cells)
     for block in blocks:
         np.maximum.at(largest, cells[block].astype(np.intp), terms[block])
-    if largest.max(initial=0.0) > _HUGE:
-        return exact_bincount(cells, terms / _HUGE, n_cells) * _HUGE
+    huge = largest > _HUGE
+    if huge.any():
+        scale = np.where(huge, _SCALE, 1.0)
+        return exact_bincount(cells, terms * scale[cells], n_cells) / scale
     coarse, fine = _quanta(largest, len(terms))
     sums = np.zeros((2, n_cells))
     for block in blocks:

@@ -15,7 +15,8 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 
-from badacost.boosting.adaboost_m1 import AdaBoostM1Classifier, AdaBoostM1Rule
+from badacost.boosting.adaboost_m1 import AdaBoostM1Classifier
+from badacost.boosting.reweighting import CostBlindRule
 from badacost.boosting.samme import SAMMEClassifier
 from badacost.boosting.stagewise import Round
 
@@ -148,7 +149,7 @@ def test_a_later_learner_wrong_on_more_than_half_ends_the_fit() -> None:
     ],
 )
 def test_steps(sums, odds) -> None:
-    rule = AdaBoostM1Rule(0.5 - np.eye(len(sums)))
+    rule = CostBlindRule(0.5 - np.eye(len(sums)))
     assert rule.step(np.array(sums)) == pytest.approx(np.log(odds), rel=1e-9)
 
 

@@ -15,23 +15,27 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier
-from badacost.boosting.learners import CostedClassifier, EstimatorLearner, TreeLearner
+from badacost.boosting.learners import (
+    CostedClassifier,
+    EstimatorLearner,
+    SampleSet,
+    TreeLearner,
+)
 from badacost.costs import zero_one_costs
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
-from badacost.tree.grower import TreeShape
+from badacost.tree.grower import Growth, TreeGrower
 
 X, Y = load_iris(return_X_y=True)
 COSTS = zero_one_costs(3)
 WEIGHTS = np.full(150, 1 / 150)
 
 
-def tree_learner(**shape) -> TreeLearner:
-    threads = Threads()
+def tree_learner(criterion="gini", **growth) -> TreeLearner:
     data = BinnedData.of(
-        X, method="quantile", max_bins=256, sample_weight=None, seed=0, threads=threads
+        X, method="quantile", max_bins=256, sample_weight=None, seed=0, threads=Threads()
     )
-    return TreeLearner(X, data, Y, 3, TreeShape(**shape), threads)
+    return TreeLearner(TreeGrower(data, Growth(**growth)), Y, 3, criterion)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -54,11 +58,12 @@ class Unweighted(Recorder):
         return super().fit(X, y)
 
 
-def test_tree_labels_all_samples_whatever_rows_it_saw() -> None:
-    learner = tree_learner(max_depth=3)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_tree_labels_all_samples_whatever_rows_it_saw(criterion) -> None:
+    learner = tree_learner(criterion, max_depth=3)
     for rows in (None, np.arange(0, 150, 3)):
         tree, labels = learner.fit(WEIGHTS, COSTS, rows, seed=0)
-        np.testing.assert_array_equal(labels, learner.predict(tree, X))
+        np.testing.assert_array_equal(labels, SampleSet(X).rows(tree, Threads()))
         assert (labels == Y).mean() > 0.9
         assert tree.count[0] == (150 if rows is None else 50)
 

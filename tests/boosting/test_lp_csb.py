@@ -370,7 +370,7 @@ def test_random_trees_are_tried_again(monkeypatch) -> None:
     """A draw may be useless; another one may be not."""
     model = quick(step="line_search", p=2, learning_rate=1.0, subsample=0.3, n_estimators=40)
     patient = model.set_params(max_depth=2).fit(X, Y).n_estimators_
-    monkeypatch.setattr("badacost.boosting.lp_csb._MOST_ATTEMPTS", 1)
+    monkeypatch.setattr("badacost.boosting.lp_csb._MAX_ATTEMPTS", 1)
     assert model.fit(X, Y).n_estimators_ < patient
 
 

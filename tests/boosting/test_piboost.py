@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import logsumexp
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -17,11 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import badacost
 from badacost import BAdaCostClassifier, ModelFileError
-from badacost.boosting.piboost import PIBoostClassifier, SeparationRule, Separations
-from badacost.boosting.stagewise import Round, Stage
+from badacost.boosting.piboost import PIBoostClassifier, Separations, separation_rule
+from badacost.boosting.rounds import Stage
+from badacost.boosting.stagewise import Round
 from badacost.loss import class_codes, optimal_step, step_loss
 from badacost.model_file import read_model, write_model
-from badacost.threads import Threads
 from badacost.tree.forest import Tree
 from tests.forests import assert_same_forest
 
@@ -115,7 +116,7 @@ def test_margins_are_those_of_the_codes(size, n_classes) -> None:
     inside = np.arange(n_classes) < size
     vector = np.where(inside, 1 / size, -1 / (n_classes - size))
     exponents = -class_codes(n_classes) @ vector / n_classes
-    margins = SeparationRule.of(size, n_classes).margins
+    margins = separation_rule(size, n_classes).margins
     for label in range(n_classes):
         group = 0 if inside[label] else 1
         np.testing.assert_allclose(margins[group], [exponents[label], -exponents[label]])
@@ -124,25 +125,51 @@ def test_margins_are_those_of_the_codes(size, n_classes) -> None:
 MASSES = st.floats(1e-300, 1) | st.sampled_from([0.0, 1e-30, 1e-9])
 
 
+def published_step(sums: np.ndarray, size: int, n_classes: int) -> float:
+    """The paper's s (K-s) (K-1) log R, with the root R of its polynomial found in logarithms."""
+    ((right1, wrong1), (wrong2, right2)), rest = sums, n_classes - size
+    rising, falling = (
+        [(np.log(mass) + np.log(n), n) for mass, n in terms if mass > 0]
+        for terms in (((wrong1, rest), (wrong2, size)), ((right1, rest), (right2, size)))
+    )
+
+    def excess(log_root: float) -> float:
+        up, down = (
+            logsumexp([log + sign * n * log_root for log, n in terms])
+            for sign, terms in ((1, rising), (-1, falling))
+        )
+        return up - down
+
+    start = excess(0.0)
+    # The excess rises at twice the least exponent or faster; half of that leaves room for rounding.
+    end = -start / min(n for _, n in rising + falling)
+    root = brentq(excess, *sorted((0.0, end)), xtol=1e-300, rtol=1e-15) if start else 0.0
+    return size * rest * (n_classes - 1) * root
+
+
 @settings(max_examples=300)
 @given(st.integers(2, 60), st.data(), st.tuples(MASSES, MASSES, MASSES, MASSES))
-def test_step_is_that_of_badacost(n_classes, data, masses) -> None:
+def test_step_is_the_published_one(n_classes, data, masses) -> None:
     size = data.draw(st.integers(1, n_classes - 1))
     sums = np.array(masses).reshape(2, 2)
     sums /= sums.sum() or 1.0
-    rule = SeparationRule.of(size, n_classes)
-    step = rule.step(sums)
+    step = separation_rule(size, n_classes).step(sums)
+    wrong = sums[[0, 1], [1, 0]]
     if not np.diag(sums).any():
         assert step <= 0
         return
+    if not wrong.any():  # the least of errors stands in for none
+        sums *= 1 - 1e-10
+        sums[[0, 1], [1, 0]] = 0.5e-10
     # Where rights and wrongs balance, the step is a difference of nearly equal numbers.
     unit = size * (n_classes - size) * (n_classes - 1)
-    assert step == pytest.approx(optimal_step(sums, rule.margins), rel=1e-9, abs=1e-13 * unit)
+    expected = published_step(sums, size, n_classes)
+    assert step == pytest.approx(expected, rel=1e-9, abs=1e-13 * unit)
 
 
 @pytest.mark.parametrize(("size", "n_classes"), [(1, 2), (1, 3), (2, 5), (3, 7), (1, 26), (2, 26)])
 def test_step_minimises_the_loss_and_is_the_root_of_the_polynomial(size, n_classes) -> None:
-    rule, k, s = SeparationRule.of(size, n_classes), n_classes, size
+    rule, k, s = separation_rule(size, n_classes), n_classes, size
     unit = s * (k - s) * (k - 1)
     rng = np.random.default_rng(n_classes)
     for _ in range(20):
@@ -164,7 +191,7 @@ def test_step_minimises_the_loss_and_is_the_root_of_the_polynomial(size, n_class
 
 
 def test_useless_and_perfect_steps() -> None:
-    rule = SeparationRule.of(1, 26)
+    rule = separation_rule(1, 26)
     assert rule.step(np.array([[0.25, 0.25], [0.25, 0.25]])) == 0
     assert rule.step(np.array([[0.1, 0.3], [0.3, 0.3]])) < 0
     assert rule.step(np.array([[0.0, 0.5], [0.5, 0.0]])) < 0
@@ -297,9 +324,9 @@ class Scripted:
         value = np.zeros(1, np.int32)
         tree = Tree(*[value] * 8)
         labels = np.array([0, 1] if reason == "perfect" else [1, 1])
-        return Stage([tree], [1.0], [labels], reason)
+        return Stage([tree], [1.0], [labels], np.zeros((2, 2)), reason)
 
-    def add(self, stage: Stage) -> None:
+    def advance(self, stage: Stage) -> None:
         pass
 
 
@@ -317,15 +344,13 @@ class Scripted:
 )
 def test_how_a_fit_of_several_subsets_ends(scripts, n_trees, reasons) -> None:
     targets = [np.array([0, 1])] * 2
-    descent = Separations(
-        [Scripted(*script) for script in scripts], targets, np.zeros((4, 3)), Threads()
-    )
+    descent = Separations([Scripted(*script) for script in scripts], targets, np.zeros((4, 3)))
     for number, (n, reason) in enumerate(zip(n_trees, reasons, strict=True)):
         stage = descent.fit(number)
         assert stage.reason == reason
-        assert len(stage.models) == len(stage.steps) == len(stage.labels) == n
+        assert len(stage.models) == len(stage.steps) == len(stage.rows) == n
         if reason != "useless":
-            descent.add(stage)
+            descent.advance(stage)
 
 
 # Probabilities.

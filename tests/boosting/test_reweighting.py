@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from badacost.boosting.adaboost_m1 import AdaBoostM1Rule
-from badacost.boosting.learners import TreeLearner
-from badacost.boosting.reweighting import PosteriorMixin, Reweighting, Rule
-from badacost.boosting.stagewise import Stage
+from badacost.boosting.learners import SampleSet, TreeLearner
+from badacost.boosting.reweighting import CostBlindRule, PosteriorMixin, Reweighting, Rule
+from badacost.boosting.rounds import Stage
 from badacost.costs import zero_one_costs
 from badacost.loss import cost_margins, optimal_step, step_loss, weak_learner_costs
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
-from badacost.tree.grower import TreeShape
+from badacost.tree.grower import Growth, TreeGrower
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
 MARGINS = cost_margins(COSTS / 9)
@@ -35,19 +36,21 @@ class Oracle:
         answer = self.answers[min(len(self.calls), len(self.answers)) - 1]
         return answer, answer
 
-    def predict(self, model, X=None):
-        return model if X is None else model[X[:, 0].astype(int)]
-
 
 def reweighting(learner, rule=None, weight=WEIGHT, **parameters) -> Reweighting:
     defaults = {"learning_rate": 1.0, "subsample": 1.0, "seed": 0, "random": False}
     return Reweighting(learner, Y, weight, rule or Rule(MARGINS), **{**defaults, **parameters})
 
 
-def grower() -> TreeLearner:
+def tree_learner() -> TreeLearner:
     parameters = {"method": "exact", "max_bins": 256, "sample_weight": None, "seed": 0}
     data = BinnedData.of(X, threads=Threads(1), **parameters)
-    return TreeLearner(X, data, Y, 3, TreeShape(max_depth=2), Threads(1))
+    return TreeLearner(TreeGrower(data, Growth(max_depth=2)), Y, 3, "gini")
+
+
+def stage_of(labels, step: float) -> Stage:
+    """A stage whose learner gives these labels."""
+    return Stage([labels], [step], [labels], MARGINS.T)
 
 
 def shifted(share: float, seed: int = 0) -> np.ndarray:
@@ -92,15 +95,15 @@ def test_first_weights_are_shares_of_those_given(unit) -> None:
 
 
 def test_weights_after_every_round() -> None:
-    descent = reweighting(grower(), learning_rate=0.5)
+    descent = reweighting(tree_learner(), learning_rate=0.5)
     weights = WEIGHT / WEIGHT.sum()
     for n_done in range(5):
         stage = descent.fit(n_done)
         np.testing.assert_allclose(descent.weights, weights, rtol=1e-9)  # a fit moves nothing
-        step = optimal_step(sums_of(stage.labels[0], weights), MARGINS)
+        step = optimal_step(sums_of(stage.rows[0], weights), MARGINS)
         assert stage.steps == [pytest.approx(0.5 * step)]
-        descent.add(stage)
-        weights = weights * np.exp(stage.steps[0] * MARGINS[Y, stage.labels[0]])
+        descent.advance(stage)
+        weights = weights * np.exp(stage.steps[0] * MARGINS[Y, stage.rows[0]])
         weights /= weights.sum()
         np.testing.assert_allclose(descent.weights, weights, rtol=1e-9)
 
@@ -112,7 +115,7 @@ def test_a_rule_may_multiply_weights_by_more_than_its_margins() -> None:
 
     labels = shifted(0.3)
     descent = reweighting(Oracle(labels), Doubling(MARGINS))
-    descent.add(Stage([labels], [0.3], [labels]))
+    descent.advance(stage_of(labels, 0.3))
     expected = WEIGHT * np.exp(0.3 * MARGINS[Y, labels]) * np.where(Y == 0, 2, 1)
     np.testing.assert_allclose(descent.weights, expected / expected.sum(), rtol=1e-9)
 
@@ -122,47 +125,46 @@ def test_weights_far_outside_the_range_of_floats() -> None:
     labels = shifted(0.3)
     descent = reweighting(Oracle(labels))
     before = descent.weights
-    descent.add(Stage([labels], [1e5], [labels]))
+    descent.advance(stage_of(labels, 1e5))
     assert descent.weights.min() > 0
     assert descent.weights.sum() == pytest.approx(1)
-    descent.add(Stage([labels], [-1e5], [labels]))
+    descent.advance(stage_of(labels, -1e5))
     np.testing.assert_allclose(descent.weights, before, rtol=1e-9)
 
 
 # Scores.
 
 
-def test_training_scores_are_scores_of_the_same_samples() -> None:
-    descent = reweighting(grower())
-    stage = descent.fit(0)
-    expected = stage.steps[0] * MARGINS[:, stage.labels[0]].T
-    np.testing.assert_allclose(descent.scores(stage, X), expected, rtol=1e-12)
-    np.testing.assert_array_equal(
-        descent.training_scores(stage, slice(None)), descent.scores(stage, X)
-    )
-    rows = np.array([5, 3, 150])
-    np.testing.assert_array_equal(
-        descent.training_scores(stage, rows), descent.scores(stage, X[rows])
-    )
+def test_scores_of_a_stage() -> None:
+    """Those of the training samples are those of its tree on the same samples."""
+    stage = reweighting(tree_learner()).fit(0)
+    scores = np.zeros((200, 3))
+    stage.add_to(scores)
+    expected = stage.steps[0] * MARGINS[:, stage.rows[0]].T
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+    asked = replace(stage, rows=[SampleSet(X).rows(stage.models[0], Threads())])
+    for chosen in (slice(None), np.array([5, 3, 150])):
+        for known in (stage, asked):
+            part = np.ones((len(X[chosen]), 3))
+            known.add_to(part, chosen)
+            np.testing.assert_array_equal(part, 1 + scores[chosen])
 
 
-def test_recalled_stages_lead_to_the_same_weights() -> None:
-    first = reweighting(grower(), learning_rate=0.3)
+def test_replayed_stages_lead_to_the_same_weights() -> None:
+    first = reweighting(tree_learner(), learning_rate=0.3)
     stages = []
     for n_done in range(4):
         stages.append(first.fit(n_done))
-        first.add(stages[-1])
-    second = reweighting(grower(), learning_rate=0.3)
+        first.advance(stages[-1])
+    second = reweighting(tree_learner(), learning_rate=0.3)
     for stage in stages:
-        recalled = second.recall(stage.models, stage.steps)
-        np.testing.assert_array_equal(recalled.labels, stage.labels)
-        assert recalled.steps == stage.steps
-        assert recalled.reason is None
-        second.add(recalled)
+        rows = [SampleSet(X).rows(model, Threads()) for model in stage.models]
+        np.testing.assert_array_equal(rows, stage.rows)
+        second.advance(replace(stage, rows=rows))
     np.testing.assert_array_equal(second.weights, first.weights)
     one, other = first.fit(4), second.fit(4)
     assert one.steps == other.steps
-    np.testing.assert_array_equal(one.labels, other.labels)
+    np.testing.assert_array_equal(one.rows, other.rows)
 
 
 # What the learner is asked for.
@@ -182,7 +184,7 @@ def test_costs_and_weights_for_the_learner() -> None:
 @pytest.mark.parametrize(("share", "n_drawn"), [(0.3, 60), (0.999, 200), (1e-9, 1)])
 def test_subsample(share, n_drawn) -> None:
     oracle = Oracle(shifted(0.2))
-    descent = reweighting(oracle, subsample=share)
+    descent = reweighting(oracle, subsample=share, random=True)
     for n_done in (0, 1, 0):
         descent.fit(n_done)
     drawn = [rows for _, _, rows, _ in oracle.calls]
@@ -198,24 +200,24 @@ def test_subsample(share, n_drawn) -> None:
 def test_subsample_leaves_out_what_single_precision_cannot_see() -> None:
     weight = np.where(np.arange(200) < 20, 1.0, 1e-60)
     oracle = Oracle(shifted(0.2))
-    reweighting(oracle, weight=weight, subsample=0.5).fit(0)
+    reweighting(oracle, weight=weight, subsample=0.5, random=True).fit(0)
     np.testing.assert_array_equal(oracle.calls[0][2], np.arange(20))
 
 
 def test_a_useless_learner_is_tried_again_if_chance_plays() -> None:
     useless, useful = (Y + 1) % 3, shifted(0.2)
     oracle = Oracle(useless, useless, useful)
-    stage = reweighting(oracle, AdaBoostM1Rule(0.5 - np.eye(3)), random=True).fit(0)
+    stage = reweighting(oracle, CostBlindRule(0.5 - np.eye(3)), random=True).fit(0)
     assert len(oracle.calls) == 3
     assert len({seed for *_, seed in oracle.calls}) == 3
-    np.testing.assert_array_equal(stage.labels, [useful])
+    np.testing.assert_array_equal(stage.rows, [useful])
     assert stage.reason is None
 
 
 @pytest.mark.parametrize(("random", "n_attempts"), [(False, 1), (True, 5)])
 def test_attempts_are_limited(random, n_attempts) -> None:
     oracle = Oracle((Y + 1) % 3)
-    stage = reweighting(oracle, AdaBoostM1Rule(0.5 - np.eye(3)), random=random).fit(0)
+    stage = reweighting(oracle, CostBlindRule(0.5 - np.eye(3)), random=random).fit(0)
     assert len(oracle.calls) == n_attempts
     assert stage.reason == "useless"
     assert stage.steps[0] < 0
@@ -237,7 +239,7 @@ def test_a_short_step_asks_for_steepest_descent_as_well() -> None:
         stage = reweighting(oracle).fit(0)
         assert len(oracle.calls) == 2
         np.testing.assert_array_equal(oracle.calls[1][1], weak_learner_costs(MARGINS, 0.0))
-        np.testing.assert_array_equal(stage.labels, [taken])
+        np.testing.assert_array_equal(stage.rows, [taken])
 
 
 def test_costs_that_do_not_follow_the_step_are_not_asked_for_twice() -> None:
@@ -252,7 +254,7 @@ def test_refinements_end_when_the_loss_does() -> None:
     oracle = Oracle(first, better, worse, first)
     stage = reweighting(oracle, n_refinements=9).fit(0)
     assert len(oracle.calls) == 3
-    np.testing.assert_array_equal(stage.labels, [better])
+    np.testing.assert_array_equal(stage.rows, [better])
     assert len({seed for *_, seed in oracle.calls}) == 1
     costs = weak_learner_costs(MARGINS, optimal_step(sums_of(first), MARGINS))
     np.testing.assert_allclose(oracle.calls[1][1], costs, rtol=1e-9)

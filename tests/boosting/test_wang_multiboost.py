@@ -15,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import badacost
-from badacost.boosting.stagewise import Round
+from badacost.boosting.learners import SampleSet
+from badacost.boosting.stagewise import Round, Task
 from badacost.boosting.wang_multiboost import (
     Pool,
     PoolDescent,
@@ -97,9 +98,13 @@ def descent(y, weight, costs, answers, n_jobs=1, learning_rate=1.0) -> PoolDesce
     """A descent whose models are the numbers of the members."""
     labels = answers.astype(np.min_scalar_type(len(costs) - 1))
     pool = Pool(list(range(answers.shape[1])), labels)
-    return PoolDescent(
-        pool, None, y, weight, costs, learning_rate=learning_rate, threads=Threads(n_jobs)
-    )
+    return PoolDescent(pool, y, weight, costs, learning_rate=learning_rate, threads=Threads(n_jobs))
+
+
+def start(model: WangMultiBoostClassifier, weight=WEIGHT) -> PoolDescent:
+    """Grow the pool of a model."""
+    with Threads() as threads:
+        return model._start(Task(SampleSet(X), Y, weight, None, threads))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -129,11 +134,12 @@ def test_rounds_against_direct_sums(n_classes, learning_rate, n_jobs) -> None:
 
         best = brentq(slope, 0, 20, xtol=1e-14, rtol=1e-14)
         np.testing.assert_allclose(stage.steps[0], learning_rate * best, rtol=1e-9, atol=1e-11)
-        added = algorithm.training_scores(stage, slice(None))
+        added = np.zeros((len(y), n_classes))
+        stage.add_to(added)
         np.testing.assert_array_equal(added, -stage.steps[0] * direction)
         scores = scores + added
         assert charges(scores, y, costs, weight).sum() < charge.sum()
-        algorithm.add(stage)
+        algorithm.advance(stage)
     assert number >= 3
 
 
@@ -169,8 +175,8 @@ def test_minimiser_is_the_rule_of_minimum_cost(n_classes) -> None:
         stage = algorithm.fit(number)
         if stage.reason is not None:
             break
-        algorithm.add(stage)
-        scores += algorithm.training_scores(stage, slice(None))
+        algorithm.advance(stage)
+        stage.add_to(scores)
     log_costs = np.log(weight @ costs)
     np.testing.assert_allclose(scores[0], log_costs - log_costs.mean(), atol=1e-5)
     assert scores[0].argmin() == (weight @ costs).argmin()
@@ -191,7 +197,7 @@ def test_two_classes_are_adaboost_from_weights_times_costs() -> None:
             break
         assert stage.steps[0] == pytest.approx(step, rel=1e-8)
         weights *= np.exp(step * np.where(wrong[:, errors.argmin()], 1, -1))
-        algorithm.add(stage)
+        algorithm.advance(stage)
     assert number > 3
 
 
@@ -242,8 +248,7 @@ def test_members_are_grown_on_the_shares_in_turn() -> None:
         model.classes_, model._seed = np.arange(3), 5
         model._prepare()
         weight = np.where(np.arange(400) % 2, 1.0, 1e-60)  # half of them vanish
-        with Threads() as threads:
-            pools.append(model._start(X, Y, weight, threads).pool)
+        pools.append(start(model, weight).pool)
     sizes = [[tree.count[0] for tree in pool.trees] for pool in pools]
     assert sizes[0] == [120, 180, 200, 120, 180, 200, 120, 180]
     assert sizes[1] == [60, 90, 120, 60, 90, 120, 60, 90]
@@ -256,10 +261,9 @@ def test_members_are_grown_on_the_shares_in_turn() -> None:
 
 def test_labels_are_those_of_the_trees() -> None:
     model = booster(n_pool=37).fit(X, Y)  # more than are grown at once
-    with Threads() as threads:
-        algorithm = model._start(X, Y, WEIGHT, threads)
-    recalled = algorithm.recall(algorithm.pool.trees, [1.0] * 37)
-    np.testing.assert_array_equal(np.column_stack(recalled.labels), algorithm.pool.labels)
+    pool = start(model).pool
+    asked = [SampleSet(X).rows(tree, Threads()) for tree in pool.trees]
+    np.testing.assert_array_equal(np.column_stack(asked), pool.labels)
 
 
 def test_a_member_may_be_chosen_again() -> None:
@@ -272,9 +276,7 @@ def test_a_larger_pool_begins_with_the_smaller_and_descends_deeper() -> None:
     """The loss after the best of more members is lower, or as low."""
     shares = []
     for n_pool in (1, 5, 20, 80):
-        model = booster(n_pool=n_pool).fit(X, Y)
-        with Threads() as threads:
-            shares.append(model._start(X, Y, WEIGHT, threads).shares)
+        shares.append(start(booster(n_pool=n_pool).fit(X, Y)).shares)
     for few, many in pairwise(shares):
         np.testing.assert_array_equal(few, many[: len(few)])
     assert shares[-1].min() < shares[0].min()
@@ -297,6 +299,19 @@ def test_a_perfect_member_ends_the_fit() -> None:
     assert model.stop_reason_ == "perfect"
     assert model.n_estimators_ == 1
     assert model.score(data, y) == 1
+
+
+@pytest.mark.parametrize("faint", [1e-6, 1e-12, 1e-20])
+def test_a_member_with_the_faintest_mistakes_is_not_perfect(faint) -> None:
+    y, answers = np.tile([0, 1], 50), np.tile([0, 1], 50)[:, np.newaxis].copy()
+    weight = np.ones(100)
+    answers[:3, 0], weight[:3] = 1 - y[:3], faint
+    algorithm = descent(y, weight, zero_one_costs(2), answers)
+    np.testing.assert_allclose(algorithm.shares, 3 * faint / weight.sum(), rtol=1e-5)
+    stage = algorithm.fit(0)
+    assert stage.reason is None
+    assert stage.steps[0] == pytest.approx(0.5 * np.log(97 / (3 * faint)), rel=1e-5)
+    assert descent(y, weight, zero_one_costs(2), y[:, np.newaxis]).fit(0).reason == "perfect"
 
 
 # Costs and weights.

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
 from badacost import BAdaCostClassifier
 from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
-from badacost.detection.boosters import CostBooster, RealBooster
+from badacost.detection import boosters
+from badacost.detection.boosters import Booster
 from badacost.loss import cost_margins
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
-from badacost.tree.forest import Forest, Tree
-from badacost.tree.grower import TreeShape
+from badacost.tree.forest import Tree
+from badacost.tree.grower import Growth
+from tests.forests import assert_same_forest
 
 N_FEATURES, N_CLASSES = 12, 4
 COSTS = circular_view_costs(N_CLASSES - 1, alpha=1, beta=3, gamma=3)
-SHAPE = TreeShape(max_depth=3, min_samples_split=4, n_drawn=5)
+GROWTH = Growth(max_depth=3, min_samples_split=4, n_drawn=5)
 
 
 @pytest.fixture(scope="module")
@@ -44,21 +44,14 @@ def data(X, threads) -> BinnedData:
     )
 
 
-def cost_booster(data, y, threads, costs=COSTS, **options) -> CostBooster:
-    settings = {"shape": SHAPE, "learning_rate": 0.3, "seed": 7} | options
-    return CostBooster(data, y, costs, threads=threads, **settings)
+def cost_booster(data, y, threads, costs=COSTS, **options) -> Booster:
+    settings = {"growth": GROWTH, "learning_rate": 0.3, "seed": 7} | options
+    return boosters.cost_booster(data, y, costs, threads=threads, **settings)
 
 
-def real_booster(data, y, threads, **options) -> RealBooster:
-    settings = {"shape": SHAPE, "seed": 7} | options
-    return RealBooster(data, (y == 1).astype(np.uint8), threads=threads, **settings)
-
-
-def assert_same(first: Forest, second: Forest) -> None:
-    for item in fields(Tree):
-        np.testing.assert_array_equal(getattr(first, item.name), getattr(second, item.name))
-    np.testing.assert_array_equal(first.tree_weights, second.tree_weights)
-    np.testing.assert_array_equal(first.table, second.table)
+def real_booster(data, y, threads, **options) -> Booster:
+    settings = {"growth": GROWTH, "seed": 7} | options
+    return boosters.real_booster(data, (y == 1).astype(np.uint8), threads=threads, **settings)
 
 
 def naive_leaf(tree: Tree, sample: np.ndarray) -> int:
@@ -107,11 +100,11 @@ class TestCostBooster:
 
     def test_stops_at_a_perfect_tree(self, data, X, threads) -> None:
         y = (X[:, 0] > 0.0).astype(np.uint8) * 2
-        shape = TreeShape(max_depth=1, min_samples_split=2, n_drawn=None)
+        growth = Growth(max_depth=1, min_samples_split=2, n_drawn=None)
         mapped = BinnedData.of(
             X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=threads
         )
-        booster = cost_booster(mapped, y, threads, shape=shape)
+        booster = cost_booster(mapped, y, threads, growth=growth)
         assert not booster.grow()
         assert booster.n_trees == 1
 
@@ -147,8 +140,8 @@ class TestRealBooster:
         mapped = BinnedData.of(
             X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=threads
         )
-        shape = TreeShape(max_depth=1, min_samples_split=2, n_drawn=None)
-        booster = real_booster(mapped, y, threads, shape=shape)
+        growth = Growth(max_depth=1, min_samples_split=2, n_drawn=None)
+        booster = real_booster(mapped, y, threads, growth=growth)
         while booster.n_trees < 1000 and booster.grow():
             pass
         assert booster.n_trees == 24  # exp(-4 * 24) < 1e-40
@@ -170,16 +163,16 @@ class TestBoth:
             assert resumed.n_trees == n_before
             while resumed.n_trees < 8:
                 resumed.grow()
-            assert_same(whole.forest(), resumed.forest())
+            assert_same_forest(whole.forest(), resumed.forest())
             np.testing.assert_array_equal(whole.log_weights, resumed.log_weights)
 
     def test_the_number_of_threads_does_not_matter(self, make, data, y, threads) -> None:
         with Threads(2) as two:
-            boosters = make(data, y, threads), make(data, y, two)
-            for booster in boosters:
+            pair = make(data, y, threads), make(data, y, two)
+            for booster in pair:
                 for _ in range(4):
                     booster.grow()
-            assert_same(*(booster.forest() for booster in boosters))
+            assert_same_forest(*(booster.forest() for booster in pair))
 
     def test_seeds_matter(self, make, data, y, threads) -> None:
         first, second = make(data, y, threads, seed=1), make(data, y, threads, seed=2)

@@ -24,6 +24,10 @@ def edges(column, **options) -> np.ndarray:
     return fit(column, **options).edges[0]
 
 
+def threshold(mapper: BinMapper, position: int, feature: int = 0) -> float:
+    return mapper.thresholds(np.array([feature]), np.array([position]))[0]
+
+
 def codes(column, **options) -> list[int]:
     mapper = fit(column, **options)
     return mapper.transform(np.asarray(column, dtype=float)[:, None])[0].tolist()
@@ -101,7 +105,7 @@ def test_a_column_of_only_missing_values(method) -> None:
     assert mapper.n_bins.tolist() == [1]
     assert mapper.has_missing.tolist() == [True]
     assert mapper.transform(np.array([[NAN], [1.0]])).tolist() == [[1, 0]]
-    assert mapper.threshold(0, 0) == np.inf
+    assert threshold(mapper, 0) == np.inf
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -150,14 +154,25 @@ def test_transform_counts_the_edges_not_above(column, method, max_bins, missing)
     found = mapper.edges[0]
     assert np.isfinite(found).all()
     assert (np.diff(found) > 0).all()
-    more = [*column, *found, *np.nextafter(found, -np.inf), -np.inf, np.inf]
+    with np.errstate(over="ignore"):
+        more = [*column, *found, *np.nextafter(found, -np.inf), -np.inf, np.inf]
     bins = mapper.transform(np.array([*more, NAN])[:, None])[0]
     np.testing.assert_array_equal(bins[:-1], np.searchsorted(found, more, "right"))
     if missing:
         assert bins[-1] == len(found) + 1
     for position in range(len(found)):
-        below = np.array(more) < mapper.threshold(0, position)
+        below = np.array(more) < threshold(mapper, position)
         np.testing.assert_array_equal(bins[:-1] <= position, below)
+
+
+def test_thresholds_of_several_features() -> None:
+    X = np.column_stack([np.arange(4.0), np.ones(4), np.arange(4.0) % 2])
+    mapper = BinMapper.fit(X)
+    features = np.array([2, 0, 0, 1, 0, 2, 0])
+    positions = np.array([0, 0, 2, 0, 3, 1, 1])
+    expected = [0.5, 0.5, 2.5, np.inf, np.inf, np.inf, 1.5]
+    assert mapper.thresholds(features, positions).tolist() == expected
+    assert mapper.thresholds(features[:0], positions[:0]).tolist() == []
 
 
 @given(columns(), st.sampled_from(["quantile", "exact"]), st.integers(2, 12))
@@ -243,7 +258,7 @@ def test_uniform_bins_over_more_than_the_range_of_the_type(dtype) -> None:
 def test_many_rows_are_sampled(monkeypatch) -> None:
     rng = np.random.default_rng(4)
     X, weight = rng.normal(size=(3000, 2)), rng.uniform(size=3000)
-    monkeypatch.setattr(binning, "_MOST_ROWS", 500)
+    monkeypatch.setattr(binning, "_MAX_ROWS", 500)
     rows = np.sort(np.random.default_rng(7).choice(3000, 500, replace=False))
     sampled = BinMapper.fit(X, max_bins=10, sample_weight=weight, seed=7)
     expected = BinMapper.fit(X[rows], max_bins=10, sample_weight=weight[rows])
@@ -256,7 +271,7 @@ def test_many_rows_are_sampled(monkeypatch) -> None:
 
 def test_missing_values_outside_of_the_sampled_rows(monkeypatch) -> None:
     """They need a code of their own, within the type of the bins."""
-    monkeypatch.setattr(binning, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(binning, "_MAX_ROWS", 1000)
     X = np.random.default_rng(5).normal(size=(3000, 2))
     looked_at = np.random.default_rng(0).choice(3000, 1000, replace=False)
     row = np.setdiff1d(np.arange(3000), looked_at)[0]
@@ -293,3 +308,31 @@ def test_memory_order_and_threads_do_not_matter(method, dtype) -> None:
                 for mine, theirs in zip(mapper.edges, first.edges, strict=True):
                     np.testing.assert_array_equal(mine, theirs)
                 np.testing.assert_array_equal(mapper.transform(other, threads), bins)
+
+
+@pytest.mark.parametrize("method", ["quantile", "uniform"])
+def test_values_that_are_missing_after_training_only(method) -> None:
+    """All 256 codes are in use: that of a missing value needs a larger type."""
+    X = np.random.default_rng(7).normal(size=(2000, 2))
+    mapper = BinMapper.fit(X, method=method)
+    assert mapper.n_bins.tolist() == [256, 256]
+    holes = X.copy()
+    holes[5, 1] = NAN
+    bins = mapper.transform(holes)
+    assert bins.dtype == np.uint16
+    assert bins[1, 5] == 256
+    bins[1, 5] = mapper.transform(X)[1, 5]
+    np.testing.assert_array_equal(bins, mapper.transform(X))
+    assert mapper.transform(X).dtype == np.uint8
+    assert mapper.transform(X[:0]).shape == (2, 0)
+
+
+def test_order_of_the_rows_does_not_matter() -> None:
+    """Weights of equal values are summed in any order, also where a sum meets a quantile."""
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        column, weight = rng.integers(8, size=40), rng.choice([0.1, 0.2, 0.3, 0.7], 40)
+        order = rng.permutation(40)
+        first = edges(column, max_bins=4, sample_weight=weight)
+        second = edges(column[order], max_bins=4, sample_weight=weight[order])
+        np.testing.assert_array_equal(first, second)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 
 import numpy as np
 import pytest
@@ -11,9 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from badacost.threads import Threads
+from badacost.tree import forest_kernels
+from badacost.tree.binning import BinMapper
 from badacost.tree.forest import Forest, Tree
+from tests.forests import assert_same_forest
 
 N_FEATURES = 4
+NODE_ARRAYS = [item.name for item in fields(Tree) if item.default is MISSING]
+FOREST_ARRAYS = [*NODE_ARRAYS, "offsets", "tree_weights", "table"]
 VALUES = np.array([-np.inf, -2.0, -1.0, 0.0, 0.5, 1.0, 3.0, np.inf, np.nan])
 
 
@@ -52,22 +57,29 @@ def random_samples(seed: int, n: int, dtype=np.float64) -> np.ndarray:
     return rng.choice(values, (n, N_FEATURES)).astype(dtype)
 
 
-def slow_leaf(tree: Tree, x: np.ndarray) -> tuple[int, int]:
-    """The leaf of a sample, and how many tests led there."""
-    node = n_tests = 0
+def slow_leaf(forest: Forest, tree: Tree, x: np.ndarray) -> int:
+    """The leaf of a sample."""
+    node = 0
     while not np.isnan(tree.threshold[node]):
-        value = float(x[tree.feature[node]])
-        if np.isnan(value):
+        feature, value = tree.feature[node], float(x[tree.feature[node]])
+        tests_set = tree.category_set is not None and tree.category_set[node] >= 0
+        place = []
+        if tests_set:
+            known = forest.categories[slice(*forest.category_offsets[[feature, feature + 1]])]
+            place = np.flatnonzero(known == value).tolist()
+        if np.isnan(value) or (tests_set and not place):
             right = not tree.missing_left[node]
+        elif tests_set:
+            word, bit = divmod(place[0], 32)
+            right = bool(int(tree.sets[tree.category_set[node], word]) >> bit & 1)
         else:
             right = value >= tree.threshold[node]
         node = int(tree.left[node]) + int(right)
-        n_tests += 1
-    return node, n_tests
+    return node
 
 
 def slow_leaves(forest: Forest, X: np.ndarray) -> np.ndarray:
-    found = [[slow_leaf(tree, x)[0] for tree in forest.trees()] for x in X]
+    found = [[slow_leaf(forest, tree, x) for tree in forest.trees()] for x in X]
     return np.array(found, dtype=np.int32).reshape(len(X), forest.n_trees)
 
 
@@ -75,7 +87,7 @@ def slow_scores(forest: Forest, X: np.ndarray) -> np.ndarray:
     scores = np.zeros((len(X), forest.table.shape[1]))
     for tree, weight in zip(forest.trees(), forest.tree_weights, strict=True):
         for row, x in zip(scores, X, strict=True):
-            row += weight * forest.table[tree.value[slow_leaf(tree, x)[0]]]
+            row += weight * forest.table[tree.value[slow_leaf(forest, tree, x)]]
     return scores
 
 
@@ -106,6 +118,185 @@ def test_memory_order_does_not_matter(dtype) -> None:
         assert not other.flags.c_contiguous
         np.testing.assert_array_equal(forest.accumulate(other), scores)
         np.testing.assert_array_equal(forest.apply(other), leaves)
+
+
+def test_layout_and_type_need_no_further_compilation(tmp_path) -> None:
+    """Neither of the samples nor of the arrays of a forest, as files and memory maps give them."""
+    forest, X = random_forest(0), random_samples(1, 700).astype(np.float32).astype(np.float64)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    wide = np.zeros((1400, 3 * N_FEATURES))
+    wide[::2, ::3] = X
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    samples = [frozen, np.asfortranarray(X), wide[::2, ::3], X[::-1][::-1], mapped]
+    samples += [part.astype(np.float32) for part in samples] + [X.astype(np.float16), X[:0]]
+    kernels = forest_kernels.accumulate, forest_kernels.leaves
+    scores, leaves = forest.accumulate(X), forest.apply(X)
+    known = [len(kernel.signatures) for kernel in kernels]
+    parts = {name: np.asarray(getattr(forest, name)).copy() for name in FOREST_ARRAYS}
+    for part in parts.values():
+        part.flags.writeable = False
+    for one in (forest, replace(forest, **parts), pickle.loads(pickle.dumps(forest))):
+        for other in samples:
+            if other.dtype == np.float16:
+                one.accumulate(other)
+                continue
+            np.testing.assert_array_equal(one.accumulate(other), scores[: len(other)])
+            np.testing.assert_array_equal(one.apply(other), leaves[: len(other)])
+    with Threads(2) as threads:
+        np.testing.assert_array_equal(forest.accumulate(frozen, threads=threads), scores)
+        np.testing.assert_array_equal(forest.apply(frozen, threads), leaves)
+    assert [len(kernel.signatures) for kernel in kernels] == known
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5, 5), (0, 3), (5,), (5, 4, 1)])
+def test_samples_of_another_width(shape) -> None:
+    forest = random_forest(0)
+    with pytest.raises(ValueError, match="X must have 4 columns; got shape"):
+        forest.apply(np.zeros(shape))
+    with pytest.raises(ValueError, match="X must have 4 columns; got shape"):
+        forest.accumulate(np.zeros(shape))
+
+
+def test_scores_of_another_shape_and_trees_that_are_not_there() -> None:
+    forest, X = random_forest(0), random_samples(1, 5)
+    for shape in ((4, 3), (5, 2), (5,)):
+        with pytest.raises(ValueError, match=r"scores must have shape \(5, 3\)"):
+            forest.accumulate(X, np.zeros(shape))
+    for first, last in ((-1, 2), (3, 2), (0, 6)):
+        with pytest.raises(ValueError, match="are not among 5 trees"):
+            forest.accumulate(X, first_tree=first, last_tree=last)
+
+
+# One test for each level.
+
+
+def symmetric_tree(rng: np.random.Generator, depth: int) -> Tree:
+    """A complete tree, level by level, with one test in each."""
+    n_nodes = 2 ** (depth + 1) - 1
+    level = np.log2(np.arange(n_nodes) + 1).astype(int)
+    inner = level < depth
+    plain = random_tree(rng, n_nodes // 2, 6)
+    threshold = rng.choice(VALUES[1:-1], depth + 1)[level]
+    return replace(
+        plain,
+        feature=np.where(inner, rng.integers(N_FEATURES, size=depth + 1)[level], 0).astype("i4"),
+        threshold=np.where(inner, threshold, np.nan),
+        left=np.where(inner, 2 * np.arange(n_nodes) + 1, np.arange(n_nodes)).astype("i4"),
+        missing_left=~inner | (rng.uniform(size=n_nodes) < 0.5),
+    )
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+@pytest.mark.parametrize("depth", range(7))
+def test_symmetric_trees(depth, missing) -> None:
+    rng = np.random.default_rng(depth)
+    trees = [symmetric_tree(rng, depth) for _ in range(5)]
+    # The same but for one test, or for the order of the children.
+    inner = np.flatnonzero(~trees[0].is_leaf)
+    for name, other in (("threshold", 0.25), ("feature", None)):
+        for node in inner:
+            array = getattr(trees[0], name).copy()
+            array[node] = (array[node] + 1) % N_FEATURES if other is None else other
+            trees.append(replace(trees[0], **{name: array}))
+    if depth > 1:
+        left = trees[0].left.copy()
+        left[1], left[2] = left[2], left[1]
+        trees.append(replace(trees[0], left=left))
+    forest = Forest.from_trees(trees, np.ones(len(trees)), rng.normal(size=(6, 2)), N_FEATURES)
+    X = random_samples(depth, 150)
+    if not missing:
+        X = X[~np.isnan(X).any(axis=1)]
+    np.testing.assert_array_equal(forest.apply(X), slow_leaves(forest, X))
+    np.testing.assert_allclose(forest.accumulate(X), slow_scores(forest, X), rtol=1e-12, atol=1e-12)
+
+
+# Categories.
+
+KNOWN = [np.empty(0), np.array([-2.0, 0.0, 0.5, 3.0]), np.empty(0), np.arange(-100.0, 156.0)]
+
+
+def with_categories(seed: int, n_trees: int = 5) -> Forest:
+    """A forest that tests sets of categories wherever a feature has some."""
+    rng, forest = np.random.default_rng(seed), random_forest(seed, n_trees)
+    limits = np.cumsum([0, *map(len, KNOWN)])
+    tested = ~forest.is_leaf & (np.diff(limits)[forest.feature] > 0)
+    sets = rng.integers(2**32, size=(np.count_nonzero(tested) + 1, 8), dtype=np.uint32)
+    return replace(
+        forest,
+        category_set=np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32),
+        sets=sets,
+        categories=np.concatenate(KNOWN),
+        category_offsets=limits,
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_categories_against_plain_python(dtype) -> None:
+    for seed in range(20):
+        forest, X = with_categories(seed), random_samples(seed, 40, dtype)
+        X[::2, 3] = np.random.default_rng(seed).integers(-110, 170, 20)
+        before = X.copy()
+        np.testing.assert_array_equal(forest.apply(X), slow_leaves(forest, X))
+        np.testing.assert_allclose(
+            forest.accumulate(X), slow_scores(forest, X), rtol=1e-12, atol=1e-12
+        )
+        np.testing.assert_array_equal(X, before)
+        part, again = forest.first(2), pickle.loads(pickle.dumps(forest))
+        np.testing.assert_array_equal(part.apply(X), forest.apply(X)[:, :2])
+        np.testing.assert_array_equal(again.apply(X), forest.apply(X))
+        with Threads(2) as threads:
+            np.testing.assert_array_equal(forest.apply(X, threads), forest.apply(X))
+
+
+def test_trees_with_categories_make_the_forest_again() -> None:
+    forest, X = with_categories(3), random_samples(4, 60)
+    known = [part if len(part) else None for part in KNOWN]
+    mapper = BinMapper([np.empty(0)] * 4, np.zeros(4, bool), known)
+    trees, weights = forest.trees(), forest.tree_weights
+    again = Forest.from_trees(trees, weights, forest.table, N_FEATURES, mapper)
+    assert_same_forest(replace(forest, sets=forest.sets[:-1]), again)  # less one that no node has
+    np.testing.assert_array_equal(again.accumulate(X), forest.accumulate(X))
+
+
+def changed_categories(name: str, place, value) -> dict[str, np.ndarray]:
+    array = getattr(with_categories(0), name).copy()
+    array[place] = value
+    return {name: array}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"category_set": None}, "a part of what describes categories"),
+        ({"sets": None}, "a part of what describes categories"),
+        ({"categories": None}, "a part of what describes categories"),
+        ({"category_offsets": None}, "a part of what describes categories"),
+        ({"category_set": with_categories(0).category_set[:-1]}, "a part of what describes"),
+        ({"sets": with_categories(0).sets[:, :7]}, "must have 8 words"),
+        ({"sets": with_categories(0).sets[:1]}, "a set of categories that is not there"),
+        (changed_categories("category_set", 0, -2), "a set of categories that is not there"),
+        (changed_categories("category_set", 0, 2**31 - 1), "a set of categories that is not"),
+        ({"category_offsets": np.array([0, 0, 4, 4])}, "do not cover its features"),
+        (changed_categories("category_offsets", 4, 300), "do not cover its features"),
+        (changed_categories("category_offsets", 0, 1), "do not cover its features"),
+        (changed_categories("category_offsets", 2, 0), "does not test what its feature"),
+        (changed_categories("category_offsets", 1, 300), "too many categories"),
+        (changed_categories("category_offsets", 2, -(2**63)), "too many categories"),
+        (changed_categories("categories", 0, 0.0), "not increasing"),
+        (changed_categories("categories", 0, np.nan), "not increasing"),
+        (changed_categories("categories", -1, np.inf), "not increasing"),
+        (changed_categories("category_set", slice(None), -1), "does not test what its feature"),
+        (changed_categories("category_set", slice(None), 0), "does not test what its feature"),
+    ],
+)
+def test_damaged_categories_are_refused(changes, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(with_categories(0), **changes)
+
+
+# Values and thresholds.
 
 
 def test_single_precision_values_meet_double_precision_thresholds() -> None:
@@ -148,8 +339,7 @@ def test_scores_are_added_in_place_tree_by_tree() -> None:
 def test_trees_make_the_forest_again(n_trees) -> None:
     forest = random_forest(6, n_trees)
     again = Forest.from_trees(forest.trees(), forest.tree_weights, forest.table, N_FEATURES)
-    for item in fields(Forest):
-        np.testing.assert_array_equal(getattr(again, item.name), getattr(forest, item.name))
+    assert_same_forest(again, forest)
     assert len(forest.trees()) == forest.n_trees == n_trees
 
 
@@ -165,8 +355,12 @@ def test_first_trees(n_trees) -> None:
 
 def test_pickling() -> None:
     forest, X = random_forest(9), random_samples(10, 40)
-    again = pickle.loads(pickle.dumps(forest))
-    np.testing.assert_array_equal(again.accumulate(X), forest.accumulate(X))
+    fresh = pickle.dumps(forest)
+    scores = forest.accumulate(X)
+    assert pickle.dumps(forest) == fresh  # nothing that is derived
+    again = pickle.loads(fresh)
+    assert_same_forest(again, forest)
+    np.testing.assert_array_equal(again.accumulate(X), scores)
 
 
 @settings(max_examples=50)
@@ -251,7 +445,7 @@ def changed(name: str, place, value) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        *(({item.name: getattr(SOUND, item.name)[:-1]}, "same length") for item in fields(Tree)),
+        *(({name: getattr(SOUND, name)[:-1]}, "same length") for name in NODE_ARRAYS),
         ({"offsets": np.array([0, 8])}, "same length"),
         ({"tree_weights": np.ones(3)}, "same length"),
         (changed("offsets", 0, 1), "cover its nodes"),

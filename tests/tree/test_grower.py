@@ -20,8 +20,8 @@ from badacost.threads import Threads
 from badacost.tree import grower as grower_module
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
+from badacost.tree.gain_kernels import Gini
 from badacost.tree.grower import Growth, TreeGrower
-from badacost.tree.kernels import Gini
 from badacost.tree.sums import WeightedLabels
 
 LEAST_GAIN = 1e-10

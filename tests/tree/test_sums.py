@@ -21,8 +21,8 @@ from badacost.threads import Threads
 from badacost.tree import grower as grower_module
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest
+from badacost.tree.gain_kernels import Gini, SquaredGradients
 from badacost.tree.grower import Growth, TreeGrower
-from badacost.tree.kernels import Gini, SquaredGradients
 from badacost.tree.sums import Rows, WeightedLabels
 
 GAIN = SquaredGradients(l2=1.0, min_hessian=0.5)

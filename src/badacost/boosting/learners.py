@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -17,8 +18,8 @@ from badacost.arrays import FloatArray, Labels, LeafNumbers, RowNumbers, Samples
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
+from badacost.tree.gain_kernels import Entropy, Gini
 from badacost.tree.grower import Growth, TreeGrower
-from badacost.tree.kernels import Entropy, Gini
 from badacost.tree.sums import WeightedLabels
 from badacost.validation import number_of_features
 
@@ -48,7 +49,7 @@ def draw_samples(weights: FloatArray, share: float, rng: np.random.Generator) ->
     return np.sort(rng.choice(alive, size, replace=False))
 
 
-def cheapest_labels(shares: FloatArray, costs: FloatArray) -> Labels:
+def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
     """Label of minimum expected cost for each row of class shares.
 
     Compared in single precision, lowest label first, as the reference does: with equal weights
@@ -63,7 +64,8 @@ class SampleSet:
     """Samples that models are asked about: as bins once there are any, else as they came."""
 
     def __init__(self, X: Samples | None, mapper: BinMapper | None = None, data: Any = None):
-        self.X, self.mapper, self.data = X, mapper, data
+        self.X: Any = X
+        self.mapper, self.data = mapper, data
 
     def bin(self, estimator: Any, weight: FloatArray | None, threads: Threads) -> BinnedData:
         """Choose bins as the parameters of an estimator say; `weight` steers them."""

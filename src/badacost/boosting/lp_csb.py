@@ -193,8 +193,8 @@ class PNormDescent:
             step = self._step(shares[leaves])
             if step > 0.0:
                 break
-        distinct, value = np.unique(shares, axis=0, return_inverse=True)
-        value = value.reshape(-1).astype(np.int32)
+        distinct, places = np.unique(shares, axis=0, return_inverse=True)
+        value = places.reshape(-1).astype(np.int32)
         rows = value[leaves]
         reason = "useless" if step == 0.0 else None
         if reason is None and not self._prices[distinct[rows] > 0.0].any():
@@ -356,21 +356,19 @@ class LpCSBClassifier(StagewiseClassifier):
             if task.validation is None:
                 parts = self._hold_out(task.samples.X, task.y, task.weight)
                 X, y, weight, X_val, y_val, weight_val = parts
-                trial = Task(SampleSet(X), y, weight, (X_val, y_val, weight_val), task.threads)
-            else:
-                unseen, *known = task.validation
-                trial = replace(task, validation=(unseen.X, *known))
+                unseen = (SampleSet(X_val), y_val, weight_val)
+                trial = Task(SampleSet(X), y, weight, unseen, task.threads)
             self.p_ = min(_CANDIDATES, key=lambda p: self._cost_of(p, trial))
         super()._boost(task)
 
     def _cost_of(self, p: float, task: Task) -> float:
         """Average cost on the validation part, if the model were fitted with this p."""
-        X_val, *known = task.validation
+        known: Any = task.validation
+        unseen = (SampleSet(known[0].X), *known[1:])
         trial = copy(self)
         trial.p = trial.p_ = p
         trial.callbacks, trial.verbose = None, 0
-        samples, unseen = SampleSet(task.samples.X), SampleSet(X_val)
-        trial._boost(replace(task, samples=samples, validation=(unseen, *known)))
+        trial._boost(replace(task, samples=SampleSet(task.samples.X), validation=unseen))
         return float(trial.validation_score_[-1])
 
     def _extra_header(self) -> dict[str, Any]:

@@ -161,16 +161,16 @@ class Reweighting:
         """Fit a learner and its step, alternately if asked to."""
         weights = self.weights
         for attempt in range(self._n_attempts):
-            rows, seed = None, 0
+            drawn, seed = None, 0
             if self._n_attempts > 1:
                 rng = np.random.default_rng([self._seed, n_done, attempt])
-                rows = draw_samples(weights, self._subsample, rng)
+                drawn = draw_samples(weights, self._subsample, rng)
                 seed = int(rng.integers(2**63))
-            best = self._best_candidate(weights, rows, seed)
+            best = self._best_candidate(weights, drawn, seed)
             if best.useful:
                 break
-        steps, rows = [self._rate * best.step], [best.predicted]
-        return Stage([best.model], steps, rows, self.table, best.reason)
+        steps = [self._rate * best.step]
+        return Stage([best.model], steps, [best.predicted], self.table, best.reason)
 
     def advance(self, stage: Stage) -> None:
         """Change the weights."""

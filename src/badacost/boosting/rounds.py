@@ -5,6 +5,7 @@ This is all that classifiers and the boosters of detectors share with each other
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -35,7 +36,7 @@ class Stage:
 
     models: list[Any]
     steps: list[float]
-    rows: list[RowNumbers]
+    rows: Sequence[RowNumbers]
     table: FloatArray
     reason: str | None = None
 
@@ -78,15 +79,18 @@ class Rounds:
 
 
 def join_stages(stages: list[Stage], n_features: int, mapper: BinMapper | None = None) -> Forest:
-    """One forest of the trees of all stages; tables follow each other, equal neighbours once."""
-    trees, tables, first, n_rows = [], [], 0, 0
+    """One forest of the trees of all stages; a table that repeats the last rows is left out."""
+    trees: list[Any] = []
+    rows: list[FloatArray] = []
+    first, table = 0, None
     for stage in stages:
-        if not tables or (
-            stage.table is not tables[-1] and not np.array_equal(stage.table, tables[-1])
-        ):
-            tables.append(stage.table)
-            first, n_rows = n_rows, n_rows + len(stage.table)
+        if stage.table is not table:
+            table = stage.table
+            first = len(rows) - len(table)
+            if first < 0 or not np.array_equal(rows[first:], table):
+                first = len(rows)
+                rows += list(table)
         for tree in stage.models:
             trees.append(replace(tree, value=tree.value + np.int32(first)) if first else tree)
     steps = [step for stage in stages for step in stage.steps]
-    return Forest.from_trees(trees, steps, np.concatenate(tables), n_features, mapper)
+    return Forest.from_trees(trees, steps, np.array(rows), n_features, mapper)

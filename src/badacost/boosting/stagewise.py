@@ -296,8 +296,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         train = ScoredSamples(task.y[chosen], task.weight[chosen], len(self.classes_))
         held_out = None
         if task.validation is not None:
-            unseen, *known = task.validation
-            held_out = ScoredSamples(*known, len(self.classes_))
+            unseen, y_val, weight_val = task.validation
+            held_out = ScoredSamples(y_val, weight_val, len(self.classes_))
 
         def add(stage: Stage) -> None:
             rounds.add(stage)
@@ -326,7 +326,9 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                     reason = "useless"
                     break
                 reason = new.reason
-                add(self._chance_stage(new) if reason == "useless" else new)
+                if reason == "useless":
+                    new = self._chance_stage(new)
+                add(new)
                 asked = self._callbacks_ask_to_stop(train, held_out, new, rounds.descent)
                 if reason is None and asked:
                     reason = "callback"

@@ -157,9 +157,12 @@ class PoolDescent:
         self._log_weights = np.log(weight) - np.log(exact_sum(weight))
         self._raised = np.zeros((len(y), len(costs)))  # K/(K-1) times the steps of each answer
         charges = np.exp(self._log_weights)[:, np.newaxis] * np.exp(self._log_costs)[y]
-        rounded = folds(charges.ravel())[0].reshape(charges.shape)
         total = exact_sum(charges.ravel())
-        self.shares = self._over_members(wang_kernels.add_charges, rounded) / total
+        # Both parts, since a member without any charge is a perfect one.
+        high, low = (part.reshape(charges.shape) for part in folds(charges.ravel()))
+        answered = self._over_members(wang_kernels.add_charges, high)
+        answered += self._over_members(wang_kernels.add_charges, low)
+        self.shares = answered / total
         self._log_total = np.log(total)
 
     @property

@@ -16,7 +16,9 @@ from badacost.cli.errors import plain_errors
 from badacost.progress import ProgressBar
 
 _TABLE_KERNELS = (
-    "badacost.tree.kernels",
+    "badacost.tree.binning_kernels",
+    "badacost.tree.split_kernels",
+    "badacost.tree.growth_kernels",
     "badacost.tree.forest_kernels",
     "badacost.boosting.wang_kernels",
 )

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
+from badacost.exact_sums import folds
 from badacost.threads import Threads
 from badacost.tree.binning_kernels import count_steps, find_categories, search_bins
-from badacost.tree.kernels import Data
+from badacost.tree.histogram_kernels import Data
 
 BinningMethod = Literal["quantile", "uniform", "exact"]
 
@@ -94,6 +95,10 @@ class BinMapper:
         if method == "quantile" and len(X) > _MAX_ROWS:
             rows = np.sort(np.random.default_rng(seed).choice(len(X), _MAX_ROWS, replace=False))
             sample_weight = None if sample_weight is None else sample_weight[rows]
+        if sample_weight is not None:
+            # Multiples of a quantum: rows of equal values are summed in any order.
+            exponent = np.frexp(sample_weight.max())[1]
+            sample_weight = folds(np.ldexp(sample_weight, -exponent))[0]
 
         def edges_of(first: int, last: int) -> tuple[list[FloatArray], Mask]:
             # Of all rows, since a missing value that was not looked at needs its code as well.

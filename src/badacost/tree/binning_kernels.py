@@ -55,7 +55,8 @@ def count_steps(values, edges, limits, bins, first_feature, first_row):
                 codes[first_row + i] = n + 1
                 continue
             place = (x - low) * per_unit + 1.0
-            code = np.int64(min(max(place, 0.0), np.float64(n)))
+            # Zero for NaN too, which is what infinity times zero is.
+            code = np.int64(min(place, np.float64(n))) if place > 0.0 else 0
             while code < n and edges[first + np.uint64(code)] <= x:
                 code += 1
             while code > 0 and edges[first + np.uint64(code - 1)] > x:

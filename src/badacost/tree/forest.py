@@ -10,7 +10,7 @@ scores of the sample" is the one operation for every kind of tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
 from badacost.threads import Threads
-from badacost.tree import forest_kernels, kernels
+from badacost.tree import forest_kernels
 from badacost.tree.binning import BinMapper, BinnedData
+from badacost.tree.growth_kernels import N_WORDS, descend
 
 IntArray = NDArray[np.int32]
 _NODE_ARRAYS = (
@@ -111,8 +112,8 @@ class Tree:
     ) -> LeafNumbers:
         """Write the leaves of rows of binned data, all by default, into `leaves`; return it."""
         none = np.full(len(self.left), -1, np.int32)
-        no_sets = np.zeros((1, kernels.N_WORDS), np.uint32)
-        kernels.descend(
+        no_sets = np.zeros((1, N_WORDS), np.uint32)
+        descend(
             data.bins,
             data.mapper.n_bins,
             np.arange(data.bins.shape[1]) if rows is None else rows,
@@ -127,6 +128,11 @@ class Tree:
         return leaves
 
 
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy where it is read-only: of a memory map, kernels are compiled anew."""
+    return array if array.flags.writeable else np.array(array)
+
+
 class _Walk(NamedTuple):
     """What kernels need to send samples down the trees."""
 
@@ -137,6 +143,7 @@ class _Walk(NamedTuple):
     offsets: NDArray[np.int64]
     depths: NDArray[np.int64]
     symmetric: Mask
+    categorical: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -193,6 +200,9 @@ class Forest:
     category_offsets: NDArray[np.int64] | None = None
     depths: NDArray[np.int64] = field(init=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # nothing derived
+
     def __post_init__(self) -> None:
         self._check()
         object.__setattr__(self, "depths", self._checked_depths())
@@ -218,17 +228,18 @@ class Forest:
         )
         if mapper is None or not mapper.any_categorical:
             return forest
-        n_sets = np.cumsum([0, *(len(tree.sets) for tree in trees)])
+        n_sets = np.cumsum([0, *(len(np.asarray(tree.sets)) for tree in trees)])
+        tested = [np.asarray(tree.category_set) for tree in trees]
         known = [np.empty(0) if values is None else values for values in mapper.categories]
         return replace(
             forest,
             category_set=np.concatenate(
                 [
-                    np.where(tree.category_set < 0, -1, tree.category_set + first)
-                    for tree, first in zip(trees, n_sets[:-1], strict=True)
+                    np.where(numbers < 0, -1, numbers + first)
+                    for numbers, first in zip(tested, n_sets[:-1], strict=True)
                 ]
             ).astype(np.int32),
-            sets=np.concatenate([tree.sets for tree in trees]),
+            sets=np.concatenate([np.asarray(tree.sets) for tree in trees]),
             categories=np.concatenate(known),
             category_offsets=np.cumsum([0, *map(len, known)], dtype=np.int64),
         )
@@ -321,11 +332,10 @@ class Forest:
         if scores.shape != (len(X), self.table.shape[1]):
             raise ValueError(f"scores must have shape {(len(X), self.table.shape[1])}.")
 
+        answers = _writable(self.value), _writable(self.tree_weights), _writable(self.table)
+
         def add(rows: slice, samples: FloatArray) -> None:
-            forest_kernels.accumulate(
-                samples, self._walk, self.value, self.tree_weights, self.table, first_tree, last,
-                scores[rows],
-            )  # fmt: skip
+            forest_kernels.accumulate(samples, self._walk, *answers, first_tree, last, scores[rows])
 
         self._over_rows(add, X, threads)
         return scores
@@ -356,7 +366,7 @@ class Forest:
             memory = np.empty((min(_ROWS_AT_ONCE, last - first), self.n_features))
             for start in range(first, last, _ROWS_AT_ONCE):
                 rows = slice(start, min(start + _ROWS_AT_ONCE, last))
-                samples = X[rows]
+                samples: Any = X[rows]
                 if self.categories is not None or not (
                     samples.dtype == np.float64
                     and samples.flags.c_contiguous
@@ -394,12 +404,24 @@ class Forest:
             category_set = np.full(len(nodes), -1, np.int32)
         sets = self.sets
         if sets is None or not len(sets):
-            sets = np.zeros((1, kernels.N_WORDS), np.uint32)
-        missing_left = np.array(self.missing_left)
-        symmetric = forest_kernels.find_symmetric(
-            nodes, missing_left, category_set, self.offsets, self.depths
+            sets = np.zeros((1, N_WORDS), np.uint32)
+        missing_left, category_set, sets, offsets, depths = (
+            _writable(array)
+            for array in (self.missing_left, category_set, sets, self.offsets, self.depths)
         )
-        return _Walk(nodes, missing_left, category_set, sets, self.offsets, self.depths, symmetric)
+        symmetric = forest_kernels.find_symmetric(
+            nodes, missing_left, category_set, offsets, depths
+        )
+        return _Walk(
+            nodes,
+            missing_left,
+            category_set,
+            sets,
+            offsets,
+            depths,
+            symmetric,
+            self.category_set is not None,
+        )
 
     def _check(self) -> None:
         """Raise ValueError if an index would lead a kernel outside of its array.
@@ -446,14 +468,14 @@ class Forest:
         )
         if not all(given) or len(category_set) != len(self.feature):
             raise ValueError("The forest has a part of what describes categories only.")
-        if sets.ndim != 2 or sets.shape[1] != kernels.N_WORDS:
-            raise ValueError(f"Sets of categories must have {kernels.N_WORDS} words.")
+        if sets.ndim != 2 or sets.shape[1] != N_WORDS:
+            raise ValueError(f"Sets of categories must have {N_WORDS} words.")
         if category_set.min(initial=-1) < -1 or category_set.max(initial=-1) >= len(sets):
             raise ValueError("A node refers to a set of categories that is not there.")
         if len(limits) != self.n_features + 1 or limits[0] != 0 or limits[-1] != len(known):
             raise ValueError("The categories of the forest do not cover its features.")
         sizes = np.diff(limits)
-        if (limits[:-1] > limits[1:]).any() or sizes.max(initial=0) > 32 * kernels.N_WORDS:
+        if (limits[:-1] > limits[1:]).any() or sizes.max(initial=0) > 32 * N_WORDS:
             raise ValueError("A feature of the forest has too many categories.")
         within = np.repeat(np.arange(len(sizes)), sizes)
         rising = (known[1:] > known[:-1]) | (within[1:] != within[:-1])

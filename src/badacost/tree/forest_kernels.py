@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 NODE = np.dtype([("threshold", np.float64), ("feature", np.int32), ("left", np.int32)])
-_BLOCK = 128
+_BLOCK = 64
 
 
 @njit(nogil=True)
@@ -100,7 +100,7 @@ def _any_missing(X, row0, n_rows):
 @njit(nogil=True)
 def _leaves_of(X, row0, n_rows, careful, forest, tree, leaves):
     """Leaves of some rows in one tree."""
-    nodes, missing_left, category_set, sets, offsets, depths, symmetric = forest
+    nodes, missing_left, category_set, sets, offsets, depths, symmetric, _ = forest
     a, b, depth = offsets[tree], offsets[tree + 1], depths[tree]
     if careful:
         _descend_carefully(
@@ -118,31 +118,56 @@ def leaves(X, forest, out):
     found = np.empty(_BLOCK, np.uint32)
     for row0 in range(0, X.shape[0], _BLOCK):
         n_rows = min(_BLOCK, X.shape[0] - row0)
-        careful = forest.category_set.max() >= 0 or _any_missing(X, row0, n_rows)
+        careful = forest.categorical or _any_missing(X, row0, n_rows)
         for tree in range(out.shape[1]):
             _leaves_of(X, row0, n_rows, careful, forest, tree, found)
             for j in range(n_rows):
                 out[row0 + j, tree] = found[j]
 
 
+@njit(nogil=True)
+def _add_four(scores, row0, n_rows, entries, weights, table):
+    """Add the table rows of four trees to the scores, one after the other."""
+    w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
+    for j in range(np.uint64(n_rows)):
+        line = scores[np.uint64(row0) + j]
+        t0, t1, t2, t3 = (
+            table[entries[0, j]], table[entries[1, j]], table[entries[2, j]], table[entries[3, j]],
+        )  # fmt: skip
+        for k in range(np.uint64(line.shape[0])):
+            line[k] = (((line[k] + w0 * t0[k]) + w1 * t1[k]) + w2 * t2[k]) + w3 * t3[k]
+
+
+@njit(nogil=True)
+def _add_one(scores, row0, n_rows, entries, weight, table):
+    """Add the table rows of one tree to the scores."""
+    for j in range(np.uint64(n_rows)):
+        line, row = scores[np.uint64(row0) + j], table[entries[j]]
+        for k in range(np.uint64(line.shape[0])):
+            line[k] += weight * row[k]
+
+
 @njit(cache=True, nogil=True)
 def accumulate(X, forest, value, weights, table, first_tree, last_tree, scores):
     """Add to each row of ``scores`` the weighted table rows of its leaves, tree after tree."""
     found = np.empty(_BLOCK, np.uint32)
-    n_outputs = table.shape[1]
-    categorical = forest.category_set.max() >= 0
+    entries = np.empty((4, _BLOCK), np.uint64)
     for row0 in range(0, X.shape[0], _BLOCK):
         n_rows = min(_BLOCK, X.shape[0] - row0)
-        careful = categorical or _any_missing(X, row0, n_rows)
+        careful = forest.categorical or _any_missing(X, row0, n_rows)
+        n_found = 0
         for tree in range(first_tree, last_tree):
             _leaves_of(X, row0, n_rows, careful, forest, tree, found)
-            root = np.uint64(forest.offsets[tree])
-            weight = weights[tree]
-            for j in range(n_rows):
-                entry = np.uint64(value[root + np.uint64(found[j])])
-                i = np.uint64(row0 + j)
-                for k in range(np.uint64(n_outputs)):
-                    scores[i, k] += weight * table[entry, k]
+            values = value[forest.offsets[tree] : forest.offsets[tree + 1]]
+            for j in range(np.uint64(n_rows)):
+                entries[n_found, j] = values[found[j]]
+            n_found += 1
+            if n_found == 4:  # scores are read and written once for four trees
+                _add_four(scores, row0, n_rows, entries, weights[tree - 3 :], table)
+                n_found = 0
+        for t in range(n_found):
+            weight = weights[last_tree - n_found + t]
+            _add_one(scores, row0, n_rows, entries[t], weight, table)
 
 
 @njit(cache=True, nogil=True)

@@ -13,14 +13,16 @@ import numpy as np
 
 from badacost.arrays import FloatArray, LeafNumbers, RowNumbers
 from badacost.threads import Threads
-from badacost.tree import kernels
+from badacost.tree import growth_kernels, split_kernels
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Tree
+from badacost.tree.gain_kernels import Entropy, Gini, SquaredGradients
+from badacost.tree.histogram_kernels import NODE, Summed
 from badacost.tree.sums import Rows, WeightedLabels
 
 GrowthOrder = Literal["level", "best", "symmetric"]
 DrawPer = Literal["node", "level"]
-Gain = kernels.Gini | kernels.Entropy | kernels.SquaredGradients
+Gain = Gini | Entropy | SquaredGradients
 
 _NO_LIMIT = 2**31 - 1
 _MAX_STORE_BYTES = 2**26  # of histograms that are kept for subtraction
@@ -83,8 +85,8 @@ class TreeGrower:
         limits = self._limits(sums.n_columns)
         used = sums.taken(rows)
         store = self._take_store(len(used.order), sums.n_columns, limits)
-        state = np.zeros(kernels.N_STATES, np.int64)
-        state[kernels.N_FREE] = len(store)
+        state = np.zeros(growth_kernels.N_STATES, np.int64)
+        state[growth_kernels.N_FREE] = len(store)
         free = np.arange(len(store), dtype=np.int32)
         alike = True if self.growth.order == "symmetric" else None
         fixed = (self.data.kernel_data, used, sums.width, gain, limits)
@@ -92,33 +94,33 @@ class TreeGrower:
         threads_from = _MIN_THREADED if self.threads.n_threads > 1 else 2**62
         n_parts = 1
         while True:
-            needed = kernels.grow(
+            needed = growth_kernels.grow(
                 *fixed, np.uint64(seed), space.nodes, space.totals, space.sets, space.jobs, store,
                 free, space.found, space.found_sets, state, n_parts, threads_from, alike,
             )  # fmt: skip
-            if needed == kernels.DONE:
+            if needed == growth_kernels.DONE:
                 break
-            if needed == kernels.SPACE:
+            if needed == growth_kernels.SPACE:
                 space.enlarge()
             else:
-                jobs = space.jobs[: state[kernels.N_JOBS]]
+                jobs = space.jobs[: state[growth_kernels.N_JOBS]]
                 n_parts = self._search(fixed, np.uint64(seed), space, store, jobs, alike)
         self._stores.append(store)
-        return self._finish(space, int(state[kernels.N_NODES]), used, sums.width, len(sums))
+        return self._finish(space, int(state[growth_kernels.N_NODES]), used, sums.width, len(sums))
 
     @property
     def _n_parts(self) -> int:
         """Parts of the features that threads search; more parts than threads, as they differ."""
         return 1 if self.threads.n_threads == 1 else self.threads.n_threads * _PARTS_PER_THREAD
 
-    def _limits(self, n_columns: int) -> kernels.Limits:
+    def _limits(self, n_columns: int) -> split_kernels.Limits:
         growth = self.growth
         n_features = len(self.data.bins)
         large_from = 2**62  # a histogram is for bins that are bytes
         if self.data.bins.dtype == np.uint8:
             # Below this the scan of all cells costs more than sorting the samples.
             large_from = int(max(256.0, self._max_codes * (1.0 + n_columns / 8.0)))
-        return kernels.Limits(
+        return split_kernels.Limits(
             growth.max_depth or _NO_LIMIT,
             growth.max_leaf_nodes or _NO_LIMIT,
             growth.min_samples_split,
@@ -129,7 +131,9 @@ class TreeGrower:
             0 if growth.order == "symmetric" else large_from,
         )
 
-    def _take_store(self, n_samples: int, n_columns: int, limits: kernels.Limits) -> FloatArray:
+    def _take_store(
+        self, n_samples: int, n_columns: int, limits: split_kernels.Limits
+    ) -> FloatArray:
         """Room for the histograms of some nodes, from an earlier tree if there is one."""
         n_features, n_cells = len(self.data.bins), self._max_codes * n_columns
         if self.data.bins.dtype != np.uint8 or limits.n_drawn < n_features:
@@ -150,12 +154,12 @@ class TreeGrower:
     ) -> int:
         """Search for the splits of a batch, the features shared among the threads."""
         limits, n_features = fixed[-1], len(self.data.bins)
-        drawn = kernels.draw_features(seed, space.nodes, jobs, limits, n_features, alike)
+        drawn = split_kernels.draw_features(seed, space.nodes, jobs, limits, n_features, alike)
         parts = self.threads.parts(n_features, max(-(-n_features // self._n_parts), _MIN_PART))
 
         def search(part: int, features: tuple[int, int]) -> None:
             sets = None if space.found_sets is None else space.found_sets[part]
-            kernels.search(
+            split_kernels.search(
                 *fixed, space.nodes, space.totals, store, jobs, drawn, *features,
                 space.found[part], sets, alike,
             )  # fmt: skip
@@ -163,7 +167,7 @@ class TreeGrower:
         return len(self.threads.run(search, enumerate(parts)))
 
     def _finish(
-        self, space: _Space, n_nodes: int, used: kernels.Summed, width: Any, n_rows: int
+        self, space: _Space, n_nodes: int, used: Summed, width: Any, n_rows: int
     ) -> GrownTree:
         nodes, totals = space.nodes[:n_nodes], space.totals[:n_nodes]
         sets = None if space.sets is None else space.sets[:n_nodes]
@@ -173,7 +177,7 @@ class TreeGrower:
             unseen = np.ones(n_rows, bool)
             unseen[used.order] = False
             tree.descend(self.data, leaves, np.flatnonzero(unseen))
-        kernels.finish(nodes, used, width, totals, leaves)
+        growth_kernels.finish(nodes, used, width, totals, leaves)
         return GrownTree(tree, totals.copy(), leaves)
 
 
@@ -181,12 +185,12 @@ class _Space:
     """Arrays by node of a growing tree; sets of categories only where there are any."""
 
     def __init__(self, n_nodes: int, n_columns: int, n_parts: int, data: BinnedData):
-        shape = (n_nodes, kernels.N_WORDS)
+        shape = (n_nodes, growth_kernels.N_WORDS)
         categorical = data.mapper.any_categorical
-        self.nodes = np.empty(n_nodes, kernels.NODE)
+        self.nodes = np.empty(n_nodes, NODE)
         self.totals = np.empty((n_nodes, n_columns))
         self.jobs = np.empty(n_nodes, np.int64)
-        self.found = np.empty((n_parts, n_nodes), kernels.SPLIT)
+        self.found = np.empty((n_parts, n_nodes), split_kernels.SPLIT)
         self.sets = np.zeros(shape, np.uint32) if categorical else None
         self.found_sets = np.zeros((n_parts, *shape), np.uint32) if categorical else None
         self._arguments = (n_columns, n_parts, data)

@@ -1,7 +1,7 @@
 """What a tree sums over the samples of a node: weights by label, or rows of numbers.
 
-Both keep every sum exact, see `badacost.tree.kernels`: weights are rounded node by node, rows once,
-to multiples of 2**-24 times the largest entry of their column.
+Both keep every sum exact, see `badacost.tree.histogram_kernels`: weights are rounded node by node,
+rows once, to multiples of 2**-24 times the largest entry of their column.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, RowNumbers
-from badacost.tree.kernels import Summed
+from badacost.tree.histogram_kernels import Summed
 
 _ROW_BITS = 24  # of single precision; with up to 2**29 rows, sums fit the 53 bits of a double
 
@@ -37,7 +37,7 @@ class WeightedLabels:
 
     @property
     def width(self) -> None:
-        """See `badacost.tree.kernels`."""
+        """See `badacost.tree.gain_kernels`."""
 
     def taken(self, rows: RowNumbers | None) -> Summed:
         """Copies for the kernels of the rows, without those whose weight vanishes."""
@@ -76,7 +76,7 @@ class Rows:
 
     @property
     def width(self) -> tuple[float, ...]:
-        """See `badacost.tree.kernels`."""
+        """See `badacost.tree.gain_kernels`."""
         return (0.0,) * self.n_columns
 
     def taken(self, rows: RowNumbers | None) -> Summed:

@@ -1,0 +1,78 @@
+"""Imports go one way, and the map in CONTRIBUTING.md shows them as they are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src/badacost"
+# From the ground up: a room may import rooms of the floors below its own.
+FLOORS = [
+    ("arrays", "atomic_file", "csv_dialect", "progress", "threads", "validation"),
+    ("costs", "exact_sums", "model_file"),
+    ("loss", "metrics", "calibration", "persistence", "tree"),
+    ("boosting", "plotting", "decision"),
+    ("html_page",),
+    ("detection",),
+    ("datasets",),
+    ("tabular",),
+    ("cost_report", "experiments"),
+    ("cli",),
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+# Used nearly everywhere: the picture leaves them out.
+GROUND = {*FLOORS[0], "exact_sums", "model_file", "persistence"}
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """First names below badacost that a module imports, wherever in it."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == "badacost":
+            names += [f"badacost.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+    parts = [name.split(".") for name in names]
+    return {part[1] for part in parts if part[0] == "badacost" and len(part) > 1}
+
+
+def graph() -> dict[str, set[str]]:
+    """Which room imports which."""
+    found = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        found[room] |= imported_rooms(path) - {room}
+    return found
+
+
+GRAPH = graph()
+
+
+def test_every_room_has_a_floor() -> None:
+    assert set(GRAPH) - {"__init__"} == set(FLOOR)
+
+
+@pytest.mark.parametrize("room", FLOOR)
+def test_no_import_goes_up(room) -> None:
+    # Public names of the top level: the version, and `load` for the command line.
+    allowed = {"__version__", "load"} if room == "cli" else {"__version__"}
+    wrong = [
+        other for other in GRAPH[room] - allowed if FLOOR.get(other, len(FLOORS)) >= FLOOR[room]
+    ]
+    assert not wrong
+
+
+def test_the_picture_is_true() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    drawn = defaultdict(set)
+    for room, others in re.findall(r"^ +(\w+) --> ([\w &]+)$", text, re.MULTILINE):
+        drawn[room] |= set(others.split(" & "))
+    rooms = set(FLOOR) - GROUND
+    assert drawn == {room: GRAPH[room] & rooms for room in rooms if GRAPH[room] & rooms}
