@@ -32,6 +32,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier
 from badacost.costs import zero_one_costs
+from badacost.tree import binning_kernels, forest_kernels, growth_kernels, split_kernels
 from tests.forests import assert_same_forest
 
 X, Y = load_iris(return_X_y=True)
@@ -494,6 +495,62 @@ def test_tree_has_the_same_bits_for_any_number_of_threads() -> None:
     )
     assert_same_forest(one.forest_, two.forest_)
     np.testing.assert_array_equal(one.predict_proba(data), two.predict_proba(data))
+
+
+def layouts(X: np.ndarray, folder) -> dict[str, np.ndarray]:
+    """The same samples in memory of all kinds."""
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    wide = np.zeros((2 * len(X), 3 * X.shape[1]), X.dtype)
+    wide[::2, ::3] = X
+    np.save(folder / "X.npy", X)
+    return {
+        "C": X,
+        "Fortran": np.asfortranarray(X),
+        "read-only": frozen,
+        "read-only Fortran": np.asfortranarray(frozen),
+        "strided": wide[::2, ::3],
+        "backwards": np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+        "memory map": np.load(folder / "X.npy", mmap_mode="r"),
+    }
+
+
+KERNELS = [
+    binning_kernels.search_bins, binning_kernels.count_steps, growth_kernels.grow,
+    growth_kernels.descend, growth_kernels.finish, split_kernels.search, forest_kernels.accumulate,
+    forest_kernels.leaves,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("binning", ["quantile", "uniform"])
+def test_memory_layout_and_type_do_not_matter(binning, tmp_path) -> None:
+    """Nor do they need a further compilation of any kernel, which would take seconds."""
+    data, y = noisy()
+    data = data.astype(np.float32)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    parameters = {"binning": binning, "subsample": 0.8, "n_jobs": 2}
+
+    def train(X, w=weight):
+        return small(ASYMMETRIC, random_state=0, **parameters).fit(X, y, w, X_val=X, y_val=y)
+
+    def answers(model, X):
+        methods = ("predict", "predict_costs", "predict_proba", "decision_function", "apply")
+        return [getattr(model, method)(X) for method in methods]
+
+    first = train(data)
+    expected = answers(first, data)
+    known = [len(kernel.signatures) for kernel in KERNELS]
+    frozen = weight.copy()
+    frozen.flags.writeable = False
+    for dtype in (np.float32, np.float64):
+        for name, X in layouts(data.astype(dtype), tmp_path).items():
+            for mine, theirs in zip(answers(first, X), expected, strict=True):
+                np.testing.assert_array_equal(mine, theirs, err_msg=name)
+            if binning == "quantile" or dtype == np.float32:  # the type of equal steps is X's
+                model = train(X, frozen if "read-only" in name else weight)
+                assert_same_forest(model.forest_, first.forest_)
+                np.testing.assert_array_equal(model.validation_score_, first.validation_score_)
+    assert [len(kernel.signatures) for kernel in KERNELS] == known
 
 
 def test_seed_matters_only_where_there_is_chance() -> None:

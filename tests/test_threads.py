@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from joblib import effective_n_jobs
@@ -69,6 +72,57 @@ def test_exceptions_propagate(bad, n_jobs) -> None:
         with pytest.raises(ArithmeticError, match=f"part of {bad}"):
             threads.map(work, 9)
         assert threads.map(lambda first, last: last, 9)[-1] == 9  # still usable
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 8, 64])
+def test_every_task_is_done_once(n_jobs) -> None:
+    """Results are in the order of the tasks, whichever thread took them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with Threads(n_jobs) as threads:
+            for n_tasks in (0, 1, 2, 63, 5000):
+                done: list[int] = []
+
+                def work(number: int, name: str, done=done) -> str:
+                    done.append(number)
+                    return name * 2
+
+                tasks = ((number, str(number)) for number in range(n_tasks))
+                results = threads.run(work, tasks)
+                assert sorted(done) == list(range(n_tasks))
+                assert results == [str(number) * 2 for number in range(n_tasks)]
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_threads_may_be_asked_from_many_threads() -> None:
+    """As where trees that share a pool of threads are grown side by side."""
+    with Threads(3) as threads, ThreadPoolExecutor(6) as callers:
+        futures = [
+            callers.submit(threads.run, lambda i, k=k: i * k, ((i,) for i in range(200)))
+            for k in range(30)
+        ]
+        for k, future in enumerate(futures):
+            assert future.result(timeout=60) == [i * k for i in range(200)]
+
+
+def test_no_further_task_is_begun_after_an_error() -> None:
+    begun: list[int] = []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            raise ArithmeticError("the first")
+        time.sleep(0.001)
+
+    with Threads(2) as threads:
+        with pytest.raises(ArithmeticError, match="the first"):
+            threads.run(work, ((number,) for number in range(1000)))
+        n_begun = len(begun)
+        assert threads.run(lambda number: number, [(1,), (2,)]) == [1, 2]
+    assert n_begun < 1000
+    assert len(begun) == n_begun
 
 
 def test_no_thread_outlives_the_block() -> None:

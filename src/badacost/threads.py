@@ -63,17 +63,18 @@ class Threads:
                 return next(numbers, None)
 
         def take_tasks() -> None:
-            while (number := next_number()) is not None:
-                results[number] = work(*waiting[number])
+            try:
+                while (number := next_number()) is not None:
+                    results[number] = work(*waiting[number])
+            except BaseException:
+                while next_number() is not None:  # the others shall not begin further tasks
+                    pass
+                raise
 
         n_helpers = min(self.n_threads, len(waiting)) - 1
         futures = [self._pool.submit(take_tasks) for _ in range(n_helpers)]
         try:
             take_tasks()
-        except BaseException:
-            while next_number() is not None:  # the others shall not begin further tasks
-                pass
-            raise
         finally:
             wait(futures)
         for future in futures:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
 
+import badacost
 from badacost import BAdaCostClassifier
 from badacost.costs import minimum_cost_decision, stationary_distribution, zero_one_costs
 from badacost.loss import confusion_weights, cost_margins, step_loss
@@ -109,12 +113,30 @@ def test_reducible_costs_have_a_margin_rule_only() -> None:
     message = (
         r"these costs give no probabilities: for the truths \[1, 2\] every prediction in \[0\]"
     )
-    with pytest.raises(ValueError, match=message):
-        model.predict_proba(X)
+    for method in ("predict_proba", "staged_predict_proba"):
+        assert not hasattr(model, method)
+        with pytest.raises(AttributeError, match=f"no attribute '{method}'") as error:
+            getattr(model, method)(X)
+        remedy = error.value.__cause__
+        assert "give every mistake a positive price, or calibrate" in str(remedy)
+        assert re.match(message, str(remedy.__cause__))
     with pytest.raises(ValueError, match=message):
         booster(REDUCIBLE, decision="bayes").fit(X, Y)
     with pytest.raises(ValueError, match=message):
         model.set_params(decision="bayes").predict(X)
+
+
+def test_probabilities_come_and_go_with_the_costs(tmp_path) -> None:
+    model = booster(REDUCIBLE)
+    assert hasattr(model, "predict_proba")  # before a fit, costs may still be given by label
+    assert not hasattr(model.fit(X, Y), "predict_proba")
+    model.save(tmp_path / "model")
+    assert not hasattr(badacost.load(tmp_path / "model"), "predict_proba")
+    assert hasattr(model.set_params(cost_matrix=COSTS).fit(X, Y), "predict_proba")
+    model.set_params(cost_matrix=REDUCIBLE)  # meant for the next fit
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    calibrated = CalibratedClassifierCV(booster(REDUCIBLE), cv=2).fit(X, Y)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
 
 
 # Parameters.

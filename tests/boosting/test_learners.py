@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -77,6 +79,39 @@ def test_tree_follows_weights_and_costs() -> None:
         costs = COSTS * np.where(np.arange(3) == favourite, 1000, 1)[:, None]
         _, labels = learner.fit(WEIGHTS, costs, None, seed=0)
         assert (labels[favourite == Y] == favourite).all()
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize(
+    "growth", [{}, {"n_drawn": 3}, {"max_leaf_nodes": 9, "order": "best"}, {"order": "symmetric"}]
+)
+def test_trees_grown_by_four_threads_at_once(growth, criterion) -> None:
+    """One grower serves them all: each tree is the one that it would be alone."""
+    rng = np.random.default_rng(0)
+    data, y = rng.normal(size=(2000, 12)), rng.integers(3, size=2000)
+    data[rng.random(data.shape) < 0.05] = np.nan
+    binned = BinnedData.of(
+        data, method="quantile", max_bins=64, sample_weight=None, seed=0, threads=Threads()
+    )
+    tasks = [
+        (rng.exponential(size=2000), np.sort(rng.choice(2000, size, replace=False)), seed)
+        for seed, size in enumerate([2000, 1500, 900] * 8)
+    ]
+    with Threads(2) as two, ThreadPoolExecutor(4) as callers:
+        for threads in (Threads(), two):
+            learner = TreeLearner(
+                TreeGrower(binned, Growth(max_depth=6, **growth), threads), y, 3, criterion
+            )
+
+            def grow(weights, rows, seed, learner=learner):
+                tree, sums, leaves = learner.grow(weights / weights.sum(), COSTS, rows, seed)
+                return [*vars(tree).values(), sums, leaves]
+
+            alone = [grow(*task) for task in tasks]
+            together = list(callers.map(lambda task, grow=grow: grow(*task), tasks))
+            for one, other in zip(alone, together, strict=True):
+                for mine, theirs in zip(one, other, strict=True):
+                    np.testing.assert_array_equal(mine, theirs)
 
 
 def test_labels_of_least_expected_cost() -> None:

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import badacost
 from badacost import BAdaCostClassifier, ModelFileError
+from badacost.boosting.learners import TreeLearner
 from badacost.boosting.piboost import PIBoostClassifier, Separations, separation_rule
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import Round
@@ -351,6 +352,36 @@ def test_how_a_fit_of_several_subsets_ends(scripts, n_trees, reasons) -> None:
         assert len(stage.models) == len(stage.steps) == len(stage.rows) == n
         if reason != "useless":
             descent.advance(stage)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_attempts"),
+    [
+        ({}, 1),
+        ({"max_features": 1.0}, 1),
+        ({"max_features": 7}, 1),
+        ({"subsample": 1.0}, 1),
+        ({"max_features": 0.5}, 5),
+        ({"subsample": 0.5}, 5),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The first weak learner")
+def test_only_where_chance_plays_a_useless_learner_is_tried_again(
+    parameters, n_attempts, monkeypatch
+) -> None:
+    seeds = []
+
+    def count(learner, weights, costs, rows, seed, fit=TreeLearner.fit):
+        seeds.append(seed)
+        return fit(learner, weights, costs, rows, seed)
+
+    monkeypatch.setattr(TreeLearner, "fit", count)
+    data, y = np.zeros((120, 7)), np.tile([0, 1, 2], 40)
+    weight = np.where(np.arange(120) < 3, 1.0, 1e-30)  # what a tree sees is drawn from these
+    booster(**parameters).fit(data, y, weight)
+    # A short step asks for a second learner, of steepest descent.
+    assert len(seeds) == 3 * n_attempts * 2
+    assert len(set(seeds)) == (1 if n_attempts == 1 else 3 * n_attempts)
 
 
 # Probabilities.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
@@ -205,6 +207,27 @@ def test_warm_start_with_given_validation_data() -> None:
     whole = booster(n_estimators=20).fit(X_TRAIN, Y_TRAIN, **validation)
     parts = booster(n_estimators=7, warm_start=True).fit(X_TRAIN, Y_TRAIN, **validation)
     assert_same_model(whole, parts.set_params(n_estimators=20).fit(X_TRAIN, Y_TRAIN, **validation))
+
+
+@pytest.mark.parametrize("again", [1, 2])
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"callbacks": [lambda news: news.number == 4]}, "callback"),
+        ({"early_stopping": True, "n_iter_no_change": 2, "learning_rate": 1.0}, "early stopping"),
+        ({"n_estimators": 4}, None),
+        ({"max_depth": None}, "perfect"),
+    ],
+)
+def test_a_warm_start_that_adds_nothing_changes_nothing(parameters, reason, again) -> None:
+    validation = {"X_val": X_VAL, "y_val": Y_VAL}
+    model = booster(**{"n_estimators": 60, **parameters}).fit(X_TRAIN, Y_TRAIN, **validation)
+    assert model.stop_reason_ == reason
+    before = copy(model)
+    model.set_params(warm_start=True, n_estimators=model.n_estimators_)
+    for _ in range(again):
+        model.fit(X_TRAIN, Y_TRAIN, **validation)
+        assert_same_model(before, model)
 
 
 def test_early_stopping_switched_on_by_a_warm_start() -> None:

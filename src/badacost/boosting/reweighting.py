@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
+from sklearn.utils.metaestimators import available_if
 
 from badacost.arrays import FloatArray, Labels, RowNumbers, Samples
 from badacost.boosting.learners import (
@@ -295,6 +296,20 @@ class ReweightingClassifier(StagewiseClassifier):
             )
 
 
+def _has_posterior(model: Any) -> bool:
+    """Whether the costs, once they are known, give probabilities; an error where they do not."""
+    if model.__sklearn_is_fitted__():
+        try:
+            model._log_prior()
+        except ValueError as error:
+            raise AttributeError(
+                "predict_proba needs costs that link all classes: give every mistake a positive "
+                "price, or calibrate decision_function, for example with "
+                "sklearn.calibration.CalibratedClassifierCV."
+            ) from error
+    return True
+
+
 class PosteriorMixin(metaclass=ABCMeta):
     """Class probabilities in closed form, for losses of the form exp(c_l(x)).
 
@@ -303,7 +318,7 @@ class PosteriorMixin(metaclass=ABCMeta):
 
     @abstractmethod
     def _log_prior(self) -> FloatArray:
-        """Logarithm of pi, shape (K,); an error where there is none."""
+        """Logarithm of pi, shape (K,); a ValueError where there is none."""
 
     def _posterior(self, scores: FloatArray) -> FloatArray:
         """P(l | x) from the cost scores."""
@@ -311,6 +326,7 @@ class PosteriorMixin(metaclass=ABCMeta):
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
+    @available_if(_has_posterior)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return class probabilities, in closed form from the minimiser of the loss.
 
@@ -318,6 +334,9 @@ class PosteriorMixin(metaclass=ABCMeta):
         where pi depends on the costs only: for BAdaCost it is the stationary distribution of C*,
         without costs it is uniform. Boosted scores are over-confident when many rounds fit noise:
         calibrate (``sklearn.calibration``) if probabilities matter.
+
+        A fitted model has no such method if so many mistakes are free that costs do not link all
+        classes.
 
         Parameters
         ----------
@@ -328,11 +347,6 @@ class PosteriorMixin(metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, K)
             Probabilities, in the order of ``classes_``.
-
-        Raises
-        ------
-        ValueError
-            If so many mistakes are free that costs do not link all classes.
 
         Examples
         --------
@@ -352,6 +366,7 @@ class PosteriorMixin(metaclass=ABCMeta):
         model: Any = self
         return self._posterior(model._scores(check_samples(self, X)))
 
+    @available_if(_has_posterior)
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[FloatArray]:
         """Yield `predict_proba` after every round."""
         model: Any = self

@@ -86,7 +86,8 @@ def _tell(modules: tuple[str, ...], seconds: float) -> None:
 def _kernels(module: str) -> Iterator[Any]:
     """Compiled functions of a module that keeps them on disk."""
     for value in vars(import_module(module)).values():
-        if hasattr(value, "stats") and hasattr(value, "py_func") and value.__module__ == module:
+        compiled = hasattr(value, "stats") and hasattr(value, "py_func")
+        if compiled and value.__module__ == module and value.stats.cache_path is not None:
             yield value
 
 
@@ -120,14 +121,22 @@ def _table_tasks() -> list[Callable[[], Any]]:
             for _ in model.fit(samples, y).staged_predict(samples):
                 pass
             model.predict(samples)
+            model.apply(samples)
 
         return run
 
+    def categories() -> None:
+        from badacost.tree.binning import BinMapper
+
+        BinMapper.fit(np.trunc(X), categorical=[0]).transform(X)
+
     return [
         *(task(name, X) for name in _ALGORITHMS),
-        task("BAdaCostClassifier", X.astype(np.float32)),
+        task("BAdaCostClassifier", np.tile(X, 24), n_jobs=2),  # so much that threads share it
         task("BAdaCostClassifier", X, max_features=0.5, subsample=0.7, max_leaf_nodes=4),
         task("BAdaCostClassifier", X, binning="exact", criterion="entropy"),
+        task("BAdaCostClassifier", X, binning="uniform"),
+        categories,
     ]
 
 

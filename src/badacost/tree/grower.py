@@ -6,6 +6,7 @@ which gain a split shall have, and makes leaf values of the sums that come back.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -143,10 +144,10 @@ class TreeGrower:
         if n_bytes <= _MAX_KEPT_BYTES:  # else reading them back takes longer than filling
             n_slots = min(_MAX_STORE_BYTES // n_bytes, n_samples // max(limits.large_from, 64))
         shape = (n_slots if n_slots > 1 else 0, n_features, n_cells)
-        while self._stores:
-            store = self._stores.pop()
-            if store.shape == shape:
-                return store
+        with suppress(IndexError):  # other threads may take the last one
+            while (store := self._stores.pop()).shape != shape:
+                pass
+            return store
         return np.empty(shape)
 
     def _search(
