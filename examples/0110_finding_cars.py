@@ -14,9 +14,9 @@ import matplotlib.pyplot as plt
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.drawing import contact_sheet, draw
 from badacost.detection.evaluation import evaluate_voc
-from badacost.detection.models import made_up_cars
+from badacost.detection.models import synthetic_cars
 
-detector = made_up_cars()
+detector = synthetic_cars()
 print(detector)
 print("views:", *detector.names)
 

@@ -23,9 +23,9 @@ from badacost.detection.inspection import (
     efficiency,
     feature_map,
 )
-from badacost.detection.models import made_up_cars
+from badacost.detection.models import synthetic_cars
 
-detector = made_up_cars()
+detector = synthetic_cars()
 scenes = [scene.load() for scene in make_scenes(4, random_state=21)]
 parameters = detector.pyramid.channels
 planes = compute_channels(rgb_to_luv(scenes[0]), parameters)

@@ -14,9 +14,9 @@ import matplotlib.pyplot as plt
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.evaluation import PrecisionRecallDisplay, evaluate_kitti, evaluate_voc
 from badacost.detection.inspection import ViewConfusionDisplay
-from badacost.detection.models import made_up_cars
+from badacost.detection.models import synthetic_cars
 
-detector = made_up_cars()
+detector = synthetic_cars()
 scenes = make_scenes(
     20, n_views=8, objects_per_image=(2, 5), object_height=(0.15, 0.35), random_state=5
 )

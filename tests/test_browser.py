@@ -12,7 +12,7 @@ import pytest
 from badacost import BAdaCostClassifier
 from badacost.cost_report import write_cost_report
 from badacost.datasets.scenes import make_scenes
-from badacost.detection.models import made_up_cars
+from badacost.detection.models import synthetic_cars
 from badacost.detection.report import write_report
 from tests.browser import Browser, browser
 
@@ -51,7 +51,7 @@ def many_classes_page(path: Path, title: str) -> None:
 
 
 def detector_page(path: Path, title: str) -> None:
-    detector = made_up_cars()
+    detector = synthetic_cars()
     images = make_scenes(2, n_views=len(detector.names), random_state=0)
     write_report(detector, path, annotated=images, title=title)
 

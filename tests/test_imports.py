@@ -77,7 +77,7 @@ MODEL = TINY + "from badacost import BAdaCostClassifier as B; m = B(n_estimators
         ("pyarrow", "tables", "import badacost.tabular as t; t.read_table('table.parquet')"),
         ("PIL", "detection", "import badacost.detection.images as i; i.read_image('a.png')"),
         ("PIL", "detection",
-         "from badacost.detection.models import made_up_cars as m; m().detect('a.png')"),
+         "from badacost.detection.models import synthetic_cars as m; m().detect('a.png')"),
         ("av", "detection", "import badacost.detection.images as i; next(i.read_video('a.mp4'))"),
         ("supervision", "supervision", "from badacost.detection import Detections as D; "
          "from badacost.detection.interchange import to_supervision as t; t(D.empty(['a']))"),

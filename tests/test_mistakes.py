@@ -130,7 +130,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     Image.fromarray(np.zeros((64, 64, 3), np.uint8)).save(folder / "pictures/a.png")
-    trained = files("badacost.detection").joinpath("trained", "made_up_cars.badacost")
+    trained = files("badacost.detection").joinpath("trained", "synthetic_cars.badacost")
     with as_file(trained) as path:
         shutil.copy(path, folder / "cars.badacost")
     fitted().save(folder / "array.badacost")

@@ -54,8 +54,8 @@ def test_published_training_run(shared: Path, name: str) -> None:
         callbacks=[rounds.append],
     ).fit(X, y)
 
-    weak = np.array([news.predicted for news in rounds]) + 1
-    weights = np.array([news.sample_weight for news in rounds])
+    weak = np.array([done.predicted for done in rounds]) + 1
+    weights = np.array([done.sample_weight for done in rounds])
     np.testing.assert_array_equal(weak, published["weak_pred"])
     np.testing.assert_array_equal(list(model.staged_predict(X)), published["strong_pred"])
     np.testing.assert_allclose(model.estimator_weights_, published["beta"], rtol=1e-9)
@@ -83,15 +83,15 @@ def test_corollary_1_is_samme(load) -> None:
     # Seeds differ from round to round in both: replay our trees through the published formulas.
     weights = np.full(len(y), 1.0 / len(y))
     votes = np.zeros((len(y), n_classes))
-    for news, predicted in zip(rounds, ours.staged_predict(X), strict=True):
-        wrong = news.predicted != y
+    for done, predicted in zip(rounds, ours.staged_predict(X), strict=True):
+        wrong = done.predicted != y
         error = weights[wrong].sum()
         alpha = np.log((1.0 - error) / error) + np.log(n_classes - 1.0)
-        assert news.step == pytest.approx((n_classes - 1) ** 2 / n_classes * alpha, rel=1e-10)
+        assert done.step == pytest.approx((n_classes - 1) ** 2 / n_classes * alpha, rel=1e-10)
         weights = weights * np.exp(alpha * wrong)
         weights /= weights.sum()
-        np.testing.assert_allclose(news.sample_weight, weights, rtol=1e-9)
-        votes[np.arange(len(y)), news.predicted] += alpha
+        np.testing.assert_allclose(done.sample_weight, weights, rtol=1e-9)
+        votes[np.arange(len(y)), done.predicted] += alpha
         np.testing.assert_array_equal(predicted, votes.argmax(axis=1))
 
 
@@ -155,8 +155,8 @@ def test_corollary_2_is_cs_adaboost(first: float, second: float) -> None:
         callbacks=[rounds.append],
     ).fit(X, y)
     weights = np.full(len(y), 1.0 / len(y))
-    for news in rounds:
-        sums = confusion_weights(y, news.predicted, weights, 2)
+    for done in rounds:
+        sums = confusion_weights(y, done.predicted, weights, 2)
         b, d = sums[0, 1], sums[1, 0]
         totals = sums.sum(axis=1)
 
@@ -166,5 +166,5 @@ def test_corollary_2_is_cs_adaboost(first: float, second: float) -> None:
             return left - right - totals[1] * second * np.exp(-step * second)
 
         # The paper's margin of two classes is half of ours, so its step is twice as long.
-        assert 2 * news.step == pytest.approx(brentq(imbalance, 0, 100, xtol=1e-14), rel=1e-9)
-        weights = news.sample_weight
+        assert 2 * done.step == pytest.approx(brentq(imbalance, 0, 100, xtol=1e-14), rel=1e-9)
+        weights = done.sample_weight

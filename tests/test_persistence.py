@@ -571,7 +571,7 @@ for path in sys.argv[1:]:
 
 def test_a_new_process_finds_the_class_of_every_model(tmp_path):
     """One that has imported the package only."""
-    from badacost.detection.models import made_up_cars
+    from badacost.detection.models import synthetic_cars
     from badacost.tabular import TableClassifier
 
     X, y = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
@@ -581,7 +581,7 @@ def test_a_new_process_finds_the_class_of_every_model(tmp_path):
     ]  # fmt: skip
     models.append(badacost.MinimumCostClassifier(badacost.SAMMEClassifier()).fit(X, y))
     models.append(TableClassifier().fit(pd.DataFrame({"a": X[:, 0]}), y))
-    models.append(made_up_cars())
+    models.append(synthetic_cars())
     kinds = [type(model).__name__ for model in models]
     assert persistence._classes.keys() == set(kinds)
     for kind, model in zip(kinds, models, strict=True):

@@ -63,7 +63,7 @@ def assert_same_fit(one, other, data=X) -> None:
         boost(COSTS, cost_scale=None, learning_rate=1.0),
         boost(COSTS, subsample=0.5, max_features="sqrt", max_leaf_nodes=4, criterion="entropy"),
         boost(COSTS, early_stopping=True, scoring="loss", validation_fraction=30),
-        boost(COSTS, callbacks=[lambda news: news.number == 3]),
+        boost(COSTS, callbacks=[lambda done: done.number == 3]),
         boost(REDUCIBLE, cost_scale="reference"),
         tree(),
         tree(COSTS),

@@ -12,58 +12,63 @@ import numpy as np
 
 from badacost.arrays import FloatArray, Labels
 
-_BLOCK = 65_536
+_BLOCK = 65_536  # terms that are worked on together, so that temporary copies stay small
 _HUGE = 2.0**900  # numbers above are scaled down, since a sum of quanta would overflow
 _SCALE = 2.0**-100
 
+Units = tuple[Any, Any]
 
-def _quanta(largest: Any, n_terms: int) -> tuple[Any, Any]:
-    """Numbers that round a term to a multiple of a quantum when added and subtracted again."""
+
+def units_of(largest: Any, n_terms: int) -> Units:
+    """Powers of two above the sum of all terms, and above that of what rounding leaves of them."""
     n_bits = n_terms.bit_length()
     coarse = np.ldexp(1.0, np.frexp(largest)[1] + n_bits)
     return coarse, coarse * 2.0 ** (n_bits - 52)
 
 
-def _cut(terms: FloatArray, coarse: Any, fine: Any) -> tuple[FloatArray, FloatArray]:
+def folds(terms: FloatArray, units: Units | None = None) -> tuple[FloatArray, FloatArray]:
+    """Cut terms, none of them negative, into two arrays whose sums are exact.
+
+    Together they keep some hundred bits, counted from the sum of all terms. Parts of a longer array
+    need the units of the whole.
+    """
+    coarse, fine = units or units_of(terms.max(initial=0.0), len(terms))
     high = (terms + coarse) - coarse
     low = ((terms - high) + fine) - fine
     return high, low
 
 
-def folds(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Cut terms, none of them negative, into two arrays whose sums are exact.
-
-    Together they keep some hundred bits, counted from the sum of all terms.
-    """
-    return _cut(terms, *_quanta(terms.max(initial=0.0), len(terms)))
-
-
 def exact_sum(terms: FloatArray) -> float:
     """Return the sum of terms, none of them negative."""
-    if terms.max(initial=0.0) > _HUGE:
+    largest = terms.max(initial=0.0)
+    if largest > _HUGE:
         return exact_sum(terms * _SCALE) / _SCALE
-    high, low = folds(terms)
-    return float(high.sum() + low.sum())
+    units = units_of(largest, len(terms))
+    sums = [[fold.sum() for fold in folds(terms[part], units)] for part in _blocks(len(terms))]
+    return float(sum(high for high, _ in sums) + sum(low for _, low in sums))
 
 
 def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray:
     """Return the sums of terms by cell, shape (n_cells,), like `numpy.bincount`.
 
-    Quanta are those of the cell: a faint one next to a heavy one keeps its digits.
+    A faint cell next to a heavy one keeps its digits: each has units of its own.
     """
-    # In blocks, since indices have to be of one type.
-    blocks = [slice(start, start + _BLOCK) for start in range(0, len(terms), _BLOCK)]
     largest = np.zeros(n_cells)
-    for block in blocks:
-        np.maximum.at(largest, cells[block].astype(np.intp), terms[block])
+    for part in _blocks(len(terms)):
+        np.maximum.at(largest, cells[part].astype(np.intp), terms[part])
     huge = largest > _HUGE
     if huge.any():
         scale = np.where(huge, _SCALE, 1.0)
         return exact_bincount(cells, terms * scale[cells], n_cells) / scale
-    coarse, fine = _quanta(largest, len(terms))
+    coarse, fine = units_of(largest, len(terms))
     sums = np.zeros((2, n_cells))
-    for block in blocks:
-        places = cells[block].astype(np.intp)
-        for total, part in zip(sums, _cut(terms[block], coarse[places], fine[places]), strict=True):
-            total += np.bincount(places, part, n_cells)
+    for part in _blocks(len(terms)):
+        places = cells[part].astype(np.intp)
+        units = coarse[places], fine[places]
+        for total, fold in zip(sums, folds(terms[part], units), strict=True):
+            total += np.bincount(places, fold, n_cells)
     return np.asarray(sums[0] + sums[1])
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, start + _BLOCK) for start in range(0, n, _BLOCK)]

@@ -169,7 +169,7 @@ def confusion_weights(
            [0. , 0.3]])
     """
     # Labels may come in a small integer type, in which the product would wrap around.
-    cells = np.asarray(y).astype(np.intp) * n_classes + np.asarray(predicted)
+    cells = np.multiply(y, n_classes, dtype=np.int32) + np.asarray(predicted, np.int32)
     sums = exact_bincount(cells, np.asarray(weights, np.float64), n_classes**2)
     return sums.reshape(n_classes, n_classes)
 

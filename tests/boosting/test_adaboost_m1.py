@@ -43,15 +43,15 @@ def test_published_algorithm(load, depth, weighted) -> None:
     rounds = history(model, X, y, given if weighted else None)
     weights = given / given.sum()
     votes = np.zeros((len(y), k))
-    for news, predicted in zip(rounds, model.staged_predict(X), strict=True):
-        right = news.predicted == y
+    for done, predicted in zip(rounds, model.staged_predict(X), strict=True):
+        right = done.predicted == y
         error = weights[~right].sum()
         beta = error / (1.0 - error)
-        assert news.step == pytest.approx(np.log(1 / beta), rel=1e-9)
+        assert done.step == pytest.approx(np.log(1 / beta), rel=1e-9)
         weights = weights * np.where(right, beta, 1.0)
         weights /= weights.sum()
-        np.testing.assert_allclose(news.sample_weight, weights, rtol=1e-9)
-        votes[np.arange(len(y)), news.predicted] += np.log(1 / beta)
+        np.testing.assert_allclose(done.sample_weight, weights, rtol=1e-9)
+        votes[np.arange(len(y)), done.predicted] += np.log(1 / beta)
         np.testing.assert_array_equal(predicted, votes.argmax(axis=1))
     scores = votes.sum(axis=1, keepdims=True) / 2 - votes
     np.testing.assert_allclose(model.predict_costs(X), scores, atol=1e-9)
@@ -60,13 +60,13 @@ def test_published_algorithm(load, depth, weighted) -> None:
 def test_learning_rate_shrinks_votes_and_weights() -> None:
     rounds = history(AdaBoostM1Classifier(n_estimators=8, learning_rate=0.2), *CANCER)
     weights = np.full(len(CANCER[1]), 1 / len(CANCER[1]))
-    for news in rounds:
-        wrong = news.predicted != CANCER[1]
+    for done in rounds:
+        wrong = done.predicted != CANCER[1]
         odds = (1 - weights[wrong].sum()) / weights[wrong].sum()
-        assert news.step == pytest.approx(0.2 * np.log(odds), rel=1e-9)
+        assert done.step == pytest.approx(0.2 * np.log(odds), rel=1e-9)
         weights = weights * odds ** (0.2 * wrong)
         weights /= weights.sum()
-        np.testing.assert_allclose(news.sample_weight, weights, rtol=1e-9)
+        np.testing.assert_allclose(done.sample_weight, weights, rtol=1e-9)
 
 
 @pytest.mark.parametrize("depth", [1, 3])

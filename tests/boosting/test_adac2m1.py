@@ -176,5 +176,5 @@ def test_costs_at_the_ends_of_the_range(small, unit) -> None:
     costs = np.array([[0, 1e300, 1], [small, 0, small], [1e300, 0, 0]])
     model = AdaC2M1Classifier(costs, n_estimators=6, max_depth=5)
     rounds = history(model, weight=np.full(len(Y), unit))
-    assert all(np.isfinite(news.sample_weight).all() for news in rounds)
+    assert all(np.isfinite(done.sample_weight).all() for done in rounds)
     assert np.isfinite(model.predict_costs(X)).all()

@@ -60,11 +60,11 @@ def test_costs_bound_the_training_cost() -> None:
     model = CostGeneralizedAdaBoostClassifier(COSTS, n_estimators=40, learning_rate=1.0)
     prices = COSTS.sum(axis=1)[Y]
     weights, bound = prices / prices.sum(), 1.0
-    for news, predicted in zip(history(model), model.staged_predict(X), strict=True):
-        error = weights[news.predicted != Y].sum()
+    for done, predicted in zip(history(model), model.staged_predict(X), strict=True):
+        error = weights[done.predicted != Y].sum()
         bound *= 2 * np.sqrt(error * (1 - error))
         assert prices[predicted != Y].sum() / prices.sum() <= bound
-        weights = news.sample_weight
+        weights = done.sample_weight
     assert bound < 0.5
 
 

@@ -80,8 +80,8 @@ def test_steps_solve_the_cosh_equation(first, second, weighted) -> None:
         [[0.0, first], [second, 0.0]], n_estimators=12, learning_rate=1.0, max_depth=2
     )
     weights = weight / weight.sum()
-    for news in history(model, X, y, weight):
-        wrong = news.predicted != y
+    for done in history(model, X, y, weight):
+        wrong = done.predicted != y
         b, d = (weights[wrong & (y == label)].sum() for label in (0, 1))
         t_1, t_2 = (weights[y == label].sum() for label in (0, 1))
 
@@ -92,8 +92,8 @@ def test_steps_solve_the_cosh_equation(first, second, weighted) -> None:
 
         largest = max(first, second)  # the unit of our costs
         root = brentq(imbalance, 0, 100 / largest, xtol=1e-300, rtol=1e-14)
-        assert news.step == pytest.approx(largest * root, rel=1e-9)
-        weights = news.sample_weight
+        assert done.step == pytest.approx(largest * root, rel=1e-9)
+        weights = done.sample_weight
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.1])
@@ -122,12 +122,12 @@ def test_exponential_loss_falls_every_round(first, second, rate) -> None:
     prices = costs.sum(axis=1) / costs.max()
     side = np.where(y == 0, 1.0, -1.0)
     function, losses = np.zeros(len(y)), [1.0]
-    for news, scores in zip(rounds, model.staged_predict_costs(X), strict=True):
-        function += news.step * np.where(news.predicted == 0, 1.0, -1.0)
+    for done, scores in zip(rounds, model.staged_predict_costs(X), strict=True):
+        function += done.step * np.where(done.predicted == 0, 1.0, -1.0)
         np.testing.assert_allclose(scores, np.outer(function, [-1, 1]) * prices, atol=1e-9)
         exponential = np.exp(-side * prices[y] * function)
         losses.append(exponential.mean())
-        np.testing.assert_allclose(news.sample_weight, exponential / exponential.sum(), rtol=1e-9)
+        np.testing.assert_allclose(done.sample_weight, exponential / exponential.sum(), rtol=1e-9)
     assert (np.diff(losses) < 0).all()
 
 

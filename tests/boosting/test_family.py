@@ -389,22 +389,22 @@ def test_rounds_told_to_callbacks(cls) -> None:
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     rounds: list[Round] = []
     model = make(cls, callbacks=[rounds.append]).fit(X, y, weight)
-    assert [news.number for news in rounds] == list(range(1, model.n_estimators_ + 1))
-    np.testing.assert_array_equal([news.train_score for news in rounds], model.train_score_)
-    for news in rounds:
-        assert news.sample_weight.shape == news.predicted.shape == (len(X),)
-        assert news.sample_weight.sum() == pytest.approx(1)
-        assert (news.sample_weight >= 0).all()
-        assert news.step > 0
-        assert set(news.predicted) <= set(range(len(model.classes_)))
-    assert (np.ptp([news.sample_weight for news in rounds], axis=0) > 0).any()
+    assert [done.number for done in rounds] == list(range(1, model.n_estimators_ + 1))
+    np.testing.assert_array_equal([done.train_score for done in rounds], model.train_score_)
+    for done in rounds:
+        assert done.sample_weight.shape == done.predicted.shape == (len(X),)
+        assert done.sample_weight.sum() == pytest.approx(1)
+        assert (done.sample_weight >= 0).all()
+        assert done.step > 0
+        assert set(done.predicted) <= set(range(len(model.classes_)))
+    assert (np.ptp([done.sample_weight for done in rounds], axis=0) > 0).any()
     assert_same_model(model, make(cls).fit(X, y, weight), X)
 
 
 @members()
 def test_a_callback_ends_the_fit(cls) -> None:
     X, y = data_for(cls)
-    model = make(cls, callbacks=[lambda news: news.number == 3]).fit(X, y)
+    model = make(cls, callbacks=[lambda done: done.number == 3]).fit(X, y)
     assert model.n_estimators_ == 3
     assert model.stop_reason_ == "callback"
     assert_same_answers(model, make(cls, n_estimators=3).fit(X, y), X)
@@ -417,8 +417,8 @@ class Terminal(io.StringIO):
 
 @members()
 def test_progress_bar_leaves_its_line(cls, monkeypatch) -> None:
-    def interrupt(news: Round) -> None:
-        if news.number == 2:
+    def interrupt(done: Round) -> None:
+        if done.number == 2:
             raise KeyboardInterrupt
 
     X, y = data_for(cls)

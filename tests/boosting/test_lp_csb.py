@@ -210,8 +210,8 @@ def test_weights_of_the_first_power_do_not_change() -> None:
     """With p=1 every round is the first: one tree of minimum cost."""
     rounds: list[Round] = []
     model = quick(p=1, callbacks=[rounds.append]).fit(X, Y)
-    for news in rounds:
-        np.testing.assert_allclose(news.sample_weight, rounds[0].sample_weight, rtol=1e-12)
+    for done in rounds:
+        np.testing.assert_allclose(done.sample_weight, rounds[0].sample_weight, rtol=1e-12)
     assert (model.apply(X) == model.apply(X)[:, :1]).all()
     searched = quick(p=1, step="line_search", learning_rate=1.0).fit(X, Y)
     assert searched.stop_reason_ == "useless"
@@ -337,16 +337,16 @@ def test_early_stopping_goes_back_to_the_best_round(step) -> None:
 def test_callbacks(step) -> None:
     rounds: list[Round] = []
 
-    def stop(news: Round) -> bool:
-        rounds.append(news)
-        return news.number == 3
+    def stop(done: Round) -> bool:
+        rounds.append(done)
+        return done.number == 3
 
     model = quick(step=step, callbacks=[stop]).fit(X, Y, WEIGHT)
     assert (model.n_estimators_, model.stop_reason_) == (3, "callback")
-    for news, score in zip(rounds, model.train_score_, strict=True):
-        assert news.train_score == score
-        assert news.sample_weight.sum() == pytest.approx(1)
-        assert (news.sample_weight >= 0).all()
+    for done, score in zip(rounds, model.train_score_, strict=True):
+        assert done.train_score == score
+        assert done.sample_weight.sum() == pytest.approx(1)
+        assert (done.sample_weight >= 0).all()
 
 
 @BOTH
@@ -391,7 +391,7 @@ def test_automatic_p_is_the_best_on_validation_data() -> None:
 def test_automatic_p_holds_out_a_part_and_refits_on_everything() -> None:
     rounds: list[Round] = []
     model = quick(p="auto", validation_fraction=100, callbacks=[rounds.append]).fit(X, Y)
-    assert {len(news.sample_weight) for news in rounds} == {len(X)}
+    assert {len(done.sample_weight) for done in rounds} == {len(X)}
     assert len(rounds) == 8
     assert not len(model.validation_score_)
     np.testing.assert_array_equal(

@@ -206,12 +206,12 @@ def test_two_classes_are_adaboost() -> None:
     rounds: list[Round] = []
     booster(learning_rate=1.0, callbacks=[rounds.append]).fit(data, y)
     weight = np.full(len(y), 1 / len(y))
-    for news in rounds:
-        error = weight[news.predicted != y].sum()
-        assert news.step == pytest.approx(np.log((1 - error) / error) / 2, rel=1e-9)
-        weight *= np.exp(np.where(news.predicted == y, -news.step, news.step))
+    for done in rounds:
+        error = weight[done.predicted != y].sum()
+        assert done.step == pytest.approx(np.log((1 - error) / error) / 2, rel=1e-9)
+        weight *= np.exp(np.where(done.predicted == y, -done.step, done.step))
         weight /= weight.sum()
-        np.testing.assert_allclose(news.sample_weight, weight, rtol=1e-9)
+        np.testing.assert_allclose(done.sample_weight, weight, rtol=1e-9)
 
 
 # The paper's corollary 3: each subset is a BAdaCost.
@@ -237,14 +237,14 @@ def test_every_subset_is_badacost_round_by_round(n_classes, subsets, learning_ra
             data, ~inside[y], weight
         )
         assert [i in stage for stage in found] == [r < len(rounds) for r in range(len(found))]
-        for r, news in enumerate(rounds):
+        for r, done in enumerate(rounds):
             step, outside = found[r][i]
-            assert step == pytest.approx(news.step, rel=1e-9)
-            np.testing.assert_array_equal(outside, news.predicted)
+            assert step == pytest.approx(done.step, rel=1e-9)
+            np.testing.assert_array_equal(outside, done.predicted)
         last = [rounds[min(r, len(rounds) - 1)].sample_weight for r in range(len(found))]
         mean_weight += np.array(last) / len(model.subsets_)
-    for news, expected in zip(seen, mean_weight, strict=True):
-        np.testing.assert_allclose(news.sample_weight, expected, rtol=1e-9)
+    for done, expected in zip(seen, mean_weight, strict=True):
+        np.testing.assert_allclose(done.sample_weight, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("learning_rate", [1.0, 0.1])
@@ -555,17 +555,17 @@ def test_last_stage_is_the_model(subsets) -> None:
 
 def test_callbacks() -> None:
     rounds: list[Round] = []
-    model = booster(callbacks=[rounds.append, lambda news: news.number == 4]).fit(X, Y)
+    model = booster(callbacks=[rounds.append, lambda done: done.number == 4]).fit(X, Y)
     assert (model.stop_reason_, model.n_estimators_, len(rounds)) == ("callback", 4, 4)
     before = np.zeros((len(X), 5))
-    for news, scores, stage in zip(
+    for done, scores, stage in zip(
         rounds, model.staged_predict_costs(X), answers(model, X), strict=True
     ):
-        assert news.sample_weight.sum() == pytest.approx(1)
-        assert (news.sample_weight > 0).all()
-        assert news.step == max(step for step, _ in stage.values())
+        assert done.sample_weight.sum() == pytest.approx(1)
+        assert (done.sample_weight > 0).all()
+        assert done.step == max(step for step, _ in stage.values())
         clear = np.diff(np.sort(scores - before, axis=1)[:, :2])[:, 0] > 1e-9
-        np.testing.assert_array_equal(news.predicted[clear], (scores - before).argmin(1)[clear])
+        np.testing.assert_array_equal(done.predicted[clear], (scores - before).argmin(1)[clear])
         before = scores
 
 

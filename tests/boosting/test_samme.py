@@ -108,15 +108,15 @@ def test_published_algorithm(load, rate) -> None:
     rounds = history(model, X, y)
     weights = np.full(len(y), 1.0 / len(y))
     votes = np.zeros((len(y), k))
-    for news, predicted in zip(rounds, model.staged_predict(X), strict=True):
-        wrong = news.predicted != y
+    for done, predicted in zip(rounds, model.staged_predict(X), strict=True):
+        wrong = done.predicted != y
         error = weights[wrong].sum()
         alpha = rate * (np.log((1.0 - error) / error) + np.log(k - 1.0))
-        assert news.step == pytest.approx((k - 1) ** 2 / k * alpha, rel=1e-9)
+        assert done.step == pytest.approx((k - 1) ** 2 / k * alpha, rel=1e-9)
         weights = weights * np.exp(alpha * wrong)
         weights /= weights.sum()
-        np.testing.assert_allclose(news.sample_weight, weights, rtol=1e-9)
-        votes[np.arange(len(y)), news.predicted] += alpha
+        np.testing.assert_allclose(done.sample_weight, weights, rtol=1e-9)
+        votes[np.arange(len(y)), done.predicted] += alpha
         np.testing.assert_array_equal(predicted, votes.argmax(axis=1))
 
 

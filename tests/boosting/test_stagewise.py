@@ -213,7 +213,7 @@ def test_warm_start_with_given_validation_data() -> None:
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
-        ({"callbacks": [lambda news: news.number == 4]}, "callback"),
+        ({"callbacks": [lambda done: done.number == 4]}, "callback"),
         ({"early_stopping": True, "n_iter_no_change": 2, "learning_rate": 1.0}, "early stopping"),
         ({"n_estimators": 4}, None),
         ({"max_depth": None}, "perfect"),
@@ -280,7 +280,7 @@ def test_warm_start_after_a_fit_that_failed() -> None:
 
 
 def test_warm_start_after_a_callback_raised() -> None:
-    def interrupt(news: Round) -> None:
+    def interrupt(done: Round) -> None:
         raise KeyboardInterrupt
 
     model = booster(warm_start=True, callbacks=[interrupt])
@@ -330,31 +330,31 @@ def test_every_round_draws_anew() -> None:
 def test_rounds_told_to_callbacks() -> None:
     rounds: list[Round] = []
     model = booster(callbacks=[rounds.append]).fit(X_TRAIN, Y_TRAIN, X_val=X_VAL, y_val=Y_VAL)
-    assert [news.number for news in rounds] == list(range(1, 13))
-    np.testing.assert_array_equal([news.step for news in rounds], model.estimator_weights_)
-    np.testing.assert_array_equal([news.train_score for news in rounds], model.train_score_)
-    validation = [news.validation_score for news in rounds]
+    assert [done.number for done in rounds] == list(range(1, 13))
+    np.testing.assert_array_equal([done.step for done in rounds], model.estimator_weights_)
+    np.testing.assert_array_equal([done.train_score for done in rounds], model.train_score_)
+    validation = [done.validation_score for done in rounds]
     np.testing.assert_array_equal(validation, model.validation_score_)
     margins = model.forest_.table.T
     weight = np.full(len(X_TRAIN), 1 / len(X_TRAIN))
     leaves = model.apply(X_TRAIN)
-    for i, news in enumerate(rounds):
+    for i, done in enumerate(rounds):
         tree = model.forest_.trees()[i]
-        np.testing.assert_array_equal(news.predicted, tree.value[leaves[:, i]])
-        weight = weight * np.exp(news.step * margins[Y_TRAIN, news.predicted])
+        np.testing.assert_array_equal(done.predicted, tree.value[leaves[:, i]])
+        weight = weight * np.exp(done.step * margins[Y_TRAIN, done.predicted])
         weight /= weight.sum()
-        np.testing.assert_allclose(news.sample_weight, weight, rtol=1e-9)
+        np.testing.assert_allclose(done.sample_weight, weight, rtol=1e-9)
 
 
 def test_no_validation_score_without_validation_data() -> None:
     rounds: list[Round] = []
     booster(callbacks=[rounds.append]).fit(X, Y)
-    assert all(news.validation_score is None for news in rounds)
+    assert all(done.validation_score is None for done in rounds)
 
 
 def test_a_callback_ends_the_fit() -> None:
     seen: list[int] = []
-    callbacks = [lambda news: news.number == 4, lambda news: seen.append(news.number)]
+    callbacks = [lambda done: done.number == 4, lambda done: seen.append(done.number)]
     model = booster(callbacks=callbacks).fit(X, Y)
     assert model.n_estimators_ == 4
     assert model.stop_reason_ == "callback"

@@ -225,17 +225,17 @@ def test_steps_of_a_fit_against_direct_computation() -> None:
     rounds: list[Round] = []
     model = booster(learning_rate=0.7, callbacks=[rounds.append]).fit(X, Y, WEIGHT)
     scores = np.zeros((len(Y), 3))
-    for news, step, after in zip(
+    for done, step, after in zip(
         rounds, model.estimator_weights_, model.staged_predict_costs(X), strict=True
     ):
         charge = charges(scores, Y, COSTS, WEIGHT)
-        share = charge[np.arange(len(Y)), news.predicted].sum() / charge.sum()
+        share = charge[np.arange(len(Y)), done.predicted].sum() / charge.sum()
         assert step == pytest.approx(0.7 * 2 / 3 * np.log((1 - share) / (2 * share)), rel=1e-9)
         scores = after
         expected = charges(scores, Y, COSTS, WEIGHT).sum(axis=1)
-        np.testing.assert_allclose(news.sample_weight, expected / expected.sum(), rtol=1e-9)
-        assert news.sample_weight.sum() == pytest.approx(1)
-        assert news.step == step
+        np.testing.assert_allclose(done.sample_weight, expected / expected.sum(), rtol=1e-9)
+        assert done.sample_weight.sum() == pytest.approx(1)
+        assert done.step == step
 
 
 # The pool.

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from badacost.cli.app import app
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.evaluation import evaluate_voc
-from badacost.detection.models import made_up_cars
+from badacost.detection.models import synthetic_cars
 
 
 def test_detections_are_drawn(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_mistakes_are_one_line(option, message) -> None:
 
 def test_the_detector_of_the_package_finds_fresh_cars() -> None:
     scenes = make_scenes(12, n_views=8, random_state=1234)
-    detector = made_up_cars()
+    detector = synthetic_cars()
     found = {scene.name: detector.detect(scene.load()) for scene in scenes}
     result = evaluate_voc(found, {scene.name: scene for scene in scenes})
     assert result.ap == pytest.approx(1.0, abs=0.1)

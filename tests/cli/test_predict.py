@@ -149,9 +149,9 @@ def test_a_column_named_like_a_result() -> None:
 
 
 def test_models_of_other_kinds() -> None:
-    from badacost.detection.models import made_up_cars
+    from badacost.detection.models import synthetic_cars
 
-    made_up_cars().save("d.badacost")
+    synthetic_cars().save("d.badacost")
     assert "holds a Detector" in predict("d.badacost", "data.csv", status=1).stderr
     frame = pd.read_csv("data.csv")
     nameless = BAdaCostClassifier(n_estimators=1).fit(frame[["x"]].to_numpy(), frame["answer"])

@@ -41,26 +41,27 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         data. Costs are not negative; a diagonal that is not zero is subtracted from its row. None
         is a price of one for each mistake. `badacost.costs` has builders.
     n_estimators : int, default=100
-        Most rounds.
+        Maximum number of rounds.
     learning_rate : float, default=0.1
         Factor of every step.
     decision : {"margin", "bayes"}, default="margin"
         "margin" is the rule of the paper, the class of least score c(x). "bayes" is the class of
-        least expected cost under the probabilities of `predict_proba`. They agree for two classes
+        minimum expected cost under the probabilities of `predict_proba`. They agree for two classes
         and, nearly, on clean data; on noisy data with strongly different costs "bayes" is cheaper.
         It needs costs that link all classes, see `predict_proba`.
     estimator : classifier or None, default=None
         Weak learner in the place of the built-in tree. Its probabilities, if it has any, become
-        labels by least expected cost. One that takes no sample weights is fitted to resampled
+        labels by minimum expected cost. One that takes no sample weights is fitted to resampled
         data. The parameters of the tree are not used then.
     max_depth : int or None, default=4
-        Most levels of tests in a tree. (The ``maxDepth`` of the authors' code is one less.)
+        Maximum number of levels of tests in a tree, one more than the ``maxDepth`` of the authors'
+        code.
     max_leaf_nodes : int or None, default=None
-        Most leaves of a tree; they are then grown most profitable first.
+        Maximum number of leaves of a tree; they are then grown most profitable first.
     min_samples_split : int, default=2
-        Fewest samples in a node that is split.
+        Minimum number of samples in a node that is split.
     min_samples_leaf : int, default=1
-        Fewest samples in a leaf.
+        Minimum number of samples in a leaf.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Features drawn at each node: a number, a share, or all of them.
     criterion : {"gini", "entropy"}, default="gini"
@@ -70,7 +71,7 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         How values become bins: about equally many samples in each, equal steps as in the authors'
         code, or one for every distinct value, which is slow on large data.
     max_bins : int, default=256
-        Most bins of a feature, one of them for missing values if there are any.
+        Maximum number of bins of a feature, one of them for missing values if there are any.
     subsample : float, default=1.0
         Share of the samples, drawn anew for each tree.
     n_refinements : int, default=0

@@ -28,20 +28,20 @@ from badacost.validation import check_samples, check_training_data, check_tree_p
 class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
     """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
 
-    Splits weigh classes by the sum of their costs, leaves take the label of least expected cost.
+    Splits weigh classes by the sum of their costs, leaves take the label of minimum expected cost.
 
     Parameters
     ----------
     cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
         ``C[truth, prediction]``: rows are the truth; see `BAdaCostClassifier`.
     max_depth : int or None, default=None
-        Most levels of tests.
+        Maximum number of levels of tests.
     max_leaf_nodes : int or None, default=None
-        Most leaves; they are then grown most profitable first.
+        Maximum number of leaves; they are then grown most profitable first.
     min_samples_split : int, default=2
-        Fewest samples in a node that is split.
+        Minimum number of samples in a node that is split.
     min_samples_leaf : int, default=1
-        Fewest samples in a leaf.
+        Minimum number of samples in a leaf.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         Features drawn at each node: a number, a share, or all of them.
     criterion : {"gini", "entropy"}, default="gini"
@@ -51,7 +51,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         How values become bins: about equally many samples in each, equal steps, or one for every
         distinct value.
     max_bins : int, default=256
-        Most bins of a feature, one of them for missing values if there are any.
+        Maximum number of bins of a feature, one of them for missing values if there are any.
     n_jobs : int or None, default=None
         Threads. None is one, -1 is one for each core.
     random_state : int, RandomState instance or None, default=None
@@ -145,7 +145,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of least expected cost in the leaf of each sample.
+        """Return the class of minimum expected cost in the leaf of each sample.
 
         Parameters
         ----------

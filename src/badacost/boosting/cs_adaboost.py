@@ -61,7 +61,7 @@ class CSAdaBoostClassifier(BinaryCostClassifier):
     and C_2 the costs of missing them. The original searches a pool for the best pair of learner and
     step; here a tree is fitted to the costs that a step of one would make, then the step is the
     exact solution of the cosh equation. It is `BAdaCostClassifier` for two classes. Strong costs
-    make large exponents, so that outliers of the dear class draw nearly all of the weight.
+    make large exponents, so that outliers of the expensive class draw nearly all of the weight.
 
     Parameters
     ----------

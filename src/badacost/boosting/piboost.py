@@ -150,7 +150,8 @@ class PIBoostClassifier(StagewiseClassifier):
     Parameters
     ----------
     subsets : {1, 2}, default=1
-        Most labels in a subset. A subset and its complement are one problem, boosted once.
+        Maximum number of labels in a subset. A subset and its complement are one problem, boosted
+        once.
     learning_rate : float, default=1.0
         Factor of every step. The published algorithm has none; on held-out letters, with 4 levels
         and 100 rounds, the error was 0.09 at a rate of 1 and 0.15 at 0.1.

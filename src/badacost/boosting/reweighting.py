@@ -2,7 +2,7 @@
 
 A round fits a weak learner to the current sample weights, measures its mistakes, chooses a step,
 and multiplies the weight of every sample by a factor that depends on truth and answer. A rule says
-how mistakes are weighed; algorithms of this kind differ in nothing else.
+how mistakes are weighted; algorithms of this kind differ in nothing else.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MIN_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sampl
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How mistakes are weighed. As it stands, the rule of BAdaCost for the margins it is given.
+    """How mistakes are weighted. As it stands, the rule of BAdaCost for the margins it is given.
 
     Attributes
     ----------

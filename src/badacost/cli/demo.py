@@ -36,13 +36,13 @@ def detect(
         from badacost.datasets.scenes import make_scenes
         from badacost.detection.drawing import contact_sheet, draw
         from badacost.detection.evaluation import evaluate_voc
-        from badacost.detection.models import made_up_cars
+        from badacost.detection.models import synthetic_cars
 
         check_jobs(jobs)
         if output.is_dir():
             raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
         output.parent.mkdir(parents=True, exist_ok=True)
-        detector = made_up_cars()
+        detector = synthetic_cars()
         if not is_compiled(DETECTION_KERNELS):
             note("compiling, once: about half a minute.")
         images = make_scenes(scenes, n_views=len(detector.names), random_state=seed)

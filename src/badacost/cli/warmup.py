@@ -154,10 +154,10 @@ def _detection_tasks() -> list[Callable[[], Any]]:
     def detect() -> None:
         from badacost.datasets.scenes import make_scenes
         from badacost.detection.channels import triangle_filter
-        from badacost.detection.models import made_up_cars
+        from badacost.detection.models import synthetic_cars
 
         (scene,) = make_scenes(1, random_state=0)
-        detector = made_up_cars()
+        detector = synthetic_cars()
         for kind in (detector, detector.fast(), detector.with_pyramid(n_octaves_up=1)):
             kind.detect(scene.load(), n_jobs=1)
         triangle_filter(np.zeros((1, 8, 8), np.float32), 1)  # as in training

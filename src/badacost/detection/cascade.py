@@ -68,8 +68,8 @@ class Cascade:
 
     Examples
     --------
-    >>> from badacost.detection.models import made_up_cars
-    >>> (cascade,) = made_up_cars().cascades
+    >>> from badacost.detection.models import synthetic_cars
+    >>> (cascade,) = synthetic_cars().cascades
     >>> cascade.window, cascade.padded_window, cascade.cell
     ((40, 64), (48, 72), 4)
     >>> cascade.n_views, cascade.forest.n_trees
@@ -180,8 +180,8 @@ class Cascade:
         Examples
         --------
         >>> import numpy as np
-        >>> from badacost.detection.models import made_up_cars
-        >>> (cascade,) = made_up_cars().cascades
+        >>> from badacost.detection.models import synthetic_cars
+        >>> (cascade,) = synthetic_cars().cascades
         >>> black = np.zeros((1, cascade.forest.n_features), np.float32)
         >>> cascade.trace(black).shape
         (1, 256)

@@ -197,9 +197,9 @@ class Detector:
         --------
         >>> from badacost.datasets.scenes import make_scenes
         >>> from badacost.detection.boxes import overlaps
-        >>> from badacost.detection.models import made_up_cars
+        >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
-        >>> found = made_up_cars().detect(scene.load(), n_jobs=2)
+        >>> found = synthetic_cars().detect(scene.load(), n_jobs=2)
         >>> len(found), found.category, len(found.names)
         (2, 'Car', 8)
         >>> overlaps(scene.boxes, found.boxes).max(axis=1) > 0.5  # each car is found
@@ -228,10 +228,10 @@ class Detector:
         Examples
         --------
         >>> from badacost.datasets.scenes import make_scenes
-        >>> from badacost.detection.models import made_up_cars
+        >>> from badacost.detection.models import synthetic_cars
         >>> scenes = make_scenes(2, objects_per_image=2, random_state=7)
         >>> images = (scene.load() for scene in scenes)
-        >>> [len(found) for found in made_up_cars().detect_many(images, n_jobs=2)]
+        >>> [len(found) for found in synthetic_cars().detect_many(images, n_jobs=2)]
         [2, 2]
         """
         with Threads(n_jobs) as threads:
@@ -265,9 +265,9 @@ class Detector:
         Examples
         --------
         >>> from badacost.datasets.scenes import make_scenes
-        >>> from badacost.detection.models import made_up_cars
+        >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=1, random_state=7)
-        >>> detector = made_up_cars()
+        >>> detector = synthetic_cars()
         >>> image = scene.load()
         >>> len(detector.candidates(image)) > len(detector.detect(image))
         True
@@ -312,8 +312,8 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.detection.models import made_up_cars
-        >>> detector = made_up_cars().with_pyramid(n_octaves_up=1)  # and smaller objects
+        >>> from badacost.detection.models import synthetic_cars
+        >>> detector = synthetic_cars().with_pyramid(n_octaves_up=1)  # and smaller objects
         >>> detector.pyramid.n_octaves_up
         1
         """
@@ -329,8 +329,8 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.detection.models import made_up_cars
-        >>> detector = made_up_cars().with_rejections(-0.5)
+        >>> from badacost.detection.models import synthetic_cars
+        >>> detector = synthetic_cars().with_rejections(-0.5)
         >>> detector.cascades[0].rejections[:3]
         array([-0.5, -0.5, -0.5])
         """
@@ -353,8 +353,8 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.detection.models import made_up_cars
-        >>> detector = made_up_cars().fast()
+        >>> from badacost.detection.models import synthetic_cars
+        >>> detector = synthetic_cars().fast()
         >>> detector.pyramid.n_per_octave, detector.pyramid.n_approximated
         (8, 7)
         """
@@ -389,8 +389,8 @@ class Detector:
         Examples
         --------
         >>> from badacost.datasets.scenes import make_scenes
-        >>> from badacost.detection.models import made_up_cars
-        >>> detector = made_up_cars()
+        >>> from badacost.detection.models import synthetic_cars
+        >>> detector = synthetic_cars()
         >>> images = [scene.load() for scene in make_scenes(2, random_state=7)]
         >>> quick = detector.calibrated(images)
         >>> bool(quick.cascades[0].rejections[-1] > detector.cascades[0].rejections[-1])
@@ -427,10 +427,10 @@ class Detector:
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> from badacost.detection import Detector
-        >>> from badacost.detection.models import made_up_cars
+        >>> from badacost.detection.models import synthetic_cars
         >>> with TemporaryDirectory() as folder:
         ...     path = Path(folder, "cars.badacost")
-        ...     made_up_cars().fast().save(path)
+        ...     synthetic_cars().fast().save(path)
         ...     again = Detector.load(path)
         >>> again.pyramid.n_per_octave
         8
@@ -485,9 +485,9 @@ class Detector:
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> from badacost.detection import Detector
-        >>> from badacost.detection.models import made_up_cars
+        >>> from badacost.detection.models import synthetic_cars
         >>> with TemporaryDirectory() as folder:
-        ...     made_up_cars().save(Path(folder, "cars.badacost"))
+        ...     synthetic_cars().save(Path(folder, "cars.badacost"))
         ...     Detector.load(Path(folder, "cars.badacost"))
         Detector('Car' in 8 views, 1 cascade of 256 trees)
         """

@@ -9,7 +9,7 @@ from badacost.detection.detector import Detector
 _FOLDER = "trained"
 
 
-def made_up_cars() -> Detector:
+def synthetic_cars() -> Detector:
     """Return a detector of the cars of `badacost.datasets.scenes.make_scenes`, in 8 views.
 
     It was trained on 200 synthetic scenes with the configuration `TrainingConfig.small`. It is here
@@ -18,12 +18,12 @@ def made_up_cars() -> Detector:
     Examples
     --------
     >>> from badacost.datasets.scenes import make_scenes
-    >>> from badacost.detection.models import made_up_cars
+    >>> from badacost.detection.models import synthetic_cars
     >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
-    >>> found = made_up_cars().detect(scene.load())
+    >>> found = synthetic_cars().detect(scene.load())
     >>> len(found), found.category
     (2, 'Car')
     """
-    resource = files("badacost.detection").joinpath(_FOLDER, "made_up_cars.badacost")
+    resource = files("badacost.detection").joinpath(_FOLDER, "synthetic_cars.badacost")
     with as_file(resource) as path:
         return Detector.load(path)

@@ -68,10 +68,10 @@ def load_detector(path: str | os.PathLike[str]) -> Detector:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from badacost.detection import load_detector
-    >>> from badacost.detection.models import made_up_cars
+    >>> from badacost.detection.models import synthetic_cars
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "cars.badacost")
-    ...     made_up_cars().save(path)
+    ...     synthetic_cars().save(path)
     ...     load_detector(path)
     Detector('Car' in 8 views, 1 cascade of 256 trees)
     """

@@ -94,10 +94,10 @@ def write_report(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from badacost.detection.models import made_up_cars
+    >>> from badacost.detection.models import synthetic_cars
     >>> from badacost.detection.report import write_report
     >>> with TemporaryDirectory() as folder:
-    ...     write_report(made_up_cars(), Path(folder, "page.html"), title="Synthetic cars")
+    ...     write_report(synthetic_cars(), Path(folder, "page.html"), title="Synthetic cars")
     ...     "<h1>Synthetic cars</h1>" in Path(folder, "page.html").read_text(encoding="utf-8")
     True
     """

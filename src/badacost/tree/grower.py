@@ -26,7 +26,8 @@ DrawPer = Literal["node", "level"]
 Gain = Gini | Entropy | SquaredGradients
 
 _NO_LIMIT = 2**31 - 1
-_MAX_STORE_BYTES = 2**26  # of histograms that are kept for subtraction
+_STORE_SHARE = 16  # of the bytes of the bins may be taken by histograms kept for subtraction
+_SMALL_BINS, _SMALL_STORE = 2**23, 2**24  # bytes: for small data more does not matter
 _MAX_KEPT_BYTES = 2**22  # of one node, about what the caches of a core hold
 _MIN_NODES = 256  # that there is room for in the beginning
 _PARTS_PER_THREAD = 4
@@ -142,7 +143,9 @@ class TreeGrower:
         n_bytes = 8 * n_features * n_cells
         n_slots = 0
         if n_bytes <= _MAX_KEPT_BYTES:  # else reading them back takes longer than filling
-            n_slots = min(_MAX_STORE_BYTES // n_bytes, n_samples // max(limits.large_from, 64))
+            small = self.data.bins.nbytes <= _SMALL_BINS
+            n_kept = (_SMALL_STORE if small else self.data.bins.nbytes // _STORE_SHARE) // n_bytes
+            n_slots = min(n_kept, n_samples // max(limits.large_from, 64))
         shape = (n_slots if n_slots > 1 else 0, n_features, n_cells)
         with suppress(IndexError):  # other threads may take the last one
             while (store := self._stores.pop()).shape != shape:

@@ -40,8 +40,8 @@ class FeatureMap:
     Examples
     --------
     >>> from badacost.detection.inspection import feature_map
-    >>> from badacost.detection.models import made_up_cars
-    >>> uses = feature_map(made_up_cars())
+    >>> from badacost.detection.models import synthetic_cars
+    >>> uses = feature_map(synthetic_cars())
     >>> uses.overall.shape, uses.cell
     ((12, 18), 4)
     >>> shares = uses.by_channel.sum(axis=(1, 2)) / uses.uses.sum()
@@ -116,10 +116,10 @@ def feature_map(detector: Detector, *, weighted: bool = True) -> FeatureMap:
     Examples
     --------
     >>> from badacost.detection.inspection import feature_map
-    >>> from badacost.detection.models import made_up_cars
-    >>> made_up_cars().cascades[0].cells
+    >>> from badacost.detection.models import synthetic_cars
+    >>> synthetic_cars().cascades[0].cells
     (12, 18)
-    >>> uses = feature_map(made_up_cars())
+    >>> uses = feature_map(synthetic_cars())
     >>> uses.overall.shape, uses.by_channel.shape
     ((12, 18), (10, 12, 18))
     """
@@ -175,8 +175,8 @@ class FeatureMapDisplay:
     --------
     >>> import matplotlib.pyplot as plt
     >>> from badacost.detection.inspection import FeatureMapDisplay
-    >>> from badacost.detection.models import made_up_cars
-    >>> display = FeatureMapDisplay.from_detector(made_up_cars())
+    >>> from badacost.detection.models import synthetic_cars
+    >>> display = FeatureMapDisplay.from_detector(synthetic_cars())
     >>> len(display.part_axes_), display.ax_.get_title()
     (10, 'all features')
     >>> plt.close(display.figure_)

@@ -58,8 +58,8 @@ class Efficiency:
     Examples
     --------
     >>> from badacost.detection.inspection import efficiency
-    >>> from badacost.detection.models import made_up_cars
-    >>> work = efficiency(made_up_cars())
+    >>> from badacost.detection.models import synthetic_cars
+    >>> work = efficiency(synthetic_cars())
     >>> work.n_cascades, work.n_trees, work.depth, work.n_nodes
     (1, 256, 5, 1280)
     >>> print(work.ms_per_image)  # no images, no time
@@ -107,9 +107,9 @@ def efficiency(
 
     >>> from badacost.datasets.scenes import make_scenes
     >>> from badacost.detection.inspection import efficiency
-    >>> from badacost.detection.models import made_up_cars
+    >>> from badacost.detection.models import synthetic_cars
     >>> (scene,) = make_scenes(1, size=(120, 160))
-    >>> work = efficiency(made_up_cars(), [scene.load()])
+    >>> work = efficiency(synthetic_cars(), [scene.load()])
     >>> work.n_trees, work.trees_per_window < 20.0
     (256, True)
     >>> work.ms_per_image > 0.0
