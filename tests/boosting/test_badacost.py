@@ -178,7 +178,7 @@ def test_wrong_parameters(name, wrong) -> None:
 
 @pytest.mark.parametrize("wrong", ["large", 0.0, -1, np.inf, np.nan, True, [1]])
 def test_wrong_cost_scale(wrong) -> None:
-    with pytest.raises((TypeError, ValueError), match=r"scale (must be |is 'large': give .*number)"):
+    with pytest.raises((TypeError, ValueError), match=r"scale (must be |is .*: give )"):
         booster(cost_scale=wrong).fit(X, Y)
 
 

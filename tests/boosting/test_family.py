@@ -202,6 +202,27 @@ def test_weights_matter(cls) -> None:
     assert (heavy.predict(X) == 1).sum() > (make(cls).fit(X, y).predict(X) == 1).sum()
 
 
+@pytest.mark.parametrize(
+    "weight",
+    [
+        np.where(np.arange(300) == 7, 1e308, 1.0),
+        np.full(300, 5e305),
+        np.full(300, 5e-324),
+        np.where(np.arange(300) < 150, 1e-320, 1.0),
+        10.0 ** np.linspace(-300, 300, 300),
+    ],
+    ids=["one huge", "huge", "tiny", "half tiny", "all sizes"],
+)
+@members()
+def test_weights_at_the_ends_of_the_range(cls, weight) -> None:
+    X, y = data_for(cls)
+    model = make(cls, n_estimators=4).fit(X, y, weight, X_val=X, y_val=y, sample_weight_val=weight)
+    for name, values in outputs(model, X).items():
+        assert np.isfinite(values).all(), name
+    assert np.isfinite(model.train_score_).all()
+    np.testing.assert_array_equal(model.train_score_, model.validation_score_)
+
+
 @members()
 def test_missing_values(cls) -> None:
     X, y = data_for(cls)

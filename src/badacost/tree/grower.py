@@ -26,7 +26,7 @@ DrawPer = Literal["node", "level"]
 Gain = Gini | Entropy | SquaredGradients
 
 _NO_LIMIT = 2**31 - 1
-_STORE_SHARE = 16  # of the bytes of the bins may be taken by histograms kept for subtraction
+_STORE_SHARE = 1 / 16  # histograms kept for subtraction, relative to the bytes of the bins
 _SMALL_BINS, _SMALL_STORE = 2**23, 2**24  # bytes: for small data more does not matter
 _MAX_KEPT_BYTES = 2**22  # of one node, about what the caches of a core hold
 _MIN_NODES = 256  # that there is room for in the beginning
@@ -144,8 +144,8 @@ class TreeGrower:
         n_slots = 0
         if n_bytes <= _MAX_KEPT_BYTES:  # else reading them back takes longer than filling
             small = self.data.bins.nbytes <= _SMALL_BINS
-            n_kept = (_SMALL_STORE if small else self.data.bins.nbytes // _STORE_SHARE) // n_bytes
-            n_slots = min(n_kept, n_samples // max(limits.large_from, 64))
+            n_kept = _SMALL_STORE if small else int(_STORE_SHARE * self.data.bins.nbytes)
+            n_slots = min(n_kept // n_bytes, n_samples // max(limits.large_from, 64))
         shape = (n_slots if n_slots > 1 else 0, n_features, n_cells)
         with suppress(IndexError):  # other threads may take the last one
             while (store := self._stores.pop()).shape != shape:
