@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 import badacost
@@ -106,5 +107,6 @@ def _escape(app: Sphinx, what: str, name: str, member: Any, options: Any, lines:
 
 def setup(app: Sphinx) -> None:
     """Connect the hooks, the second one before that of numpydoc."""
+    app.add_lexer("mermaid", TextLexer)  # drawn by hosts of repositories, text here
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _escape, priority=100)

@@ -181,15 +181,12 @@ class BinMapper:
 
     def thresholds(self, features: RowNumbers, positions: RowNumbers) -> FloatArray:
         """Values below which samples of the bins up to `positions` lie."""
-        limits, flat = self._flat_edges
-        places = limits[features] + positions
-        return flat[np.where(places < limits[features + 1], places, len(flat) - 1)]
-
-    @cached_property
-    def _flat_edges(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Where the edges of each feature begin, and all edges with infinity after the last."""
-        limits = np.cumsum([0, *map(len, self.edges)])
-        return limits, np.append(np.concatenate(self.edges), np.inf)
+        return np.array(
+            [
+                self.edges[feature][position] if position < len(self.edges[feature]) else np.inf
+                for feature, position in zip(features.tolist(), positions.tolist(), strict=True)
+            ]
+        )
 
 
 @dataclass(frozen=True, eq=False)
