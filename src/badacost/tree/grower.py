@@ -87,9 +87,10 @@ class TreeGrower:
         limits = self._limits(sums.n_columns)
         used = sums.taken(rows)
         store = self._take_store(len(used.order), sums.n_columns, limits)
+        n_slots = 0 if store is None else len(store)
         state = np.zeros(growth_kernels.N_STATES, np.int64)
-        state[growth_kernels.N_FREE] = len(store)
-        free = np.arange(len(store), dtype=np.int32)
+        state[growth_kernels.N_FREE] = n_slots
+        free = np.arange(n_slots, dtype=np.int32)
         alike = True if self.growth.order == "symmetric" else None
         fixed = (self.data.kernel_data, used, sums.width, gain, limits)
         space = _Space(_MIN_NODES, sums.n_columns, self._n_parts, self.data)
@@ -107,7 +108,8 @@ class TreeGrower:
             else:
                 jobs = space.jobs[: state[growth_kernels.N_JOBS]]
                 n_parts = self._search(fixed, np.uint64(seed), space, store, jobs, alike)
-        self._stores.append(store)
+        if store is not None:
+            self._stores.append(store)
         return self._finish(space, int(state[growth_kernels.N_NODES]), used, sums.width, len(sums))
 
     @property
@@ -135,10 +137,15 @@ class TreeGrower:
 
     def _take_store(
         self, n_samples: int, n_columns: int, limits: split_kernels.Limits
-    ) -> FloatArray:
-        """Room for the histograms of some nodes, from an earlier tree if there is one."""
+    ) -> FloatArray | None:
+        """Room for the histograms of some nodes, from an earlier tree if there is one.
+
+        None if no node of these data can be searched by histograms.
+        """
         n_features, n_cells = len(self.data.bins), self._max_codes * n_columns
-        if self.data.bins.dtype != np.uint8 or limits.n_drawn < n_features:
+        if self.data.bins.shape[1] < limits.large_from:
+            return None
+        if limits.n_drawn < n_features:
             return np.empty((0, 1, n_cells))
         n_bytes = 8 * n_features * n_cells
         n_slots = 0

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from badacost.tree.gain_kernels import (
+    INNER,
     count_columns,
     node_score,
     purity_and_mass,
@@ -33,13 +34,13 @@ _RESCALE = 2.0**-10  # a node lighter than this times its unit gets a unit of it
 _SCRATCH = 1024  # samples of the right child that need no memory of their own
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _power_above(x):
     """The least power of two above x > 0."""
     return math.ldexp(1.0, math.frexp(x)[1])
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _sum_node(sums, width, gain, nodes, node, totals):
     """Work out the sums of a node, and its mass."""
     unit = nodes[node].unit
@@ -55,7 +56,7 @@ def _sum_node(sums, width, gain, nodes, node, totals):
     nodes[node].mass = mass
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _weigh_node(sums, width, gain, nodes, node, totals):
     """Work out the mass of a node; if it is light for its unit, give it a unit of its own."""
     n = nodes[node].end - nodes[node].start
@@ -74,7 +75,7 @@ def _weigh_node(sums, width, gain, nodes, node, totals):
         _sum_node(sums, width, gain, nodes, node, totals)
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _add_node(nodes, node, parent, start, end, depth, unit):
     """Append a leaf, which finds its parent in the place of its sibling at first."""
     nodes[node].start = start
@@ -92,7 +93,7 @@ def _add_node(nodes, node, parent, start, end, depth, unit):
     nodes[node].waiting = False
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _is_active(width, limits, nodes, node, totals, n_leaves, alike):
     """Whether the limits allow to split a node, and there is something to tell apart."""
     if limits.max_depth <= nodes[node].depth or n_leaves >= limits.max_leaf_nodes:
@@ -110,14 +111,14 @@ def _is_active(width, limits, nodes, node, totals, n_leaves, alike):
     return True
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _take_slot(nodes, node, free, state):
     if state[N_FREE] > 0:
         state[N_FREE] -= 1
         nodes[node].slot = free[state[N_FREE]]
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _release_slot(nodes, node, free, state):
     if nodes[node].slot >= 0:
         free[state[N_FREE]] = nodes[node].slot
@@ -125,7 +126,7 @@ def _release_slot(nodes, node, free, state):
         nodes[node].slot = -1
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _plan_pair(limits, nodes, parent, small, big, n_cells, free, state):
     """Decide where the histograms of two siblings come from, and whether they are kept."""
     n_small = nodes[small].end - nodes[small].start
@@ -150,7 +151,7 @@ def _plan_pair(limits, nodes, parent, small, big, n_cells, free, state):
             _take_slot(nodes, big, free, state)
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, state, alike):
     """Make the list of nodes to search; the smaller one of two siblings comes first."""
     n_jobs = 0
@@ -185,7 +186,7 @@ def _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, stat
     state[N_JOBS] = n_jobs
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _goes_right(code, position, missing_left, missing_code, words):
     """Whether a bin is on the right side of a test; ``words`` is a set of categories or None."""
     if words is None:  # no branch to mispredict
@@ -195,7 +196,7 @@ def _goes_right(code, position, missing_left, missing_code, words):
     return inside | ((not missing_left) & (code == missing_code))
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _partition(codes, missing_code, words, sums, width, nodes, node, left, totals):
     """Divide the samples of a node between two new ones, keeping their order.
 
@@ -262,7 +263,7 @@ def _partition(codes, missing_code, words, sums, width, nodes, node, left, total
     return np.int64(n_left)
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _split(data, sums, width, nodes, node, totals, sets, state):
     """Turn a leaf with a test into two."""
     left = state[N_NODES]
@@ -281,7 +282,7 @@ def _split(data, sums, width, nodes, node, totals, sets, state):
     state[N_LEAVES] += 1
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _best_part(found, n_parts, j):
     """Part of the features with the best split of a node; the first, if there are several."""
     best = 0
@@ -291,7 +292,7 @@ def _best_part(found, n_parts, j):
     return best
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _take_test(nodes, node, found, part, j, found_sets, sets):
     """Write the test that was found into a node."""
     nodes[node].feature = found[part, j].feature
@@ -302,7 +303,7 @@ def _take_test(nodes, node, found, part, j, found_sets, sets):
             sets[node, word] = found_sets[part, j, word]
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def _take_split(width, gain, nodes, node, totals, found, n_parts, found_sets, sets, free, state):
     """Write the best split of a node into it; False if it has none that gains enough."""
     if nodes[node].active:
@@ -318,7 +319,7 @@ def _take_split(width, gain, nodes, node, totals, found, n_parts, found_sets, se
     return False
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _choose_best(nodes, limits, state):
     """The most profitable of the leaves that wait to be split, -1 if there is none."""
     best = -1
@@ -337,7 +338,7 @@ def _choose_best(nodes, limits, state):
     return -1
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def _take_alike(width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state):
     """Write one test into all nodes of a level; False if it does not gain enough."""
     first, last = state[FIRST], state[LAST]
@@ -357,7 +358,7 @@ def _take_alike(width, gain, nodes, totals, found, n_parts, found_sets, sets, fr
     return False
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def _measure_gain(width, gain, nodes, node, totals):
     """Work out what a split gained that was not made for its node alone."""
     score = split_score(gain, width, totals[nodes[node].left], totals[node])
@@ -378,6 +379,9 @@ def grow(
     shall divide it into parts, whose results are the rows of ``found``.
     """
     n_features = data.bins.shape[0]
+    n_cells = 0
+    if store is not None:
+        n_cells = store.shape[2]
     if state[N_NODES] == 0:
         _add_node(nodes, np.int64(0), np.int64(-1), np.int64(0), sums.order.shape[0], 0, np.inf)
         for c in range(totals.shape[1]):
@@ -387,9 +391,7 @@ def grow(
         if not state[SEARCHED]:
             if 3 * (state[LAST] - state[FIRST]) + state[N_NODES] > nodes.shape[0]:
                 return SPACE
-            _prepare(
-                sums, width, gain, limits, nodes, totals, jobs, store.shape[2], free, state, alike
-            )
+            _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, state, alike)
             state[SEARCHED] = 1
             here = jobs[: state[N_JOBS]]
             n_samples = 0
@@ -440,7 +442,7 @@ def grow(
             return DONE
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _sum_leaf(sums, nodes, node, totals, low):
     """Sums of a leaf to twice the digits: what rounding left over is summed exactly as well."""
     unit = nodes[node].unit

@@ -22,6 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from badacost.tree.gain_kernels import (
+    INNER,
     count_columns,
     mass_term,
     purity_and_mass,
@@ -71,7 +72,7 @@ class Summed(NamedTuple):
     rows: NDArray[np.float32]  # (n, C)
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _fill_four(bins, sums, width, features, lines, start, end, unit, n_columns, cells):
     """Sums of four features by bin, in one pass over the samples of a node."""
     order, labels, weights, rows = sums
@@ -101,7 +102,7 @@ def _fill_four(bins, sums, width, features, lines, start, end, unit, n_columns, 
                 cells3[at3 + c] += value
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def fill_one(row, sums, width, start, end, unit, n_columns, cells):
     """Sums of one feature by bin."""
     order, labels, weights, rows = sums
@@ -115,7 +116,7 @@ def fill_one(row, sums, width, start, end, unit, n_columns, cells):
                 cells[at + c] += rows[i, c]
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def get_histograms(
     data, sums, width, nodes, store, features, lines, n_features, node, n_columns, cells
 ):
@@ -144,7 +145,7 @@ def get_histograms(
         fill_one(row, sums, width, start, end, unit, n_columns, line)
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def count_samples(row, order, start, end, n_codes, counts):
     """Samples of a node by bin."""
     for b in range(n_codes):
@@ -153,7 +154,7 @@ def count_samples(row, order, start, end, n_codes, counts):
         counts[np.uint64(row[order[i]])] += 1
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def has_mass(gain, width, cells, first, totals):
     """Whether the sums of a bin are more than nothing."""
     n_columns = count_columns(width, totals)
@@ -163,7 +164,7 @@ def has_mass(gain, width, cells, first, totals):
     return mass > 0.0
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def rank_categories(gain, width, cells, n_bins, totals, ranked):
     """Put the categories of a node into an order; return how many there are.
 

@@ -2,8 +2,8 @@
 
 Nodes with many samples are searched by histograms, node after node; those with few by sorting,
 feature after feature. Categories are tried in the order of a projection, see `rank_categories`.
-``sets`` is None where no feature is categorical, and ``alike`` unless trees are symmetric: what is
-not needed is not compiled.
+``sets`` is None where no feature is categorical, ``alike`` unless trees are symmetric, ``store``
+where no node is large: what is not needed is not compiled.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from badacost.tree.gain_kernels import (
+    INNER,
     NEGLIGIBLE,
     advance,
     beats,
@@ -62,7 +63,7 @@ class Limits(NamedTuple):
     large_from: int  # nodes of so many samples or more are searched by histograms
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _improve(found, j, score, feature, position, missing_left):
     """Take a split if it is better than the best so far."""
     if not score > found[j].score:
@@ -74,7 +75,7 @@ def _improve(found, j, score, feature, position, missing_left):
     return True
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _mark_set(words, ranked, first, last):
     """Make a set of the categories at some ranks."""
     for word in range(words.shape[0]):
@@ -83,7 +84,7 @@ def _mark_set(words, ranked, first, last):
         words[ranked[q] >> 5] |= np.uint32(1) << np.uint32(ranked[q] & 31)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def _scan_histogram(
     gain, width, cells, counts, n, n_bins, missing, totals, mass, min_leaf, left, feature, found, j,
     categorical, sets,
@@ -122,7 +123,7 @@ def _scan_histogram(
                     _mark_set(sets[j], ranked, rank + 1, n_ranked if categorical else 0)
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
     """Sort the samples of a node by bin: keys of bin (high) and position in ``order`` (low).
 
@@ -164,7 +165,7 @@ def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
         keys, keys2 = keys2, keys
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _ends_bin(keys, n_left, n_present):
     """Whether the sample before ``n_left`` is the last one of its bin."""
     if n_left == n_present:
@@ -172,7 +173,7 @@ def _ends_bin(keys, n_left, n_present):
     return (keys[np.uint64(n_left - 1)] ^ keys[np.uint64(n_left)]) >> _HIGH != 0
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def _scan_sorted_rows(
     gain, width, keys, rows, totals, ends, n_present, left, feature, side, found, j
 ):
@@ -186,7 +187,7 @@ def _scan_sorted_rows(
             _improve(found, j, score, feature, np.int64(key >> _HIGH), side == 1)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def _scan_sorted_labels(
     gain, width, keys, labels, weights, unit, totals, mass, ends, n_present, left, right, feature,
     side, found, j,
@@ -237,7 +238,7 @@ def _scan_sorted_labels(
                 bound = score_to_beat(score, mass)
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _scan_sorted(
     gain, width, keys, labels, weights, rows, n, unit, totals, mass, min_leaf, n_present, left,
     right, feature, found, j,
@@ -270,13 +271,13 @@ def _scan_sorted(
             )
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _is_large(nodes, node, large_from):
     """Whether a node is searched by histograms."""
     return nodes[node].end - nodes[node].start >= large_from or nodes[node].slot >= 0
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _search_large(
     data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found, sets
 ):
@@ -324,7 +325,7 @@ def _search_large(
                 )  # fmt: skip
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _search_small(
     data, sums, width, gain, limits, nodes, totals, jobs, drawn, first, last, found, sets
 ):
@@ -382,7 +383,7 @@ def _search_small(
             )  # fmt: skip
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _rank_for_level(data, sums, width, gain, nodes, totals, jobs, feature, ranked):
     """Put the categories of a feature into one order for all nodes of a level."""
     n_columns = count_columns(width, totals)
@@ -396,7 +397,7 @@ def _rank_for_level(data, sums, width, gain, nodes, totals, jobs, feature, ranke
     return rank_categories(gain, width, pooled, data.n_bins[feature], whole, ranked)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(**INNER, error_model="numpy")
 def _add_scores(gain, width, cells, after, missing, totals, ranked, n_ranked, left, joint):
     """Add the scores of all tests of a feature on one node to ``joint[missing_left, rank]``.
 
@@ -418,7 +419,7 @@ def _add_scores(gain, width, cells, after, missing, totals, ranked, n_ranked, le
                 joint[1, rank] += score
 
 
-@njit(nogil=True)
+@njit(**INNER)
 def _search_level(
     data, sums, width, gain, nodes, totals, store, jobs, drawn, first, last, found, sets
 ):
@@ -482,10 +483,11 @@ def search(
     for j in range(jobs.shape[0]):
         found[j].score = -np.inf
     if alike is None:
-        _search_large(
-            data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found,
-            sets,
-        )  # fmt: skip
+        if store is not None:
+            _search_large(
+                data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last,
+                found, sets,
+            )  # fmt: skip
         _search_small(
             data, sums, width, gain, limits, nodes, totals, jobs, drawn, first, last, found, sets
         )
