@@ -51,7 +51,7 @@ def exact_sum(terms: FloatArray) -> float:
 def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray:
     """Return the sums of terms by cell, shape (n_cells,), like `numpy.bincount`.
 
-    A faint cell next to a heavy one keeps its digits: each has units of its own.
+    A small sum next to a large one keeps its digits: each cell has units of its own.
     """
     largest = np.zeros(n_cells)
     for part in _blocks(len(terms)):

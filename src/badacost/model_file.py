@@ -13,6 +13,7 @@ import math
 import os
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -169,7 +170,7 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
 def read_kind(path: str | os.PathLike[str]) -> str:
     """Return the name of the class of the model in a file, without reading its arrays."""
     with _archive(path) as archive:
-        document, _ = _read_document(archive, MAX_BYTES)
+        document, _ = _read_document(archive, sys.maxsize)  # the document has a limit of its own
     return str(document["kind"])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from scipy.special import softmax
 
 from badacost import SAMMEClassifier
@@ -23,6 +24,7 @@ from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest
 from badacost.tree.gain_kernels import Gini, SquaredGradients
 from badacost.tree.grower import Growth, TreeGrower
+from badacost.tree.histogram_kernels import fill_one
 from badacost.tree.sums import Rows, WeightedLabels
 
 GAIN = SquaredGradients(l2=1.0, min_hessian=0.5)
@@ -176,6 +178,96 @@ def test_threads_blocks_and_the_order_of_samples_do_not_matter(monkeypatch, orde
         np.testing.assert_array_equal(grown.tree.threshold, expected.tree.threshold)
         np.testing.assert_array_equal(grown.tree.feature, expected.tree.feature)
         np.testing.assert_array_equal(grown.tree.gain, expected.tree.gain)
+
+
+@njit
+def fill_block(row, sums, width, start, end, unit, n_columns, cells):
+    fill_one(row, sums, width, start, end, unit, n_columns, cells)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from(["rows", "labels"]))
+def test_histograms_of_blocks_add_up_to_that_of_all_rows(seed, n_blocks, kind) -> None:
+    """To the last bit, however rows are divided: weights span hundreds of binary orders."""
+    rng = np.random.default_rng(seed)
+    n, C = 500, 3
+    codes = rng.integers(0, 9, n).astype(np.uint8)
+    width = None
+    if kind == "rows":
+        sums = Rows.of(rng.normal(size=(n, C)) * 10.0 ** rng.uniform(-6, 0, (n, 1)))
+        width, unit = sums.width, 0.0
+    else:
+        weights = 2.0 ** rng.uniform(-100, 0, n)
+        sums = WeightedLabels.of(rng.integers(0, C, n), weights, C)
+        unit = 2.0 ** np.frexp(sums.weights.astype(float).sum())[1]
+    whole = np.zeros(9 * C)
+    fill_block(codes, sums.taken(None), width, 0, n, unit, C, whole)
+    limits = np.sort(rng.integers(0, n + 1, n_blocks))
+    parts = []
+    for first, last in zip([0, *limits], [*limits, n], strict=True):
+        parts.append(np.zeros(9 * C))
+        rows = np.arange(first, last)
+        block = sums.taken(rows)._replace(order=np.arange(len(rows), dtype=np.uint32))
+        fill_block(codes[rows], block, width, 0, len(rows), unit, C, parts[-1])
+    np.testing.assert_array_equal(np.sum(rng.permutation(parts), axis=0), whole)
+
+
+# What a review found
+
+
+def test_symmetric_trees_need_bytes() -> None:
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    mapper = BinMapper.fit(X, method="exact")
+    data = BinnedData(mapper, mapper.transform(X))
+    with pytest.raises(ValueError, match="at most 256 bins"):
+        TreeGrower(data, Growth(max_depth=2, order="symmetric"))
+
+
+@pytest.mark.parametrize("n", [200, 4000])
+def test_values_that_are_missing_in_other_rows_only(n) -> None:
+    """Bins were chosen without missing values; a tree is grown on rows that have some."""
+    X, rows = make_rows(0, n, 3, 40, missing=False)
+    mapper = BinMapper.fit(X)
+    X[::2, 0] = np.nan
+    data = BinnedData(mapper, mapper.transform(X))
+    grown = TreeGrower(data, Growth(max_depth=4)).grow(rows, GAIN)
+    forest = Forest.from_trees([grown.tree], [1.0], grown.sums, 3)
+    np.testing.assert_array_equal(forest.apply(X)[:, 0], grown.leaves)
+
+
+def test_more_categories_than_a_set_can_hold() -> None:
+    column = np.arange(900.0)[:, None]
+    assert len(BinMapper.fit(column, categorical=(0,), max_bins=1000).categories[0]) == 255
+
+
+@pytest.mark.parametrize(
+    ("growth", "n_leaves"),
+    [
+        (Growth(max_depth=0), 1),
+        (Growth(max_depth=3, max_leaf_nodes=2), 8),
+        (Growth(max_depth=3, max_leaf_nodes=2, order="symmetric"), 8),
+        (Growth(max_depth=np.int32(3), max_leaf_nodes=np.int64(5), order="best"), 5),
+    ],
+)
+def test_limits_are_those_of_the_order(growth, n_leaves) -> None:
+    X, rows = make_rows(3, 400, 4, 300, missing=False)
+    grower = TreeGrower(binned(X), growth)
+    tree = grower.grow(rows, GAIN).tree
+    assert np.count_nonzero(tree.is_leaf) == n_leaves
+    grower.grow(rows, GAIN)
+    assert len(grower._stores) <= 1
+
+
+def test_trees_with_categories_need_their_bins() -> None:
+    X, y = categorical_problem(3)
+    data = binned(X, categorical=(0,))
+    sums = WeightedLabels.of(y, np.ones(len(y)), 2)
+    tree = TreeGrower(data, Growth(max_depth=2)).grow(sums, Gini(np.ones(2))).tree
+    with pytest.raises(ValueError, match="need the bins"):
+        Forest.from_trees([tree], [1.0], np.eye(8), 2)
+    forest = Forest.from_trees([tree], [1.0], np.eye(8), 2, data.mapper)
+    with pytest.raises(ValueError, match="no positions"):
+        forest.trees()[0].descend(data, np.empty(len(y), int))
 
 
 def test_no_more_digits_than_sums_can_hold() -> None:

@@ -63,13 +63,14 @@ def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
 class SampleSet:
     """Samples that models are asked about: as bins once there are any, else as they came."""
 
-    def __init__(self, X: Samples | None, mapper: BinMapper | None = None, data: Any = None):
+    def __init__(self, X: Samples):
         self.X: Any = X
-        self.mapper, self.data = mapper, data
+        self.mapper: BinMapper | None = None
+        self.data: BinnedData | None = None
 
     def bin(self, estimator: Any, weight: FloatArray | None, threads: Threads) -> BinnedData:
         """Choose bins as the parameters of an estimator say; `weight` steers them."""
-        self.data = BinnedData.of(
+        data = self.data = BinnedData.of(
             self.X,
             method=estimator.binning,
             max_bins=estimator.max_bins,
@@ -77,8 +78,8 @@ class SampleSet:
             seed=estimator._seed,
             threads=threads,
         )
-        self.mapper = self.data.mapper
-        return self.data
+        self.mapper = data.mapper
+        return data
 
     def bin_like(self, other: SampleSet, threads: Threads) -> None:
         """Put the samples into the bins of others, if these have any, and let go of X."""

@@ -352,14 +352,18 @@ class LpCSBClassifier(StagewiseClassifier):
 
     def _boost(self, task: Task) -> None:
         if self.p == "auto" and not len(self.estimator_weights_):
-            trial = task
-            if task.validation is None:
-                parts = self._hold_out(task.samples.X, task.y, task.weight)
-                X, y, weight, X_val, y_val, weight_val = parts
-                unseen = (SampleSet(X_val), y_val, weight_val)
-                trial = Task(SampleSet(X), y, weight, unseen, task.threads)
-            self.p_ = min(_CANDIDATES, key=lambda p: self._cost_of(p, trial))
+            self.p_ = self._chosen_p(task)
         super()._boost(task)
+
+    def _chosen_p(self, task: Task) -> float:
+        """The exponent of least cost on validation data, or on a part of the training data."""
+        trial = task
+        if task.validation is None:
+            parts = self._hold_out(task.samples.X, task.y, task.weight)
+            X, y, weight, X_val, y_val, weight_val = parts
+            unseen = (SampleSet(X_val), y_val, weight_val)
+            trial = Task(SampleSet(X), y, weight, unseen, task.threads)
+        return min(_CANDIDATES, key=lambda p: self._cost_of(p, trial))
 
     def _cost_of(self, p: float, task: Task) -> float:
         """Average cost on the validation part, if the model were fitted with this p."""

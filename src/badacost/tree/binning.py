@@ -118,7 +118,8 @@ class BinMapper:
         has_missing = np.concatenate([missing for _, missing in parts])
         categories: list[FloatArray | None] = [None] * len(edges)
         for feature in categorical:
-            known, has_missing[feature] = _categories(X[:, feature], max_bins - 1)
+            n_known = min(max_bins, MAX_BINS) - 1
+            known, has_missing[feature] = _categories(X[:, feature], n_known)
             categories[feature], edges[feature] = known, np.empty(0)
         return cls(edges, has_missing, categories, method == "uniform")
 
@@ -150,7 +151,8 @@ class BinMapper:
         missing here only, and its code be one that training did not need.
         """
         n_codes = self.n_bins + self.has_missing
-        full = (self.n_bins == 256) & ~self.has_missing
+        n_held = 256 ** np.min_scalar_type(int(n_codes.max()) - 1).itemsize
+        full = (self.n_bins == n_held) & ~self.has_missing
         if not fitted and len(X) and full.any() and np.isnan(X.min(axis=0))[full].any():
             n_codes = n_codes + 1
         if self.any_categorical:
@@ -191,7 +193,10 @@ class BinMapper:
 
 @dataclass(frozen=True, eq=False)
 class BinnedData:
-    """A training set as the grower sees it: bins of shape (n_features, n_samples) and their map."""
+    """Samples as trees see them: bins of shape (n_features, n_samples) and their map.
+
+    Values may be missing where they were not when bins were chosen.
+    """
 
     mapper: BinMapper
     bins: NDArray[np.unsignedinteger]
@@ -218,18 +223,26 @@ class BinnedData:
             seed=seed,
             threads=threads,
         )
-        return cls(mapper, mapper.transform(X, threads, fitted=True))
+        data = cls(mapper, mapper.transform(X, threads, fitted=True))
+        data.__dict__["has_missing"] = mapper.has_missing  # known without a look at all bins
+        return data
+
+    @cached_property
+    def has_missing(self) -> Mask:
+        """Which features have missing values here."""
+        highest = self.bins.max(axis=1, initial=0)
+        return self.mapper.has_missing | (highest >= self.mapper.n_bins)
 
     @cached_property
     def kernel_data(self) -> Data:
         """The same, as kernels take it."""
         mapper = self.mapper
-        return Data(self.bins, mapper.n_bins, self.n_codes, mapper.has_missing, mapper.categorical)
+        return Data(self.bins, mapper.n_bins, self.n_codes, self.has_missing, mapper.categorical)
 
     @cached_property
     def n_codes(self) -> NDArray[np.int64]:
         """Number of codes of every feature."""
-        return self.mapper.n_bins + self.mapper.has_missing
+        return self.mapper.n_bins + self.has_missing
 
 
 def _columns(

@@ -48,7 +48,7 @@ class Tree:
     sets : ndarray of shape (n_sets, 8) or None
         Bits of the categories that go right.
     position : ndarray of shape (n_nodes,) or None
-        Last bin that goes left, in the bins that the tree was grown on.
+        Last bin that goes left, in the bins that the tree was grown on; not kept in a forest.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Tree:
         if sets is not None:
             tested = inner & mapper.categorical[feature]
             category_set = np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32)
-            threshold[tested], sets = 0.0, sets[tested]
+            threshold[tested], position[tested], sets = 0.0, 0, sets[tested]
         return cls(
             feature=feature,
             threshold=threshold,
@@ -111,6 +111,8 @@ class Tree:
         self, data: BinnedData, leaves: LeafNumbers, rows: RowNumbers | None = None
     ) -> LeafNumbers:
         """Write the leaves of rows of binned data, all by default, into `leaves`; return it."""
+        if self.position is None:
+            raise ValueError("This tree has no positions of bins: use Forest.apply on values.")
         none = np.full(len(self.left), -1, np.int32)
         no_sets = np.zeros((1, N_WORDS), np.uint32)
         descend(
@@ -227,6 +229,8 @@ class Forest:
             n_features=n_features,
         )
         if mapper is None or not mapper.any_categorical:
+            if any(tree.category_set is not None for tree in trees):
+                raise ValueError("Trees that test categories need the bins they were grown on.")
             return forest
         n_sets = np.cumsum([0, *(len(np.asarray(tree.sets)) for tree in trees)])
         tested = [np.asarray(tree.category_set) for tree in trees]
@@ -409,9 +413,7 @@ class Forest:
             _writable(array)
             for array in (self.missing_left, category_set, sets, self.offsets, self.depths)
         )
-        symmetric = forest_kernels.find_symmetric(
-            nodes, missing_left, category_set, offsets, depths
-        )
+        symmetric = forest_kernels.find_symmetric(nodes, category_set, offsets, depths)
         return _Walk(
             nodes,
             missing_left,

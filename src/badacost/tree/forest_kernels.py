@@ -87,7 +87,10 @@ def _answer(X, row0, n_rows, nodes, depth, leaves):
 
 
 @njit(nogil=True)
-def _any_missing(X, row0, n_rows):
+def _needs_care(X, row0, n_rows, categorical, n_trees):
+    """Whether rows go down carefully: for a few trees a look at all values takes longer."""
+    if categorical or 8 * n_trees < X.shape[1]:
+        return True
     for i in range(row0, row0 + n_rows):
         missing = False
         for f in range(X.shape[1]):
@@ -118,7 +121,7 @@ def leaves(X, forest, out):
     found = np.empty(_BLOCK, np.uint32)
     for row0 in range(0, X.shape[0], _BLOCK):
         n_rows = min(_BLOCK, X.shape[0] - row0)
-        careful = forest.categorical or _any_missing(X, row0, n_rows)
+        careful = _needs_care(X, row0, n_rows, forest.categorical, out.shape[1])
         for tree in range(out.shape[1]):
             _leaves_of(X, row0, n_rows, careful, forest, tree, found)
             for j in range(n_rows):
@@ -154,7 +157,7 @@ def accumulate(X, forest, value, weights, table, first_tree, last_tree, scores):
     entries = np.empty((4, _BLOCK), np.uint64)
     for row0 in range(0, X.shape[0], _BLOCK):
         n_rows = min(_BLOCK, X.shape[0] - row0)
-        careful = forest.categorical or _any_missing(X, row0, n_rows)
+        careful = _needs_care(X, row0, n_rows, forest.categorical, last_tree - first_tree)
         n_found = 0
         for tree in range(first_tree, last_tree):
             _leaves_of(X, row0, n_rows, careful, forest, tree, found)
@@ -171,7 +174,7 @@ def accumulate(X, forest, value, weights, table, first_tree, last_tree, scores):
 
 
 @njit(cache=True, nogil=True)
-def find_symmetric(nodes, missing_left, category_set, offsets, depths):
+def find_symmetric(nodes, category_set, offsets, depths):
     """Which trees have one test of values, the same in all nodes, for each level."""
     symmetric = np.zeros(depths.shape[0], np.bool_)
     for tree in range(depths.shape[0]):

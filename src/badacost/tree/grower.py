@@ -40,8 +40,9 @@ class Growth:
     """How far trees grow, and in which order; None means no limit.
 
     `n_drawn` features are drawn at each node, or at each level for all its nodes: on wide data
-    the nodes of a level then share what they read from memory. Symmetric trees have the same test
-    in all nodes of a level, and heed `max_depth` and `n_drawn` only.
+    the nodes of a level then share what they read from memory. `max_leaf_nodes` is for the order
+    "best". Symmetric trees have the same test in all nodes of a level, and heed `max_depth` and
+    `n_drawn` only.
     """
 
     max_depth: int | None = None
@@ -72,6 +73,8 @@ class TreeGrower:
     def __init__(self, data: BinnedData, growth: Growth, threads: Threads | None = None):
         self.data, self.growth = data, growth
         self.threads = threads or Threads()
+        if growth.order == "symmetric" and data.bins.dtype != np.uint8:
+            raise ValueError("Symmetric trees need bins of one byte: choose at most 256 bins.")
         self._max_codes = int(data.n_codes.max())
         self._stores: list[FloatArray] = []  # histograms that no tree uses at the moment
 
@@ -108,7 +111,7 @@ class TreeGrower:
             else:
                 jobs = space.jobs[: state[growth_kernels.N_JOBS]]
                 n_parts = self._search(fixed, np.uint64(seed), space, store, jobs, alike)
-        if store is not None:
+        if store is not None and n_slots:
             self._stores.append(store)
         return self._finish(space, int(state[growth_kernels.N_NODES]), used, sums.width, len(sums))
 
@@ -125,11 +128,11 @@ class TreeGrower:
             # Below this the scan of all cells costs more than sorting the samples.
             large_from = int(max(256.0, self._max_codes * (1.0 + n_columns / 8.0)))
         return split_kernels.Limits(
-            growth.max_depth or _NO_LIMIT,
-            growth.max_leaf_nodes or _NO_LIMIT,
-            growth.min_samples_split,
-            growth.min_samples_leaf,
-            min(growth.n_drawn or n_features, n_features),
+            _limit(growth.max_depth),
+            _limit(growth.max_leaf_nodes if growth.order == "best" else None),
+            int(growth.min_samples_split),
+            int(growth.min_samples_leaf),
+            min(_limit(growth.n_drawn), n_features),
             growth.draw_per == "level",
             growth.order == "best",
             0 if growth.order == "symmetric" else large_from,
@@ -190,6 +193,11 @@ class TreeGrower:
             tree.descend(self.data, leaves, np.flatnonzero(unseen))
         growth_kernels.finish(nodes, used, width, totals, leaves)
         return GrownTree(tree, totals.copy(), leaves)
+
+
+def _limit(number: int | None) -> int:
+    """A limit as a Python integer, the one type that kernels are compiled for."""
+    return _NO_LIMIT if number is None else int(number)
 
 
 class _Space:

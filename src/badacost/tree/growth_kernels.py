@@ -329,17 +329,17 @@ def _choose_best(nodes, limits, state):
             best = node
             most = nodes[node].gain * nodes[node].mass
     if best >= 0 and state[N_LEAVES] < limits.max_leaf_nodes:
-        nodes[best].waiting = False
         return best
     for node in range(state[N_NODES]):  # those that wait stay leaves
         if nodes[node].waiting:
+            nodes[node].waiting = False
             nodes[node].feature, nodes[node].position = 0, 0
             nodes[node].gain, nodes[node].missing_left = 0.0, True
     return -1
 
 
 @njit(**INNER, error_model="numpy")
-def _take_alike(width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state):
+def _take_level_test(width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state):
     """Write one test into all nodes of a level; False if it does not gain enough."""
     first, last = state[FIRST], state[LAST]
     part = _best_part(found, n_parts, np.int64(0))
@@ -374,6 +374,7 @@ def grow(
 ):  # fmt: skip
     """Grow a tree until it is done, or something is needed from the caller.
 
+    ``width``, ``sets``, ``store`` and ``alike`` are None or not: each choice is compiled by itself.
     Returns `DONE`; `SPACE` if arrays by node are too short; or `SEARCH` if the search for the
     splits of ``jobs`` is so long, `threads_from` samples times features or more, that the caller
     shall divide it into parts, whose results are the rows of ``found``.
@@ -389,7 +390,7 @@ def grow(
         state[N_NODES] = state[LAST] = state[N_LEAVES] = 1
     while True:
         if not state[SEARCHED]:
-            if 3 * (state[LAST] - state[FIRST]) + state[N_NODES] > nodes.shape[0]:
+            if 2 * (state[LAST] - state[FIRST]) + state[N_NODES] > nodes.shape[0]:
                 return SPACE
             _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, state, alike)
             state[SEARCHED] = 1
@@ -407,37 +408,26 @@ def grow(
             n_parts = 1
         state[SEARCHED] = 0
         first, last = state[FIRST], state[LAST]
-        state[FIRST] = state[N_NODES]
         if alike is not None:
-            state[FIRST] = first
-            if (
-                last > first
-                and nodes[first].active
-                and _take_alike(
-                    width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state
-                )
+            if nodes[first].active and _take_level_test(
+                width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state
             ):
                 for node in range(first, last):
                     _split(data, sums, width, nodes, node, totals, sets, state)
                     _measure_gain(width, gain, nodes, node, totals)
-            state[FIRST] = last
         else:
-            best_first = limits.best_first
             for node in range(first, last):
                 nodes[node].waiting = _take_split(
                     width, gain, nodes, node, totals[node], found, n_parts, found_sets, sets, free,
                     state,
                 )  # fmt: skip
-            node = _choose_best(nodes, limits, state) if best_first else first
-            n_split = last
-            if best_first:
-                n_split = node + 1
-            while 0 <= node < n_split:
-                if best_first or nodes[node].waiting:
+            if limits.best_first:
+                first = _choose_best(nodes, limits, state)
+            for node in range(max(first, 0), first + 1 if limits.best_first else last):
+                if nodes[node].waiting:
                     nodes[node].waiting = False
                     _split(data, sums, width, nodes, node, totals, sets, state)
-                node += 1
-        state[LAST] = state[N_NODES]
+        state[FIRST], state[LAST] = last, state[N_NODES]
         if state[FIRST] == state[LAST]:
             return DONE
 

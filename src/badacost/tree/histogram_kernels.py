@@ -10,7 +10,7 @@ All sums are exact, hence the same for any division of the samples among threads
 machines: every number is a multiple of a quantum, a power of two so large that no sum needs more
 than the 53 bits of a double. Rows come as such multiples. Weights, which may span hundreds of
 binary orders, are rounded to the quantum of their node, 2**-52 times its ``unit``; the unit is a
-power of two between half and 512 times the weight of the node.
+power of two above the weight of the node, at most 1024 times as large.
 """
 
 from __future__ import annotations

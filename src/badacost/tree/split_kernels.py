@@ -108,6 +108,12 @@ def _scan_histogram(
         n_left = counts[n_bins] if side == 1 else 0
         for c in range(n_columns):
             left[c] = cells[after + c] if side == 1 else 0.0
+        if sets is not None and n_ranked < n_bins:  # categories without mass stay on the left
+            for b in range(n_bins):
+                if not has_mass(gain, width, cells, b * n_columns, totals):
+                    n_left += counts[b]
+                    for c in range(n_columns):
+                        left[c] += cells[b * n_columns + c]
         for rank in range(n_ranked if missing and side == 0 else n_ranked - 1):
             b = rank
             if sets is not None:
@@ -156,7 +162,7 @@ def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
                 offsets[byte] = place + np.uint32(1)
                 keys[place] = keys2[i]
         shift += np.uint64(8)
-        if (np.uint64(n_codes - 1) << _HIGH) >> shift == 0:
+        if shift == np.uint64(64) or (np.uint64(n_codes - 1) << _HIGH) >> shift == 0:
             return keys
         for c in range(n_used):
             offsets[c] = 0
