@@ -125,18 +125,12 @@ def _table_tasks() -> list[Callable[[], Any]]:
 
         return run
 
-    def categories() -> None:
-        from badacost.tree.binning import BinMapper
-
-        BinMapper.fit(np.trunc(X), categorical=[0]).transform(X)
-
     return [
         *(task(name, X) for name in _ALGORITHMS),
         task("BAdaCostClassifier", np.tile(X, 24), n_jobs=2),  # so much that threads share it
         task("BAdaCostClassifier", X, max_features=0.5, subsample=0.7, max_leaf_nodes=4),
         task("BAdaCostClassifier", X, binning="exact", criterion="entropy"),
         task("BAdaCostClassifier", X, binning="uniform"),
-        categories,
     ]
 
 
