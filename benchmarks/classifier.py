@@ -293,7 +293,7 @@ def extra_memory(learner: str, n_rows: int, n_columns: int) -> int:
             return fit_lightgbm(X[rows], y[rows], 3)
         return BAdaCostClassifier(n_estimators=3, max_depth=6, n_jobs=1).fit(X[rows], y[rows])
 
-    fit(slice(300))
+    fit(slice(3000))  # so many that all kernels are compiled
     Path("/proc/self/clear_refs").write_text("5")
     before = memory_status("VmRSS")
     model = fit(slice(None))  # bound to a name, since a model takes memory as well
