@@ -12,7 +12,7 @@ import numpy as np
 
 from badacost.arrays import FloatArray, Labels
 
-_BLOCK = 65_536  # terms that are worked on together, so that temporary copies stay small
+_BLOCK = 65_536  # terms that are worked on together
 _HUGE = 2.0**900  # numbers above are scaled down, since a sum of quanta would overflow
 _SCALE = 2.0**-100
 
@@ -44,7 +44,7 @@ def exact_sum(terms: FloatArray) -> float:
     if largest > _HUGE:
         return exact_sum(terms * _SCALE) / _SCALE
     units = units_of(largest, len(terms))
-    sums = [[fold.sum() for fold in folds(terms[part], units)] for part in _blocks(len(terms))]
+    sums = [[fold.sum() for fold in folds(terms[part], units)] for part in blocks(len(terms))]
     return float(sum(high for high, _ in sums) + sum(low for _, low in sums))
 
 
@@ -54,7 +54,7 @@ def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray
     A small sum next to a large one keeps its digits: each cell has units of its own.
     """
     largest = np.zeros(n_cells)
-    for part in _blocks(len(terms)):
+    for part in blocks(len(terms)):
         np.maximum.at(largest, cells[part].astype(np.intp), terms[part])
     huge = largest > _HUGE
     if huge.any():
@@ -62,7 +62,7 @@ def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray
         return exact_bincount(cells, terms * scale[cells], n_cells) / scale
     coarse, fine = units_of(largest, len(terms))
     sums = np.zeros((2, n_cells))
-    for part in _blocks(len(terms)):
+    for part in blocks(len(terms)):
         places = cells[part].astype(np.intp)
         units = coarse[places], fine[places]
         for total, fold in zip(sums, folds(terms[part], units), strict=True):
@@ -70,5 +70,6 @@ def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray
     return np.asarray(sums[0] + sums[1])
 
 
-def _blocks(n: int) -> list[slice]:
+def blocks(n: int) -> list[slice]:
+    """Slices of a long array, so that temporary copies stay small."""
     return [slice(start, start + _BLOCK) for start in range(0, n, _BLOCK)]

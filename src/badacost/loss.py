@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray
 from badacost.costs import cost_star
-from badacost.exact_sums import exact_bincount, exact_sum
+from badacost.exact_sums import blocks, exact_bincount, exact_sum
 
 _LARGEST_EXPONENT = 700.0  # exp(709.8) is the largest float64
 _SMALLEST_EXPONENT = 1e-8  # below, differences of exponentials lose half of their digits
 _TRACE_OF_MASS = 1e-10  # share of the weight that stands in for mistakes a learner never makes
 _MAX_ITERATIONS = 200
-_BLOCK = 65_536
 
 
 def class_codes(n_classes: int) -> FloatArray:
@@ -199,7 +198,7 @@ def add_margins(
     >>> log_weights
     array([-6.,  2.])
     """
-    for block in _blocks(len(y)):
+    for block in blocks(len(y)):
         log_weights[block] += margins[y[block], predicted[block]]
 
 
@@ -302,11 +301,6 @@ def step_loss(weight_sums: ArrayLike, margins: ArrayLike, step: float) -> float:
         terms = np.exp(step * np.asarray(margins, dtype=np.float64))
         mass = np.asarray(weight_sums, dtype=np.float64)
         return float(np.sum(mass[mass > 0] * terms[mass > 0]))
-
-
-def _blocks(n: int) -> list[slice]:
-    """Slices of a long array, so that temporary copies stay small."""
-    return [slice(start, start + _BLOCK) for start in range(0, n, _BLOCK)]
 
 
 def _relative_mass(weight_sums: ArrayLike) -> FloatArray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
 from badacost.exact_sums import folds
 from badacost.threads import Threads
-from badacost.tree.binning_kernels import count_steps, find_categories, search_bins
+from badacost.tree.binning_kernels import count_steps, search_bins
 from badacost.tree.histogram_kernels import Data
 
 BinningMethod = Literal["quantile", "uniform", "exact"]
@@ -175,10 +175,7 @@ class BinMapper:
 
         (threads or Threads()).map(fill, X.shape[1])
         for feature in np.flatnonzero(self.categorical):
-            known = self.categories[feature]
-            values = np.array(X[:, [feature]], np.float64, order="C")
-            limits = np.array([0, self.n_bins[feature]])
-            find_categories(values, known, limits, bins, feature, 0)
+            bins[feature] = places_of(self.categories[feature], X[:, feature])
         return bins
 
     def thresholds(self, features: RowNumbers, positions: RowNumbers) -> FloatArray:
@@ -324,6 +321,13 @@ def _steps(low: NDArray[np.floating], high: NDArray[np.floating], n_bins: int) -
     shares = places / steps
     edges[wide] = low[wide, None] * (1 - shares) + high[wide, None] * shares
     return [np.unique(row) for row in edges.astype(np.float64)]
+
+
+def places_of(known: Any, column: NDArray[np.floating]) -> NDArray[np.intp]:
+    """Places of values among sorted categories; after the last for others and for NaN."""
+    places = np.searchsorted(known, column)
+    found = np.append(known, np.nan)[places] == column
+    return np.where(found, places, len(known))
 
 
 def _categories(column: NDArray[np.floating], max_categories: int) -> tuple[FloatArray, bool]:

@@ -62,19 +62,3 @@ def count_steps(values, edges, limits, bins, first_feature, first_row):
             while code > 0 and edges[first + np.uint64(code - 1)] > x:
                 code -= 1
             codes[first_row + i] = code
-
-
-@njit(cache=True, nogil=True)
-def find_categories(values, categories, limits, bins, first_feature, first_row):
-    """Fill the bins of a block with the place of the value among sorted categories.
-
-    Values that are not among them, and missing ones, have the code after the last.
-    """
-    for f in range(values.shape[1]):
-        known = categories[limits[f] : limits[f + 1]]
-        for i in range(values.shape[0]):
-            x = values[i, f]
-            place = np.searchsorted(known, x)
-            if place == known.shape[0] or known[place] != x:
-                place = known.shape[0]
-            bins[first_feature + f, first_row + i] = place

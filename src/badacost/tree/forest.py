@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from badacost.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
 from badacost.threads import Threads
 from badacost.tree import forest_kernels
-from badacost.tree.binning import BinMapper, BinnedData
+from badacost.tree.binning import BinMapper, BinnedData, places_of
 from badacost.tree.growth_kernels import N_WORDS, descend
 
 IntArray = NDArray[np.int32]
@@ -394,9 +394,8 @@ class Forest:
         for feature in np.flatnonzero(np.diff(limits)):
             known: Any = self.categories
             known = known[limits[feature] : limits[feature + 1]]
-            column = samples[:, feature]
-            places = np.minimum(np.searchsorted(known, column), len(known) - 1)
-            samples[:, feature] = np.where(known[places] == column, places, np.nan)
+            places = places_of(known, samples[:, feature])
+            samples[:, feature] = np.where(places < len(known), places, np.nan)
 
     @cached_property
     def _walk(self) -> _Walk:

@@ -19,10 +19,7 @@ from badacost.tree.gain_kernels import (
     rounded,
     split_score,
 )
-from badacost.tree.split_kernels import (
-    draw_features,
-    search,
-)
+from badacost.tree.split_kernels import draw_features, search
 
 DONE, SEARCH, SPACE = 0, 1, 2
 # Places of the state of a growing tree.
