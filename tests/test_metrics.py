@@ -50,7 +50,7 @@ X, Y = load_iris(return_X_y=True)
 def decisions(draw):
     """Costs with a price for being right, truths, decisions and weights."""
     n_classes = draw(st.integers(2, 5))
-    n = draw(st.integers(1, 20))
+    n = draw(st.integers(1, 20).filter(lambda n: n != n_classes))  # see the ambiguous shape below
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     costs = rng.uniform(0.1, 10, (n_classes, n_classes)).round(2)
     np.fill_diagonal(costs, 0.0)
@@ -292,7 +292,7 @@ def test_training_part_without_a_class(costs) -> None:
                             costs)  # fmt: skip
     scores = cross_val_score(GaussianNB(), X, IRIS, scoring=cost_scorer(costs), **keywords)
     assert scores == [-expected]
-    with pytest.raises(ValueError, match=r"\['cat'\] that labels lack: add them"):
+    with pytest.raises(ValueError, match="may be missing from the training data, give a labelled"):
         cross_val_score(GaussianNB(), X, IRIS, scoring=cost_scorer(ASYMMETRIC), **keywords)
 
 
