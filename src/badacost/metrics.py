@@ -83,7 +83,7 @@ def average_cost(
     >>> average_cost([0, 0, 1, 1], [0, 1, 0, "ask a person"], sample_cost=amounts, abstain=3)
     2.25
     """
-    bill = _bill(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
     return float((bill.counts / bill.counts.sum() * bill.costs).sum())
 
 
@@ -114,7 +114,7 @@ def total_cost(
     >>> total_cost([0, 0, 1, 1], [0, 1, 1, 0], [[0, 5], [1, 0]])
     6.0
     """
-    bill = _bill(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
     return float(bill.charged.sum())
 
 
@@ -148,7 +148,7 @@ def savings(
     >>> savings([0, 0, 1, 1], [0, 0, 1, 0], [[0, 5], [1, 0]])  # always 0 costs 2
     0.5
     """
-    bill = _bill(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
     paid, base = float(bill.charged.sum()), float(bill.constants.min())
     if base == 0.0:
         return 0.0 if paid == 0.0 else -np.inf
@@ -191,8 +191,8 @@ def cost_confusion_matrix(
     """
     if normalize is not None:
         check_choice("normalize", normalize, _SUMMED_AXIS)
-    bill = _bill(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
-    charged = bill.charged if bill.is_asked else bill.charged[:, :-1]
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    charged = bill.charged
     if normalize is None:
         return charged
     sums = charged.sum(axis=_SUMMED_AXIS[normalize], keepdims=True)
@@ -200,23 +200,23 @@ def cost_confusion_matrix(
 
 
 @dataclass(frozen=True, eq=False)
-class _Bill:
-    """What decisions cost, by truth and decision; the last column is that of asking a person.
+class Bill:
+    """What decisions cost, by truth and decision: of the K classes, and to ask a person if any is.
 
-    `counts`, (K, K + 1), are sums of weights; `costs`, (K, K + 1), is what such a decision costs on
-    average; `truth`, (n,), are positions of classes.
+    `counts`, (K, K or K + 1), are sums of weights; `costs`, of the same shape, is what such a
+    decision costs on average; `truth`, (n,), are positions in `labels`, (K,).
     """
 
+    labels: list[Any]
     counts: FloatArray
     costs: FloatArray
     truth: Positions
     weight: FloatArray
     prices: Prices
-    is_asked: bool
 
     @property
     def charged(self) -> FloatArray:
-        """Costs of all such decisions together, (K, K + 1)."""
+        """Costs of all such decisions together, of the shape of `counts`."""
         return np.asarray(self.counts * self.costs)
 
     @property
@@ -226,7 +226,7 @@ class _Bill:
         return np.asarray(self.weight @ self.prices.expected(truths))
 
 
-def _bill(
+def bill_of(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     cost_matrix: Any,
@@ -234,17 +234,16 @@ def _bill(
     sample_weight: ArrayLike | None,
     sample_cost: Any,
     abstain: Any,
-) -> _Bill:
+) -> Bill:
     """Check the arguments of the metrics, and sum up."""
     labels_true, decided = column_or_1d(y_true), _decisions(y_pred)
     check_consistent_length(labels_true, decided)
     n_samples = len(labels_true)
     if not n_samples:
         raise ValueError("y_true and y_pred are empty: give at least one sample.")
-    asked, asking = asked_samples(decided), 0.0
-    if abstain is not None:
-        asking = asking_prices(abstain, n_samples)
-    elif asked.any():
+    asked = _asked(decided)
+    asking = asking_prices(0.0 if abstain is None else abstain, n_samples)
+    if abstain is None and asked.any():
         raise ValueError(
             f"{asked.sum()} samples of y_pred are {ABSTAIN!r}, which has no price: pass abstain=."
         )
@@ -264,17 +263,17 @@ def _bill(
     positions = np.array([position[plain(label)] for label in seen])[codes]
     truth, answers = positions[:n_samples], np.full(n_samples, len(known))
     answers[~asked] = positions[n_samples:]
-    counts, costs = np.zeros((2, len(known), len(known) + 1))
+    counts, costs = np.zeros((2, len(known), len(known) + int(asked.any())))
     np.add.at(counts, (truth, answers), weight)
     paid = np.where(asked, asking, prices.paid(truth, np.where(asked, 0, answers)))
     shares = weight / np.where(weight > 0, counts[truth, answers], 1.0)
     np.add.at(costs, (truth, answers), shares * paid)
     if not prices.of_samples:
-        costs[:, :-1] = prices.values  # to the last bit, and where there are no such decisions
-    return _Bill(counts, costs, truth, weight, prices, bool(asked.any()))
+        costs[:, : len(known)] = prices.values  # to the last bit
+    return Bill(known, counts, costs, truth, weight, prices)
 
 
-def asked_samples(decisions: NDArray[Any]) -> Mask:
+def _asked(decisions: NDArray[Any]) -> Mask:
     """Return which decisions, (n,), are to ask a person."""
     if decisions.dtype.kind not in "OUT":
         return np.zeros(len(decisions), dtype=np.bool_)

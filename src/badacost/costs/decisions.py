@@ -6,7 +6,7 @@ sample to a person where that is cheaper than the cheapest decision is expected 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from badacost.costs.matrix import (
     plain,
 )
 
+#: Among decisions, a sample that is handed to a person; also ``badacost.ABSTAIN``.
 ABSTAIN: Final = "ask a person"
 
 
@@ -78,7 +79,7 @@ class Prices:
         return np.asarray(mean if mean.ndim == 2 else mean * (1.0 - np.eye(len(mean))))
 
 
-def read_prices(costs: Any, sample_cost: Any, classes: Sequence[Any], n_samples: int) -> Prices:
+def read_prices(costs: Any, sample_cost: Any, classes: Iterable[Any], n_samples: int) -> Prices:
     """Read prices that are given as a matrix, or as `sample_cost`, in the order of `classes`.
 
     An array of costs may be for each sample as well, where that can be told from its shape. Prices
@@ -287,7 +288,7 @@ class CostDecisionMixin:
         return np.asarray(decisions)
 
 
-def check_no_class_abstains(classes: Sequence[Any] | NDArray[Any]) -> None:
+def check_no_class_abstains(classes: Iterable[Any]) -> None:
     """Refuse a class that could not be told from `ABSTAIN`."""
     if ABSTAIN in [plain(label) for label in classes]:
         raise ValueError(

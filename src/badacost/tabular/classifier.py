@@ -263,7 +263,8 @@ class TableClassifier(CostDecisionMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows, K)
             Probabilities, in the order of ``classes_``.
         """
-        return np.asarray(self.classifier_.predict_proba(self._features(X)))
+        features = self._features(X)
+        return np.asarray(self.classifier_.predict_proba(features))
 
     def _own_costs(self) -> FloatArray:
         return self.charged_costs_
