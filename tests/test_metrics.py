@@ -326,6 +326,8 @@ def test_refused_prices_of_samples(metric) -> None:
         metric(["ape", "bat", "cat"], ["cat", "bat", "ape"], ambiguous)
     with pytest.raises(ValueError, match=r"3 columns but .* 2 classes .*: pass labels="):
         metric(TRUTH[:4], GUESS[:4], sample_cost=AMOUNTS[:4])
+    with pytest.raises(ValueError, match="label 'ape' is repeated"):
+        metric(TRUTH, GUESS, sample_cost=AMOUNTS[:, [0, 0, 1, 2]], labels=["ape", *NAMES])
     with pytest.raises(ValueError, match="leave one of them out"):
         metric(TRUTH, GUESS, NESTED, sample_cost=AMOUNTS)
     with pytest.raises(

@@ -22,6 +22,7 @@ from badacost.costs.matrix import (
     charged_costs,
     check_known,
     check_unique,
+    class_labels,
     is_frame,
     plain,
 )
@@ -85,9 +86,9 @@ def read_prices(costs: Any, sample_cost: Any, classes: Iterable[Any], n_samples:
     An array of costs may be for each sample as well, where that can be told from its shape. Prices
     that were read before are returned.
     """
-    labels = [plain(label) for label in classes]
     if isinstance(costs, Prices) and sample_cost is None:
         return costs
+    labels = class_labels(classes)
     if sample_cost is not None:
         if costs is not None:
             raise ValueError("a cost matrix and sample_cost are both given: leave one of them out.")
