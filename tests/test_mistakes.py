@@ -1049,6 +1049,42 @@ CALLS = [
         "class 'low' has 2 samples for 5 folds",
         "set cv to a smaller number",
     ),
+    # Prices that are known at prediction
+    call(
+        "a matrix of prices of as many samples as classes",
+        lambda: fitted().decide(X[:3], np.ones((3, 3))),
+        ValueError,
+        "may be a matrix of costs or a row of prices for each of the 3 samples",
+        "give prices of samples as sample_cost=",
+    ),
+    call(
+        "prices of other samples",
+        lambda: fitted().decide(X, sample_cost=np.ones((5, 3))),
+        ValueError,
+        "sample_cost has shape (5, 3)",
+        f"give a row of 3 prices for each of the {len(X)} samples",
+    ),
+    call(
+        "a negative price of asking a person",
+        lambda: fitted().decide(X, abstain=-1),
+        ValueError,
+        "abstain has the price -1",
+        "give 0 or more",
+    ),
+    call(
+        "asking a person without a price of it",
+        lambda: metrics.average_cost(Y, ["ask a person"] * len(Y), COSTS),
+        ValueError,
+        f"{len(Y)} samples of y_pred are 'ask a person', which has no price",
+        "pass abstain=",
+    ),
+    call(
+        "a scorer that asks a person about decisions of any classifier",
+        lambda: metrics.cost_scorer(COSTS, abstain=1)(Tree().fit(X, Y), X, Y),
+        TypeError,
+        "has no decide, and so it cannot ask a person",
+        "put it into MinimumCostClassifier",
+    ),
     # Metrics and pictures
     call(
         "a decision that has no price",

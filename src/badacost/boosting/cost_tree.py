@@ -15,6 +15,7 @@ from badacost.boosting.learners import Criterion, SampleSet, cheapest_labels
 from badacost.boosting.saving import SavedForest
 from badacost.boosting.stagewise import Task
 from badacost.costs import as_cost_matrix
+from badacost.costs.decisions import CostDecisionMixin
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
@@ -25,7 +26,7 @@ from badacost.validation import check_samples, check_training_data, check_tree_p
 
 
 @saved_model
-class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
+class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, BaseEstimator):
     """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
 
     Splits weigh classes by the sum of their costs, leaves take the label of minimum expected cost.

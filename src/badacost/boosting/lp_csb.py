@@ -277,7 +277,7 @@ class LpCSBClassifier(StagewiseClassifier):
         The trees. Leaves refer to rows ``-h(.|x)`` of its table.
     estimator_weights_ : ndarray of shape (n_estimators_,)
         Steps, learning rate included. Up to the start of an average, the shares H are
-        ``-predict_costs(X) / estimator_weights_.sum()``.
+        ``-cost_scores(X) / estimator_weights_.sum()``.
     n_estimators_ : int
         Number of rounds kept.
     train_score_ : ndarray of shape (n_estimators_,)
@@ -306,7 +306,7 @@ class LpCSBClassifier(StagewiseClassifier):
     >>> model = LpCSBClassifier(costs, n_estimators=20, max_depth=2).fit(X, y)
     >>> model.predict(X[:2])
     array([0, 0])
-    >>> shares = -model.predict_costs(X) / model.estimator_weights_.sum()
+    >>> shares = -model.cost_scores(X) / model.estimator_weights_.sum()
     >>> bool(abs(shares.sum(axis=1) - 1).max() < 1e-9)
     True
     """

@@ -361,7 +361,7 @@ class PosteriorMixin(metaclass=ABCMeta):
         >>> probabilities.round(1)
         array([[0.9, 0.1, 0. ],
                [0. , 1. , 0. ]])
-        >>> (probabilities @ model.cost_matrix_).round(1)  # what each answer would cost on average
+        >>> model.predict_costs(X[[0, 70]]).round(1)  # what each answer would cost on average
         array([[0.1, 1. , 1. ],
                [1. , 0. , 1. ]])
         """

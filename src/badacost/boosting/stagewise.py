@@ -26,6 +26,7 @@ from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
 from badacost.boosting.learners import SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
 from badacost.boosting.saving import SavedForest
+from badacost.costs.decisions import CostDecisionMixin
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
@@ -153,7 +154,9 @@ class Task:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class StagewiseClassifier(
+    CostDecisionMixin, SavedForest, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+):
     """Base of the boosting classifiers; `BAdaCostClassifier` documents the parameters.
 
     A subclass gives a meaning to the leaves of its trees (`_table`), says what a round does
@@ -506,7 +509,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         scores = self._scores(check_samples(self, X))
         return np.asarray(self.classes_[self._decide(scores)])
 
-    def predict_costs(self, X: ArrayLike) -> FloatArray:
+    def cost_scores(self, X: ArrayLike) -> FloatArray:
         """Return the cost scores c(x), the sums over the learners; the class of the least wins.
 
         Parameters
@@ -517,8 +520,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         Returns
         -------
         ndarray of shape (n_samples, K)
-            Scores, in the order of ``classes_``. They have no unit: for expected costs in that of
-            the cost matrix, take ``predict_proba(X) @ cost_matrix_`` where there are probabilities.
+            Scores, in the order of ``classes_``. They have no unit: `predict_costs` has that of
+            the cost matrix, where there are probabilities.
 
         Examples
         --------
@@ -526,10 +529,9 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         >>> from badacost import BAdaCostClassifier
         >>> X, y = load_wine(return_X_y=True)
         >>> model = BAdaCostClassifier([[0, 1, 5], [1, 0, 2], [10, 8, 0]]).fit(X, y)
-        >>> model.predict_costs(X[[0, 177]]).argmin(axis=1), model.predict(X[[0, 177]])
+        >>> model.cost_scores(X[[0, 177]]).argmin(axis=1), model.predict(X[[0, 177]])
         (array([0, 2]), array([0, 2]))
-        >>> expected = model.predict_proba(X[:1]) @ model.cost_matrix_
-        >>> expected.argmin(axis=1)
+        >>> model.predict_costs(X[:1]).argmin(axis=1)
         array([0])
         """
         return self._scores(check_samples(self, X))
@@ -567,8 +569,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         for scores in self._staged_scores(check_samples(self, X)):
             yield self.classes_[self._decide(scores)]
 
-    def staged_predict_costs(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield `predict_costs` after every round."""
+    def staged_cost_scores(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Yield `cost_scores` after every round."""
         for scores in self._staged_scores(check_samples(self, X)):
             yield scores.copy()
 

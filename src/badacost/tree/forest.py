@@ -325,7 +325,7 @@ class Forest:
         >>> model = BAdaCostClassifier(n_estimators=5, max_depth=1).fit(X, y)
         >>> scores = model.forest_.accumulate(X, last_tree=3)
         >>> scores = model.forest_.accumulate(X, scores, first_tree=3)
-        >>> bool((scores == model.predict_costs(X)).all())
+        >>> bool((scores == model.cost_scores(X)).all())
         True
         """
         if scores is None:
