@@ -139,6 +139,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
     criterion: Criterion = "gini"
     binning: BinningMethod = "quantile"
     max_bins: int = 256
+    categorical_features: Any = "from_dtype"
     subsample: float = 1.0
     early_stopping: bool = False
     validation_fraction: float = 0.1
@@ -180,7 +181,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Training samples. NaN is a missing value (with the built-in tree).
         y : array-like of shape (n_samples,)
             Classes, of any type that scikit-learn accepts.
@@ -297,6 +298,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         held_out = None
         if task.validation is not None:
             unseen, y_val, weight_val = task.validation
+            unseen.mapper = task.samples.mapper
             held_out = ScoredSamples(y_val, weight_val, len(self.classes_))
 
         def add(stage: Stage) -> None:
@@ -600,4 +602,5 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags
