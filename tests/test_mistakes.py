@@ -910,7 +910,54 @@ CALLS = [
         lambda: BAdaCostClassifier().fit(TABLE[["age", "ward"]], Y),
         ValueError,
         "X contains text, such as 'north'",
+        'make text categories, for example with astype("category")',
         "use badacost.tabular.TableClassifier",
+    ),
+    call(
+        "a categorical column mistyped",
+        lambda: BAdaCostClassifier(categorical_features=["wrad"]).fit(TABLE[["age", "ward"]], Y),
+        ValueError,
+        "X has no column 'wrad'",
+        "there are 'age', 'ward'",
+    ),
+    call(
+        "one categorical column and no list",
+        lambda: BAdaCostClassifier(categorical_features="ward").fit(TABLE[["age", "ward"]], Y),
+        TypeError,
+        "a list of columns",
+        "got 'ward'",
+    ),
+    call(
+        "a mask of other columns",
+        lambda: BAdaCostClassifier(categorical_features=[True]).fit(X, Y),
+        ValueError,
+        "1 values of True or False, but X has 2 columns",
+        "give one for each column",
+    ),
+    call(
+        "intervals as categories",
+        lambda: BAdaCostClassifier().fit(pd.DataFrame({"age": pd.cut(TABLE["age"], 3)}), Y),
+        TypeError,
+        "must be text, numbers or booleans",
+        "convert the column to text",
+    ),
+    call(
+        "categories for another weak learner",
+        lambda: BAdaCostClassifier(estimator=Tree(), categorical_features=[0]).fit(X, Y),
+        ValueError,
+        "categorical_features needs the built-in tree",
+        "encode categories in the estimator",
+    ),
+    call(
+        "other categorical columns on a warm start",
+        lambda: (
+            BAdaCostClassifier(n_estimators=1, warm_start=True)
+            .fit(X, Y)
+            .set_params(categorical_features=[0])
+            .fit(X, Y)
+        ),
+        ValueError,
+        "With warm_start=True categorical_features must stay as it was",
     ),
     call(
         "a feature that is infinite",

@@ -106,6 +106,7 @@ def test_parameters_survive_clone_and_set_params(cls) -> None:
         "criterion": "entropy",
         "binning": "exact",
         "max_bins": 17,
+        "categorical_features": [1],
         "subsample": 0.6,
         "n_refinements": 2,
         "cost_scale": 0.3,

@@ -336,6 +336,23 @@ def test_warm_start_equals_one_long_fit(cls, parameters) -> None:
 
 
 @members()
+def test_categories(cls, tmp_path) -> None:
+    """Rounded values as categories: on a warm start, with validation data, and from a file."""
+    X, y = data_for(cls)
+    X = np.where(np.arange(6) < 3, X.round(), X)
+    parameters = {"categorical_features": [0, 2], "max_depth": 2}
+    known, unseen = (X[:200], y[:200]), {"X_val": X[200:], "y_val": y[200:]}
+    whole = make(cls, n_estimators=6, **parameters).fit(*known, **unseen)
+    parts = make(cls, n_estimators=3, warm_start=True, **parameters).fit(*known, **unseen)
+    parts.save(tmp_path / "model.bin")
+    for model in (parts, badacost.load(tmp_path / "model.bin")):
+        model.set_params(n_estimators=6).fit(*known, **unseen)
+        assert_same_model(whole, model, X)
+    assert whole.categories_[0].tolist() == np.unique(X[:200, 0]).tolist()
+    assert (whole.forest_.category_set >= 0).any()
+
+
+@members()
 def test_what_a_warm_start_cannot_change(cls) -> None:
     X, y = data_for(cls)
     model = make(cls, n_estimators=4, warm_start=True).fit(X, y)
@@ -578,9 +595,9 @@ def test_altered_files_are_refused(cls, change, message, tmp_path) -> None:
 CHANGED = {
     "n_estimators": 7, "learning_rate": 0.7, "max_depth": 3, "max_leaf_nodes": 9,
     "min_samples_split": 4, "min_samples_leaf": 3, "max_features": "sqrt", "criterion": "entropy",
-    "binning": "exact", "max_bins": 17, "subsample": 0.6, "early_stopping": True,
-    "validation_fraction": 0.3, "n_iter_no_change": 4, "tol": 0.1, "warm_start": True,
-    "callbacks": [print], "n_jobs": 2, "random_state": 5, "verbose": 1,
+    "binning": "exact", "max_bins": 17, "categorical_features": [1], "subsample": 0.6,
+    "early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 4, "tol": 0.1,
+    "warm_start": True, "callbacks": [print], "n_jobs": 2, "random_state": 5, "verbose": 1,
 }  # fmt: skip
 
 
@@ -647,7 +664,7 @@ def test_unfitted(cls, tmp_path) -> None:
         ("verbose", -1), ("callbacks", print), ("callbacks", ["print"]), ("max_depth", 0),
         ("max_leaf_nodes", 1), ("min_samples_split", 1), ("min_samples_leaf", 0),
         ("max_features", 0), ("max_features", "half"), ("criterion", "error"), ("binning", "none"),
-        ("max_bins", 1000), ("n_jobs", "all"),
+        ("max_bins", 1000), ("categorical_features", "first"), ("n_jobs", "all"),
     ],
 )  # fmt: skip
 @members()

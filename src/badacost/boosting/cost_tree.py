@@ -53,6 +53,8 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixi
         distinct value.
     max_bins : int, default=256
         Maximum number of bins of a feature, one of them for missing values if there are any.
+    categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
+        Columns whose values are categories, see `BAdaCostClassifier`.
     n_jobs : int or None, default=None
         Threads. None is one, -1 is one for each core.
     random_state : int, RandomState instance or None, default=None
@@ -66,6 +68,8 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixi
         Costs in the order of ``classes_``, with a zero diagonal.
     forest_ : badacost.tree.forest.Forest
         The tree; its table holds the class shares of every node.
+    categories_ : dict
+        Known categories of each categorical feature, by its name or position.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -94,6 +98,7 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixi
         criterion: Criterion = "gini",
         binning: BinningMethod = "quantile",
         max_bins: int = 256,
+        categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -106,6 +111,7 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixi
         self.criterion = criterion
         self.binning = binning
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -210,4 +216,5 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags

@@ -260,8 +260,8 @@ class LpCSBClassifier(StagewiseClassifier):
         line search was better on noisy data with very different costs (cmc, with ``p=2`` and
         ``learning_rate=1``), the average nearly everywhere else.
     n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf,
-    max_features, criterion, binning, max_bins, subsample, early_stopping, validation_fraction,
-    n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+    max_features, criterion, binning, max_bins, categorical_features, subsample, early_stopping,
+    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
         See `BAdaCostClassifier`. An average hardly depends on the learning rate. Trees of full
         depth need a `subsample`, else the first of them makes no mistake and is the last.
 
@@ -287,6 +287,8 @@ class LpCSBClassifier(StagewiseClassifier):
     stop_reason_ : {"perfect", "useless", "early stopping", "callback"} or None
         Why the fit ended before `n_estimators` rounds: a tree that takes no wrong label for right,
         one that tells nothing or does not lower the cost, or on request.
+    categories_ : dict
+        Known categories of each categorical feature, by its name or position.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -233,6 +233,15 @@ class ReweightingClassifier(StagewiseClassifier):
         weak = self.estimator
         if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
             raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
+        if weak is not None and not isinstance(self.categorical_features, str | None):
+            raise ValueError(
+                "categorical_features needs the built-in tree: leave it out, or encode categories "
+                "in the estimator, for example in a pipeline."
+            )
+
+    @property
+    def _categorical_features(self) -> Any:
+        return None if self.estimator is not None else self.categorical_features
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         super()._check_same_task(classes)

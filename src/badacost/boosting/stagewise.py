@@ -144,7 +144,7 @@ class Task:
     weight: FloatArray
     validation: tuple[SampleSet, Labels, FloatArray] | None
     threads: Threads
-    kept: Mask  # which samples of the user have a weight
+    kept: Mask | None = None  # which samples of the user have a weight
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
@@ -172,6 +172,7 @@ class StagewiseClassifier(
     max_features: int | float | str | None = None
     binning: BinningMethod = "quantile"
     max_bins: int = 256
+    categorical_features: Any = "from_dtype"
     subsample: float = 1.0
     early_stopping: bool = False
     validation_fraction: float = 0.1
@@ -213,7 +214,7 @@ class StagewiseClassifier(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Training samples. NaN is a missing value (with the built-in tree).
         y : array-like of shape (n_samples,)
             Classes, of any type that scikit-learn accepts.
@@ -392,6 +393,7 @@ class StagewiseClassifier(
         if task.validation is None:
             return None
         unseen, y, weight = task.validation
+        unseen.mapper = task.samples.mapper
         return ScoredSamples(
             y,
             weight,
@@ -658,4 +660,5 @@ class StagewiseClassifier(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags

@@ -133,6 +133,7 @@ def _table_tasks() -> list[Callable[[], Any]]:
         task("BAdaCostClassifier", X, max_features=0.5, subsample=0.7, max_leaf_nodes=4),
         task("BAdaCostClassifier", X, binning="exact", criterion="entropy"),
         task("BAdaCostClassifier", X, binning="uniform"),
+        task("BAdaCostClassifier", X.round(), categorical_features=[0, 1]),
     ]
 
 
