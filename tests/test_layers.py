@@ -21,6 +21,7 @@ FLOORS = [
     ("detection",),
     ("datasets",),
     ("tabular",),
+    ("explain",),
     ("cost_report", "experiments"),
     ("cli",),
 ]
