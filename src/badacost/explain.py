@@ -285,6 +285,8 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     True
     """
     booster = _booster_of(model, "explain_scores")
+    features: Any
+    data: NDArray[Any]
     if isinstance(model, TableClassifier):
         features = model.encoder_.transform(X)
         data = as_frame(X)[list(model.feature_names_in_)].to_numpy(object)

@@ -72,7 +72,7 @@ class DecisionExplanationDisplay:
         told = self.explanation
         features = told.rows(max_features)
         rows = [*features, ("nothing known yet", told.base), ("difference", told.total)]
-        amounts = np.array([amount for _, amount in rows])
+        amounts = [amount for _, amount in rows]
         colours = [PALETTE[0] if amount >= 0.0 else PALETTE[3] for _, amount in features]
         places = np.arange(len(rows)) + 0.5 * (np.arange(len(rows)) >= len(features))
         self.figure_, self.ax_ = canvas(ax, 7.2, 1.7 + 0.3 * len(rows))
@@ -86,7 +86,7 @@ class DecisionExplanationDisplay:
             ylim=(places[-1] + 0.6, -0.6),
             title=f"Why {told.headline}",
         )
-        self.ax_.margins(x=0.15)  # for the numbers
+        self.ax_.margins(x=0.2)  # for the numbers
         self.ax_.spines[["top", "right", "left"]].set_visible(False)
         return self
 
