@@ -22,9 +22,15 @@ from badacost.tabular import TableClassifier
 
 COSTS = np.array([[0.0, 1.0, 7.0], [2.0, 0.0, 3.0], [11.0, 5.0, 0.0]])  # C[truth, prediction]
 CLASSES = np.array(["ant", "bee", "cat"])
-WITH_COSTS = ("BAdaCostClassifier", "CostSensitiveTreeClassifier", "LpCSBClassifier")
+WITH_COSTS = (
+    "BAdaCostClassifier",
+    "CostBoostClassifier",
+    "CostSensitiveTreeClassifier",
+    "LpCSBClassifier",
+)
 WITH_PROBABILITIES = (
     "BAdaCostClassifier",
+    "CostBoostClassifier",
     "SAMMEClassifier",
     "PIBoostClassifier",
     "CostSensitiveTreeClassifier",
@@ -62,15 +68,6 @@ def test_contributions_sum_to_the_scores(name) -> None:
     assert explanation.values.shape == (200, 5, 3)
     assert explanation.classes == CLASSES.tolist()
     np.testing.assert_array_equal(explanation.data, X)
-
-
-def test_scores_that_the_model_starts_from(model) -> None:
-    start = np.array([0.5, -1.0, 2.0])
-    started = fitted()
-    started.init_scores_ = start
-    one, other = explain_scores(model, X[:3]), explain_scores(started, X[:3])
-    np.testing.assert_allclose(other.base_values, one.base_values + start)
-    np.testing.assert_array_equal(one.values, other.values)
 
 
 def test_names_and_threads(model) -> None:

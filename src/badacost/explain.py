@@ -264,8 +264,8 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     Returns
     -------
     Explanation
-        Contributions to the scores that the model adds up over its trees. For BAdaCost and its
-        relatives a low score speaks for a class.
+        Contributions to the scores that the model adds up over its trees. A low score speaks for a
+        class; those of a `CostSensitiveTreeClassifier` are class shares.
 
     References
     ----------
@@ -299,7 +299,7 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     names = getattr(model, "feature_names_in_", None)
     return Explanation(
         values=values,
-        base_values=booster.forest_.expected_scores + getattr(booster, "init_scores_", 0.0),
+        base_values=booster.forest_.expected_scores,
         data=data,
         feature_names=[f"feature {i}" for i in range(data.shape[1])]
         if names is None
