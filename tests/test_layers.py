@@ -22,6 +22,7 @@ FLOORS = [
     ("detection",),
     ("datasets",),
     ("tabular",),
+    ("explain",),
     ("cost_report", "experiments"),
     ("cli",),
 ]

@@ -35,6 +35,7 @@ from typer.testing import CliRunner
 
 import badacost
 from badacost import (
+    AdaC2M1Classifier,
     BAdaCostClassifier,
     CSAdaBoostClassifier,
     LpCSBClassifier,
@@ -50,6 +51,7 @@ from badacost.detection.annotations import (
     Views,
     read_annotations,
 )
+from badacost.explain import explain_decision, explain_scores
 from badacost.plotting import CostConfusionDisplay, CostCurveDisplay, DecisionRegionsDisplay
 from badacost.tabular import TableClassifier, read_table
 
@@ -1166,6 +1168,49 @@ CALLS = [
         TypeError,
         "CostCurveDisplay needs an estimator with staged_predict",
         "those of badacost have it",
+    ),
+    # Explanations
+    call(
+        "an explanation of a model without trees",
+        lambda: explain_scores(LinearSVC().fit(X, Y), X),
+        TypeError,
+        "explain_scores needs trees of badacost, and this LinearSVC has none",
+        "give a booster with its built-in tree",
+    ),
+    call(
+        "an explanation of a model around another one",
+        lambda: explain_decision(MinimumCostClassifier(Tree(), COSTS).fit(X, Y), X[0]),
+        TypeError,
+        "this MinimumCostClassifier has none",
+        "explain its estimator_",
+    ),
+    call(
+        "an explanation in money without probabilities",
+        lambda: explain_decision(AdaC2M1Classifier(n_estimators=2).fit(X, Y), X[0]),
+        TypeError,
+        "explain_decision needs probabilities, and AdaC2M1Classifier has none",
+        "use explain_scores",
+    ),
+    call(
+        "an explanation of several decisions at once",
+        lambda: explain_decision(fitted(), X),
+        ValueError,
+        "x must be one sample; got 60",
+        "such as X[:1]",
+    ),
+    call(
+        "an explanation of a decision that there is not",
+        lambda: explain_decision(fitted(), X[0], "nothing"),
+        ValueError,
+        "'nothing' is not a class of the model",
+        "take one of",
+    ),
+    call(
+        "a decision compared with itself",
+        lambda: explain_decision(fitted(), X[0], Y[0], Y[0]),
+        ValueError,
+        "and so is the one it is compared with",
+        "give another one",
     ),
     # Tables
     call(

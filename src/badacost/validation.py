@@ -203,7 +203,7 @@ def _find_categories(estimator: Any, X: Any, sample_weight: ArrayLike | None, re
         rows: Any = slice(None)
         if positions and sample_weight is not None:
             rows = check_sample_weight(sample_weight, len(X)) > 0.0
-        estimator._columns = CategoricalColumns.fit(X, positions, estimator.max_bins - 1, rows)
+        estimator._columns = CategoricalColumns.fit(X, positions, rows)
     elif not isinstance(chosen, str) and positions != sorted(estimator._columns.categories):
         raise ValueError("With warm_start=True categorical_features must stay as it was.")
 

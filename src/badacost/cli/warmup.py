@@ -20,6 +20,7 @@ _TABLE_KERNELS = (
     "badacost.tree.split_kernels",
     "badacost.tree.growth_kernels",
     "badacost.tree.forest_kernels",
+    "badacost.tree.shapley_kernels",
     "badacost.boosting.costboost_kernels",
     "badacost.boosting.wang_kernels",
 )
@@ -124,6 +125,8 @@ def _table_tasks() -> list[Callable[[], Any]]:
                 pass
             model.predict(samples)
             model.apply(samples)
+            model.forest_.contributions(samples[:1])
+            _ = model.forest_.expected_scores
 
         return run
 

@@ -294,9 +294,13 @@ class TableClassifier(CostDecisionMixin, ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> FloatArray:
         """Share of each column of ``feature_names_in_`` in the gains of all splits."""
         check_is_fitted(self)
-        gains = self.classifier_.feature_importances_
+        return self._by_column(self.classifier_.feature_importances_)
+
+    def _by_column(self, values: FloatArray, axis: int = 0) -> FloatArray:
+        """Sum what belongs to features, along an axis, over those that come from each column."""
         ends = np.cumsum([len(column.feature_names) for column in self.encoder_.columns_])
-        return np.array([part.sum() for part in np.split(gains, ends[:-1])])
+        parts = np.split(values, ends[:-1], axis)
+        return np.stack([part.sum(axis=axis) for part in parts], axis)
 
     def _features(self, X: Any) -> FloatArray:
         check_is_fitted(self)
