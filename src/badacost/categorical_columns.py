@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 _DTYPES = ("category", "Categorical", "Enum")  # of pandas, and of polars
 _NUMBERS, _OBJECTS = "biuf", "OSU"  # kinds of arrays that may have categories
+MAX_CATEGORIES = 255  # of a column: a byte, less the code of what is missing
 _MAX_NAMES_LISTED = 20
 
 
@@ -29,10 +30,8 @@ class CategoricalColumns:
     categories: dict[int, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
-    def fit(
-        cls, X: Any, positions: Iterable[int], max_categories: int, rows: Any = slice(None)
-    ) -> CategoricalColumns:
-        """Find the categories in some rows of X, the most frequent ones if there are too many."""
+    def fit(cls, X: Any, positions: Iterable[int], rows: Any = slice(None)) -> CategoricalColumns:
+        """Find the categories in some rows of X, the 255 most frequent ones if there are more."""
         table, found = _as_table(X), {}
         for position in positions:
             levels, places = _levels(table, position)
@@ -43,7 +42,7 @@ class CategoricalColumns:
                 if count and not _is_missing(level):
                     counts[_checked(level, table, position)] += count
             ordered = sorted(counts, key=_order)
-            frequent = sorted(ordered, key=lambda level: -counts[level])[:max_categories]
+            frequent = sorted(ordered, key=lambda level: -counts[level])[:MAX_CATEGORIES]
             found[position] = np.array(sorted(frequent, key=_order), dtype=object)
         return cls(found)
 

@@ -72,7 +72,7 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         code, or one for every distinct value, which is slow on large data.
     max_bins : int, default=256
         Maximum number of bins of a feature, one of them for missing values if there are any. A
-        categorical feature has one for each of its ``max_bins - 1`` most frequent categories.
+        categorical feature has one for each of its 255 most frequent categories.
     categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
         Columns whose values are categories: text, numbers or booleans, without an order. The trees
         test whether a category is in a set. "from_dtype" takes the columns of a data frame of the

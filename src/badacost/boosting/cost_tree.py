@@ -137,11 +137,11 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixi
         check_tree_parameters(self)
         # Should the fit fail, the model is not fitted, rather than a mixture of two.
         self.__dict__.pop("forest_", None)
-        X, encoded, weight, self.classes_, _ = check_training_data(self, X, y, sample_weight)
+        X, encoded, weight, self.classes_, kept = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:
-            task = Task(SampleSet(X), encoded, weight, None, threads)
+            task = Task(SampleSet(X), encoded, weight, None, threads, kept)
             learner = task.tree_learner(self, len(self.classes_))
             shares = weight / exact_sum(weight)
             tree, class_weights, _ = learner.grow(shares, self.cost_matrix_, None, self._seed)

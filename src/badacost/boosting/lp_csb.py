@@ -365,7 +365,7 @@ class LpCSBClassifier(StagewiseClassifier):
             parts = self._hold_out(task.samples.X, task.y, task.weight)
             X, y, weight, X_val, y_val, weight_val = parts
             unseen = (SampleSet(X_val), y_val, weight_val)
-            trial = Task(SampleSet(X), y, weight, unseen, task.threads)
+            trial = replace(task, samples=SampleSet(X), y=y, weight=weight, validation=unseen)
         return min(_CANDIDATES, key=lambda p: self._cost_of(p, trial))
 
     def _cost_of(self, p: float, task: Task) -> float:

@@ -144,7 +144,7 @@ class Task:
     weight: FloatArray
     validation: tuple[SampleSet, Labels, FloatArray] | None
     threads: Threads
-    kept: Mask | None = None  # which samples of the user have a weight
+    kept: Mask  # which samples of the user are among them: those with a weight
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""

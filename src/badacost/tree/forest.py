@@ -421,16 +421,15 @@ class Forest:
 
     @cached_property
     def _shares(self) -> FloatArray:
-        """Share of each node in the training weight of its parent; by count where that is zero."""
+        """Share of each node in the training samples of its parent."""
         inner = np.flatnonzero(~self.is_leaf)
         left = np.repeat(self.offsets[:-1], np.diff(self.offsets))[inner] + self.left[inner]
         shares = np.ones(len(self.left))
-        shares[left] = shares[left + 1] = 0.5
-        for covers in (self.count, self.weight):
-            pairs = np.stack([covers[left], covers[left + 1]]).astype(np.float64)
-            total = pairs.sum(axis=0)
-            known = total > 0.0
-            shares[left[known]], shares[left[known] + 1] = pairs[:, known] / total[known]
+        counts = np.stack([self.count[left], self.count[left + 1]]).astype(np.float64)
+        total = counts.sum(axis=0)
+        halves = np.full_like(counts, 0.5)  # of nodes without samples
+        np.divide(counts, total, out=halves, where=total > 0.0)
+        shares[left], shares[left + 1] = halves
         return shares
 
     def _over_rows(
