@@ -115,12 +115,12 @@ class ScoredSamples:
         score: Callable[[ScoredSamples], float],
     ):
         self.y = y
-        self.weight = weight
+        self.weight = weight / weight.max()  # neither huge nor tiny, so that products keep digits
         self.scores = np.zeros((len(y), n_classes))
         self.best_scores = self.scores
         self.curve: list[float] = []
         self._rows_of, self._score = rows_of, score
-        self._total = exact_sum(weight)
+        self._total = exact_sum(self.weight)
 
     def mean(self, values: FloatArray) -> float:
         """Weighted mean, which does not depend on the order of the samples."""
