@@ -16,7 +16,7 @@ from badacost.costs import (
     scale_costs,
     stationary_distribution,
 )
-from badacost.loss import cmel, cost_margins
+from badacost.loss import cost_margins
 from badacost.persistence import saved_model
 from badacost.validation import check_choice, check_number
 
@@ -83,8 +83,9 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         authors' code does; a number makes the largest cost equal to it; None leaves them. The
         scale changes no ratio of costs, only how strongly the trees react to them.
     early_stopping : bool, default=False
-        Whether to stop when the validation score no longer improves. The model goes back to its
-        best round in any case.
+        Whether to stop when neither score nor loss on the validation data improves any more. The
+        model goes back to its round of best score in any case, that of least loss if several are
+        equally good.
     scoring : {"cost", "loss"}, default="cost"
         Score of a round: the average cost of the decisions, or the loss. Lower is better.
     validation_fraction : float or int, default=0.1
@@ -189,6 +190,4 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         return np.asarray(self._posterior(scores) @ self.cost_matrix_)
 
     def _score_of(self, part: Any) -> float:
-        if self.scoring == "loss":
-            return cmel(part.scores, part.y, part.weight)
-        return super()._score_of(part)
+        return self._loss_of(part) if self.scoring == "loss" else super()._score_of(part)

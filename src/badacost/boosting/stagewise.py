@@ -26,7 +26,9 @@ from badacost.arrays import FloatArray, Labels, Samples
 from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
 from badacost.boosting.saving import SavedForest
+from badacost.costs.matrix import plain
 from badacost.exact_sums import exact_sum
+from badacost.loss import cmel
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
 from badacost.threads import Threads
@@ -97,11 +99,28 @@ class ScoredSamples:
         self.weight = weight
         self.scores = np.zeros((len(y), n_classes))
         self.curve: list[float] = []
+        self.losses: list[float] = []
         self._total = exact_sum(weight)
 
     def mean(self, values: FloatArray) -> float:
         """Weighted mean, which does not depend on the order of the samples."""
         return exact_sum(values * self.weight) / self._total
+
+    def best_round(self, tol: float) -> int:
+        """Position of the round of least score; of equal ones, that of the least loss."""
+        curve = np.array(self.curve)
+        return int(np.argmin(np.where(curve <= curve.min() + tol, self.losses, np.inf)))
+
+    def no_progress(self, patience: int, tol: float) -> bool:
+        """Whether neither score nor loss improved in the last rounds.
+
+        Decisions, and with them their cost, may stay the same for many rounds while the scores
+        move towards better ones: the loss tells this from a fit that has come to its end.
+        """
+        return not any(
+            len(curve) <= patience or min(curve[-patience:]) < min(curve[:-patience]) - tol
+            for curve in (self.curve, self.losses)
+        )
 
 
 @dataclass(eq=False)
@@ -233,10 +252,12 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
+            some = checked[:: len(checked) // _MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
                 task = Task(SampleSet(checked), labels, weight, validation, threads)
                 del checked, validation
                 self._boost(task)
+            self._warn_if_constant(some)
         return self
 
     def _check_parameters(self) -> None:
@@ -302,11 +323,11 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         def add(stage: Stage) -> None:
             rounds.add(stage)
             stage.add_to(train.scores, chosen)
-            train.curve.append(self._score_of(train))
+            self._follow(train)
             if held_out is not None:
                 rows = [unseen.rows(model, task.threads) for model in stage.models]
                 replace(stage, rows=rows).add_to(held_out.scores)
-                held_out.curve.append(self._score_of(held_out))
+                self._follow(held_out)
 
         for stage in earlier:
             rows = [task.samples.rows(model, task.threads) for model in stage.models]
@@ -333,7 +354,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 if reason is None and asked:
                     reason = "callback"
                 if reason is None and self.early_stopping and held_out is not None:
-                    reason = "early stopping" if self._no_progress(held_out.curve) else None
+                    stuck = held_out.no_progress(self.n_iter_no_change, self.tol)
+                    reason = "early stopping" if stuck else None
                 if bar is not None:
                     figures = {what: train.curve[-1]}
                     if held_out is not None:
@@ -342,10 +364,13 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         finally:
             if bar is not None:
                 bar.close()
-        self.train_score_ = np.array(train.curve)
-        self.validation_score_ = np.array(held_out.curve if held_out else [])
+        n_kept = len(rounds.stages)
+        if self.early_stopping and held_out is not None:
+            n_kept = held_out.best_round(self.tol) + 1
+        self.train_score_ = np.array(train.curve[:n_kept])
+        self.validation_score_ = np.array(held_out.curve[:n_kept] if held_out else [])
         self.stop_reason_ = reason
-        self._publish(rounds.stages, task.samples)
+        self._publish(rounds.stages[:n_kept], task.samples)
 
     def _chance_stage(self, stage: Stage) -> Stage:
         """A first stage that is no better than chance, to be the whole model."""
@@ -358,9 +383,31 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         )
         return replace(stage, steps=[float(self.learning_rate) * _CHANCE_STEP] * len(stage.steps))
 
+    def _warn_if_constant(self, X: Samples) -> None:
+        """Say so if the model gives one answer to all samples."""
+        answers = self.classes_[self._decide(self._scores(X))]
+        if self.stop_reason_ in (None, "early stopping") and (answers == answers[0]).all():
+            warnings.warn(
+                f"The model answers {plain(answers[0])!r} whatever the sample. Unless these costs "
+                "make it the cheapest answer to all of them, allow more rounds by a larger "
+                "n_estimators, larger steps by learning_rate, or a stronger learner, for example "
+                "by a larger max_depth.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _follow(self, part: ScoredSamples) -> None:
+        """Measure how good the scores are after a round."""
+        part.curve.append(self._score_of(part))
+        part.losses.append(self._loss_of(part))
+
     def _score_of(self, part: ScoredSamples) -> float:
         """Average cost of the decisions: lower is better."""
         return part.mean(self.cost_matrix_[part.y, self._decide(part.scores)])
+
+    def _loss_of(self, part: ScoredSamples) -> float:
+        """The loss that boosting lowers, which moves on while decisions stay the same."""
+        return cmel(part.scores, part.y, part.weight)
 
     def _callbacks_ask_to_stop(
         self, train: ScoredSamples, held_out: ScoredSamples | None, stage: Stage, descent: Descent
@@ -380,13 +427,6 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         )
         return any([callback(done) for callback in self.callbacks])
 
-    def _no_progress(self, curve: list[float]) -> bool:
-        """Whether the best score is older than `n_iter_no_change` rounds."""
-        if len(curve) <= self.n_iter_no_change:
-            return False
-        recent, before = curve[-self.n_iter_no_change :], curve[: -self.n_iter_no_change]
-        return min(recent) >= min(before) - self.tol
-
     def _stages(self) -> Iterator[Stage]:
         """The stages fitted so far."""
         models, table = self._models() if len(self.estimator_weights_) else ([], np.empty(0))
@@ -399,11 +439,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         return self.forest_.trees(), self.forest_.table
 
     def _publish(self, stages: list[Stage], samples: SampleSet) -> None:
-        """Set the fitted attributes; early stopping goes back to the best round."""
-        if self.early_stopping:
-            stages = stages[: int(np.argmin(self.validation_score_)) + 1]
-            self.train_score_ = self.train_score_[: len(stages)]
-            self.validation_score_ = self.validation_score_[: len(stages)]
+        """Set the fitted attributes."""
         self.estimator_weights_ = np.array([step for stage in stages for step in stage.steps])
         self._stage_ends = np.cumsum([0, *(len(stage.steps) for stage in stages)])
         self.n_estimators_ = len(stages)
