@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from badacost.arrays import FloatArray
 from badacost.costs import as_cost_matrix
 from badacost.costs.matrix import as_classes, costs_as_given, listed, named_classes, plain
-from badacost.validation import check_choice, check_sample_weight
+from badacost.validation import category_order, check_choice, check_sample_weight, distinct_classes
 
 Normalization = Literal["all", "true", "pred"] | None
 _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
@@ -43,8 +43,9 @@ def average_cost(
         as given, diagonal included. None is a price of one for each mistake.
     labels : iterable of K labels, optional
         The classes, in the order of the rows of an array. By default those that a mapping or data
-        frame names in its rows; for an array or None the sorted labels of `y_true` and `y_pred`,
-        which for an array must be as many as it has rows.
+        frame names in its rows; for an array or None the labels of `y_true` and `y_pred`, sorted,
+        or in the order of the categories of `y_true` if it is an ordered categorical; for an array
+        they must be as many as it has rows.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights.
 
@@ -210,7 +211,10 @@ def _counts_and_costs(
     unique_labels(truth, prediction)  # refuses numbers beside strings, and values that are no class
     weight = check_sample_weight(sample_weight, len(truth))
     seen, codes = np.unique(np.concatenate([truth, prediction]), return_inverse=True)
-    known = _labels(cost_matrix, labels, [plain(label) for label in seen])
+    order = category_order(y_true)
+    if labels is None and order is not None and np.shape(cost_matrix) == (len(order),) * 2:
+        labels = named_classes(cost_matrix) or order
+    known = _labels(cost_matrix, labels, [plain(label) for label in distinct_classes(seen, y_true)])
     position = {label: k for k, label in enumerate(known)}
     cells = np.array([position[plain(label)] for label in seen])[codes].reshape(2, -1)
     counts = np.zeros((len(known), len(known)))
@@ -276,7 +280,9 @@ class CostScorer:
         if labels is None and self.cost_matrix is not None:
             classes = getattr(estimator, "classes_", None)
             labels = named_classes(self.cost_matrix)
-            if labels is None:
+            if labels is None and category_order(y) is not None:
+                labels = None if classes is None else distinct_classes(classes, y)
+            elif labels is None:
                 labels = classes
             elif classes is not None:
                 labels = as_classes(labels, [plain(label) for label in classes])

@@ -161,9 +161,8 @@ def test_early_stopping_waits_for_decisions_to_change(seed) -> None:
 def test_a_model_of_one_answer_warns() -> None:
     costs = [[0, 1, 1], [1, 0, 1], [50, 60, 0]]
     model = BAdaCostClassifier(costs, decision="bayes", max_depth=1, n_estimators=3)
-    with pytest.warns(
-        ConvergenceWarning, match="answers 2 whatever .* larger n_estimators"
-    ) as seen:
+    expected = "answers 2 whatever .* larger n_estimators"
+    with pytest.warns(ConvergenceWarning, match=expected) as seen:
         model.fit(X, Y)
     assert seen[0].filename == __file__
     assert (model.predict(X) == 2).all()

@@ -15,6 +15,7 @@ from badacost.boosting.learners import Criterion, SampleSet, cheapest_labels
 from badacost.boosting.saving import SavedForest
 from badacost.boosting.stagewise import Task
 from badacost.costs import as_cost_matrix
+from badacost.costs.matrix import warn_of_alphabet
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
@@ -132,6 +133,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         self.__dict__.pop("forest_", None)
         X, encoded, weight, self.classes_ = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        warn_of_alphabet(self.cost_matrix, self.classes_, y)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:
             task = Task(SampleSet(X), encoded, weight, None, threads)

@@ -26,7 +26,7 @@ from badacost.arrays import FloatArray, Labels, Samples
 from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
 from badacost.boosting.saving import SavedForest
-from badacost.costs.matrix import plain
+from badacost.costs.matrix import plain, warn_of_alphabet
 from badacost.exact_sums import exact_sum
 from badacost.loss import cmel
 from badacost.model_file import ModelFile
@@ -229,6 +229,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         if not resumed:
             self.classes_ = classes
             self._prepare()
+            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, y)
         else:
             self._check_same_task(classes)
         validation: Any = None

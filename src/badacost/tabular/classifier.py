@@ -26,7 +26,7 @@ from badacost.tabular.encoder import TableEncoder, columns_from_json, columns_to
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
-from badacost.validation import check_choice, check_number
+from badacost.validation import category_order, check_choice, check_number
 
 _DECISIONS = ("own", "bayes")
 
@@ -138,7 +138,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             labels = target_labels(frame[target], target)
             frame = frame.drop(columns=[target])
         else:
-            labels = column_or_1d(y)
+            labels = column_or_1d(y) if category_order(y) is None else y
         encoder = self._new_encoder()
         features = encoder.fit_transform(frame)
         return self._fit_features(encoder, features, labels, sample_weight, target)
