@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/badacost"
 # From the ground up: a room may import rooms of the floors below its own.
 FLOORS = [
-    ("arrays", "atomic_file", "csv_dialect", "progress", "threads", "validation"),
+    ("accuracy", "arrays", "atomic_file", "csv_dialect", "progress", "threads", "validation"),
     ("costs", "exact_sums", "model_file"),
     ("loss", "metrics", "calibration", "persistence", "tree"),
     ("boosting", "plotting", "decision"),

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import assert_all_finite, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.calibration import CALIBRATIONS, Calibration, TemperatureScaling, fit_calibrator
 from badacost.costs import labelled_costs, minimum_cost_decision
@@ -48,7 +49,7 @@ _FOLDS = 5
 
 
 @saved_model
-class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MinimumCostClassifier(AccuracyMixin, MetaEstimatorMixin, BaseEstimator):
     """Minimum expected cost under the probabilities of another classifier.
 
     Predicts the argmin over j of ``sum_i P(i | x) C(i, j)``. Costs do not take part in the

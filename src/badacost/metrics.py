@@ -330,6 +330,9 @@ def cost_scorer(
 ) -> CostScorer:
     """Return a scorer for `GridSearchCV`, `cross_val_score` and their like; greater is better.
 
+    Without ``scoring=cost_scorer(costs)`` these compare accuracies, whatever mistakes cost, even
+    for classifiers that know the costs.
+
     Parameters
     ----------
     cost_matrix : array-like of shape (K, K), mapping, data frame or None
@@ -338,7 +341,8 @@ def cost_scorer(
         Minus the average cost, or the savings.
     labels : iterable of K labels, optional
         The classes, in the order of the rows of an array; by default the estimator's
-        ``classes_``. A mapping or data frame names its own.
+        ``classes_``, in the order of the categories of y if it is an ordered categorical. A
+        mapping or data frame names its own.
 
     Returns
     -------

@@ -428,7 +428,7 @@ def test_progress_bar(capsys) -> None:
 
 def test_perfect_learner_ends_the_fit() -> None:
     data = np.repeat(np.arange(3.0), 5)[:, None]
-    y = np.repeat(np.array(["a", "b", "c"]), 5)
+    y = np.repeat(np.arange(3), 5)
     model = BAdaCostClassifier(COSTS, n_estimators=50, warm_start=True).fit(data, y)
     assert model.stop_reason_ == "perfect"
     assert model.n_estimators_ == 1

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.boosting.learners import Criterion, SampleSet, cheapest_labels
 from badacost.boosting.saving import SavedForest
@@ -26,7 +27,7 @@ from badacost.validation import check_samples, check_training_data, check_tree_p
 
 
 @saved_model
-class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
+class CostSensitiveTreeClassifier(SavedForest, AccuracyMixin, BaseEstimator):
     """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
 
     Splits weigh classes by the sum of their costs, leaves take the label of minimum expected cost.

@@ -17,18 +17,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray, Labels, Samples
 from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
 from badacost.boosting.saving import SavedForest
 from badacost.costs.matrix import plain, warn_of_alphabet
+from badacost.costs.sample_costs import mistake_costs, sample_cost_array
 from badacost.exact_sums import exact_sum
-from badacost.loss import cmel
+from badacost.loss import cmel, mean_costs
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
 from badacost.threads import Threads
@@ -38,6 +40,7 @@ from badacost.validation import (
     check_choice,
     check_flag,
     check_number,
+    check_sample_weight,
     check_samples,
     check_training_data,
     check_tree_parameters,
@@ -94,9 +97,12 @@ Callback = Callable[[Round], bool | None]
 class ScoredSamples:
     """Samples whose scores are followed from round to round, and how good these are."""
 
-    def __init__(self, y: Labels, weight: FloatArray, n_classes: int):
+    def __init__(
+        self, y: Labels, weight: FloatArray, n_classes: int, costs: FloatArray | None = None
+    ):
         self.y = y
         self.weight = weight
+        self.costs = costs
         self.scores = np.zeros((len(y), n_classes))
         self.curve: list[float] = []
         self.losses: list[float] = []
@@ -132,6 +138,8 @@ class Task:
     weight: FloatArray
     validation: tuple[SampleSet, Labels, FloatArray] | None
     threads: Threads
+    costs: FloatArray | None = None  # (n, K), of samples that have prices of their own
+    validation_costs: FloatArray | None = None
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
@@ -141,7 +149,7 @@ class Task:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class StagewiseClassifier(SavedForest, AccuracyMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the boosting classifiers; `BAdaCostClassifier` documents the parameters.
 
     A subclass gives a meaning to the leaves of its trees (`_table`), says what a round does
@@ -214,6 +222,18 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         self
             The fitted estimator.
         """
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        X_val: ArrayLike | None,
+        y_val: ArrayLike | None,
+        sample_weight_val: ArrayLike | None,
+        sample_cost: Any = None,
+    ) -> Any:
         self._check_parameters()
         resumed = self.warm_start and hasattr(self, "n_estimators_")
         if (X_val is None) != (y_val is None):
@@ -226,10 +246,17 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         checked, labels, weight, classes = check_training_data(
             self, X, y, sample_weight, not resumed
         )
+        costs = validation_costs = None
+        self._mean_costs: FloatArray | None = None
+        if sample_cost is not None:
+            given = check_sample_weight(sample_weight, len(np.asarray(y)))
+            costs = sample_cost_array(sample_cost, classes, len(given))[given > 0.0]
+            costs = mistake_costs(costs, labels)
+            self._mean_costs = mean_costs(costs, labels, weight)
         if not resumed:
             self.classes_ = classes
             self._prepare()
-            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, y)
+            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, y, stacklevel=4)
         else:
             self._check_same_task(classes)
         validation: Any = None
@@ -249,13 +276,19 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 "already fitted; with warm_start=True it can only grow."
             )
         if self.early_stopping and validation is None:
-            checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
+            if costs is None:
+                checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
+            else:
+                parts = self._hold_out(checked, labels, weight, costs)
+                checked, labels, weight, costs, *validation, validation_costs = parts
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
             some = checked[:: len(checked) // _MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
-                task = Task(SampleSet(checked), labels, weight, validation, threads)
+                task = Task(
+                    SampleSet(checked), labels, weight, validation, threads, costs, validation_costs
+                )
                 del checked, validation
                 self._boost(task)
             self._warn_if_constant(some)
@@ -293,13 +326,13 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 "With warm_start=True the costs and their scale must stay as they were."
             )
 
-    def _hold_out(self, X: Samples, y: Labels, weight: FloatArray) -> list[Any]:
+    def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
         """Training and validation parts, stratified; the same ones on a warm start."""
         from sklearn.model_selection import train_test_split  # slow to import, rarely needed
 
         try:
             split = train_test_split(
-                X, y, weight,
+                X, y, *more,
                 test_size=self.validation_fraction, stratify=y, random_state=self._seed,
             )  # fmt: skip
         except ValueError as error:
@@ -315,11 +348,13 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         rounds = Rounds(self._start(task))
         n_scored = min(len(task.y), _MAX_SCORED)
         chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
-        train = ScoredSamples(task.y[chosen], task.weight[chosen], len(self.classes_))
+        n_classes = len(self.classes_)
+        own_costs = None if task.costs is None else task.costs[chosen]
+        train = ScoredSamples(task.y[chosen], task.weight[chosen], n_classes, own_costs)
         held_out = None
         if task.validation is not None:
             unseen, y_val, weight_val = task.validation
-            held_out = ScoredSamples(y_val, weight_val, len(self.classes_))
+            held_out = ScoredSamples(y_val, weight_val, n_classes, task.validation_costs)
 
         def add(stage: Stage) -> None:
             rounds.add(stage)
@@ -380,7 +415,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
             "this learner alone. Look for informative features, or allow a stronger learner, for "
             "example by a larger max_depth.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return replace(stage, steps=[float(self.learning_rate) * _CHANCE_STEP] * len(stage.steps))
 
@@ -394,7 +429,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 "n_estimators, larger steps by learning_rate, or a stronger learner, for example "
                 "by a larger max_depth.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _follow(self, part: ScoredSamples) -> None:
@@ -404,7 +439,10 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
 
     def _score_of(self, part: ScoredSamples) -> float:
         """Average cost of the decisions: lower is better."""
-        return part.mean(self.cost_matrix_[part.y, self._decide(part.scores)])
+        decisions = self._decide(part.scores)
+        if part.costs is not None:
+            return part.mean(part.costs[np.arange(len(decisions)), decisions])
+        return part.mean(self.cost_matrix_[part.y, decisions])
 
     def _loss_of(self, part: ScoredSamples) -> float:
         """The loss that boosting lowers, which moves on while decisions stay the same."""

@@ -116,7 +116,7 @@ def _encoded(costs: Any, labels: Sequence[Any]) -> Any:
     return renamed(rows)
 
 
-def warn_of_alphabet(costs: Any, classes: Iterable[Any], y: Any) -> None:
+def warn_of_alphabet(costs: Any, classes: Iterable[Any], y: Any, *, stacklevel: int = 3) -> None:
     """Warn where different prices in an array follow the alphabet, since `y` sets no order."""
     labels = [plain(label) for label in classes]
     if costs is None or named_classes(costs) is not None or category_order(y) is not None:
@@ -131,7 +131,7 @@ def warn_of_alphabet(costs: Any, classes: Iterable[Any], y: Any) -> None:
             f"{named}{more}. Name truths and predictions, for example by "
             "badacost.costs.labelled_costs(costs, classes), or make y an ordered categorical.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.boosting import BAdaCostClassifier
 from badacost.costs import minimum_cost_decision
@@ -42,7 +43,7 @@ def _has(method: str) -> Any:
 
 
 @saved_model
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableClassifier(AccuracyMixin, BaseEstimator):
     """A classifier of `badacost` for tables with numbers, booleans, dates and text.
 
     Parameters
