@@ -279,10 +279,10 @@ class CostScorer:
         labels = self.labels
         if labels is None and self.cost_matrix is not None:
             classes = getattr(estimator, "classes_", None)
+            if classes is not None and category_order(y) is not None:
+                classes = distinct_classes(classes, y)
             labels = named_classes(self.cost_matrix)
-            if labels is None and category_order(y) is not None:
-                labels = None if classes is None else distinct_classes(classes, y)
-            elif labels is None:
+            if labels is None:
                 labels = classes
             elif classes is not None:
                 labels = as_classes(labels, [plain(label) for label in classes])
