@@ -28,6 +28,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from sklearn.cluster import KMeans
+from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as Tree
@@ -829,6 +830,13 @@ CALLS = [
         "correct a label of the 3 classes ['high', 'low', 'mdi']",
     ),
     call(
+        "costs of more classes than a meta-estimator has seen",
+        lambda: VotingClassifier([("one", BAdaCostClassifier(COSTS))]).fit(X[:40], Y[:40] == "low"),
+        ValueError,
+        "costs name the 3 classes ['high', 'low', 'mid'], but the classes are numbers from 0 to 1",
+        "Give costs for the classes in its data only, or with these numbers as labels",
+    ),
+    call(
         "one mistake forgotten",
         lambda: BAdaCostClassifier({**COSTS, "low": {"high": 1}}).fit(X, Y),
         ValueError,
@@ -992,6 +1000,20 @@ CALLS = [
         lambda: BAdaCostClassifier().fit(X, Y, sample_weight=2.0),
         ValueError,
         "sample_weight must have one weight for each sample; got 2.0",
+    ),
+    call(
+        "prices of samples without one for each class",
+        lambda: BAdaCostClassifier().fit(X, Y, sample_cost=np.ones((60, 2))),
+        ValueError,
+        "sample_cost has shape (60, 2)",
+        "give a row of 3 prices for each of the 60 samples",
+    ),
+    call(
+        "prices of samples by other names",
+        lambda: BAdaCostClassifier().fit(X, Y, sample_cost=pd.DataFrame({"high": np.ones(60)})),
+        ValueError,
+        "sample_cost has no column for class 'low'",
+        "name its columns by the 3 classes ['high', 'low', 'mid']",
     ),
     call(
         "samples to validate on without their labels",
