@@ -38,7 +38,7 @@ from badacost.cost_report.known_rows import count_known
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.naming import model_name
 from badacost.cost_report.sensitivity import shift
-from badacost.costs import minimum_cost_decision
+from badacost.costs import labelled_costs, minimum_cost_decision
 from badacost.costs.decisions import Prices
 from badacost.metrics import average_cost, cost_confusion_matrix
 from badacost.tabular import TableClassifier
@@ -306,7 +306,7 @@ def test_many_classes_with_long_names(tmp_path) -> None:
         [f"{letter} is the name of {'a' * 60} {letter}" for letter in string.ascii_uppercase]
     )
     costs = np.random.default_rng(0).integers(1, 9, (26, 26)) * (1.0 - np.eye(26))
-    model = booster(costs, n_estimators=2).fit(X, names[y])
+    model = booster(labelled_costs(costs, names), n_estimators=2).fit(X, names[y])
     page = written(tmp_path, model, X, names[y])
     assert page.headings == ALL_HEADINGS
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -318,7 +318,7 @@ def test_many_classes_with_long_names(tmp_path) -> None:
 def test_hostile_names(tmp_path) -> None:
     X, y = noisy()
     names = np.array([HOSTILE, "$x^$", "</style><b>\x00"])
-    model = booster().fit(X, names[y])
+    model = booster(labelled_costs(COSTS, names)).fit(X, names[y])
     page = written(
         tmp_path, model, X, names[y], title=HOSTILE, currency="<$i$>",
         feature_names=[HOSTILE, "$\\frac$", "", "b"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -471,3 +472,45 @@ def test_circular_view_costs_of_the_nearest_and_of_opposite_views():
 def test_unusable_arguments_of_builders(builder, arguments, message):
     with pytest.raises(ValueError, match=message):
         builder(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("build", "n_classes"),
+    [
+        (partial(zero_one_costs, 3), 3),
+        (partial(ordinal_costs, 3, under=10), 3),
+        (partial(background_costs, 2, beta=4), 3),
+        (partial(circular_view_costs, 3, beta=4), 4),
+        (partial(costs_from_confusion, [[9, 1], [2, 2]]), 2),
+    ],
+)
+def test_builders_with_labels(build, n_classes):
+    names = ["mid", "low", "top", "all"][:n_classes]
+    assert build(labels=names) == labelled_costs(build(), names)
+    with pytest.raises(ValueError, match="costs have shape"):
+        build(labels=[*names, "more"])
+
+
+@pytest.mark.parametrize("form", [dict, pd.DataFrame])
+def test_classes_that_were_encoded(form):
+    names = ["mid", "low", "top"]
+    matrix = np.array([[0.0, 1, 2], [3, 0, 4], [5, 6, 0]])
+    costs = labelled_costs(matrix, names)
+    if form is pd.DataFrame:
+        costs = pd.DataFrame(matrix, names, names)
+    alphabetical = as_cost_matrix(costs, sorted(names))
+    assert_array_equal(as_cost_matrix(costs, range(3)), alphabetical)
+    # A part without the second class still has the last one.
+    part = as_cost_matrix(costs, [0, 2], allow_extra_labels=True)
+    assert_array_equal(part, alphabetical[np.ix_([0, 2], [0, 2])])
+    with pytest.raises(ValueError, match=r"numbers from 0 to 1: a meta-estimator .* fewer of them"):
+        as_cost_matrix(costs, [0, 1], allow_extra_labels=True)
+    with pytest.raises(ValueError, match="not among the 4 classes"):
+        as_cost_matrix(costs, range(4))
+    with pytest.raises(ValueError, match="no row for class 1"):
+        as_cost_matrix({0: {1: 1}, 5: {0: 2}}, [0, 1], allow_extra_labels=True)
+
+
+def test_labels_of_several_types_are_no_encoded_classes():
+    with pytest.raises(ValueError, match="no row for class 0"):
+        as_cost_matrix({"a": {7: 1}, 7: {"a": 2}}, [0, 1], allow_extra_labels=True)

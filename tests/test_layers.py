@@ -13,7 +13,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/badacost"
 # From the ground up: a room may import rooms of the floors below its own.
 FLOORS = [
-    ("arrays", "atomic_file", "categorical_columns", "csv_dialect", "progress", "threads"),
+    (
+        "accuracy",
+        "arrays",
+        "atomic_file",
+        "categorical_columns",
+        "csv_dialect",
+        "progress",
+        "threads",
+    ),
     ("validation",),
     ("costs", "exact_sums", "model_file"),
     ("loss", "metrics", "calibration", "persistence", "tree"),

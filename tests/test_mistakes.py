@@ -28,7 +28,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from sklearn.cluster import KMeans
+from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as Tree
 from typer.testing import CliRunner
@@ -37,6 +39,7 @@ import badacost
 from badacost import (
     AdaC2M1Classifier,
     BAdaCostClassifier,
+    CostBoostClassifier,
     CSAdaBoostClassifier,
     LpCSBClassifier,
     MinimumCostClassifier,
@@ -829,6 +832,13 @@ CALLS = [
         "correct a label of the 3 classes ['high', 'low', 'mdi']",
     ),
     call(
+        "costs of more classes than a meta-estimator has seen",
+        lambda: VotingClassifier([("one", BAdaCostClassifier(COSTS))]).fit(X[:40], Y[:40] == "low"),
+        ValueError,
+        "costs name the 3 classes ['high', 'low', 'mid'], but the classes are numbers from 0 to 1",
+        "Give costs for the classes in its data only, or with these numbers as labels",
+    ),
+    call(
         "one mistake forgotten",
         lambda: BAdaCostClassifier({**COSTS, "low": {"high": 1}}).fit(X, Y),
         ValueError,
@@ -994,6 +1004,20 @@ CALLS = [
         "sample_weight must have one weight for each sample; got 2.0",
     ),
     call(
+        "prices of samples without one for each class",
+        lambda: BAdaCostClassifier().fit(X, Y, sample_cost=np.ones((60, 2))),
+        ValueError,
+        "sample_cost has shape (60, 2)",
+        "give a row of 3 prices for each of the 60 samples",
+    ),
+    call(
+        "prices of samples by other names",
+        lambda: BAdaCostClassifier().fit(X, Y, sample_cost=pd.DataFrame({"high": np.ones(60)})),
+        ValueError,
+        "sample_cost has no column for class 'low'",
+        "name its columns by the 3 classes ['high', 'low', 'mid']",
+    ),
+    call(
         "samples to validate on without their labels",
         lambda: BAdaCostClassifier().fit(X, Y, X_val=X),
         ValueError,
@@ -1056,6 +1080,59 @@ CALLS = [
         lambda: BAdaCostClassifier(estimator=KMeans()).fit(X, Y),
         TypeError,
         "estimator must be a classifier or None; got KMeans()",
+    ),
+    call(
+        "folds of groups without the groups",
+        lambda: CostBoostClassifier(cv=GroupKFold(3)).fit(X, Y),
+        ValueError,
+        "The 'groups' parameter should not be None",
+        "list(GroupKFold(5).split(X, y, groups))",
+    ),
+    call(
+        "more folds than samples of a splitter",
+        lambda: CostBoostClassifier(cv=KFold(100)).fit(X, Y),
+        ValueError,
+        "cv makes no folds of these samples",
+        "give fewer folds",
+    ),
+    call(
+        "a fold without samples",
+        lambda: CostBoostClassifier(cv=[(range(60), [])]).fit(X, Y),
+        ValueError,
+        "without samples to train on or to leave out",
+        "give fewer folds",
+    ),
+    call(
+        "other folds on a warm start",
+        lambda: (
+            CostBoostClassifier(n_estimators=1, n_folds=2, warm_start=True)
+            .fit(X, Y)
+            .set_params(n_folds=3, n_estimators=2)
+            .fit(X, Y)
+        ),
+        ValueError,
+        "With warm_start=True the number of folds must stay as it was",
+        "set n_folds and cv as for the first fit",
+    ),
+    call(
+        "symmetric trees without a limit",
+        lambda: CostBoostClassifier(max_depth=None).fit(X, Y),
+        ValueError,
+        "max_depth must be a number for symmetric trees",
+        "at most 16",
+    ),
+    call(
+        "no regularisation at all",
+        lambda: CostBoostClassifier(l2=0, min_hessian=0).fit(X, Y),
+        ValueError,
+        "l2 and min_hessian must not both be zero",
+    ),
+    call(
+        "nothing left to train on",
+        lambda: CostBoostClassifier(n_folds=1, validation_fraction=60).fit(X, Y),
+        ValueError,
+        "validation_fraction=60 leaves no samples for training",
+        "choose a smaller one",
     ),
     call(
         "fewer rounds after a warm start",

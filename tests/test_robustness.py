@@ -156,7 +156,12 @@ C3 = zero_one_costs(3)
         ({0: {1: 1, 2: 1}, 1: {0: 1, 2: 1}}, ValueError, "costs have no row for class 2"),
         ({0: {1: 1}, 1: {0: 1, 2: 1}, 2: {0: 1, 1: 1}}, ValueError, "costs have no cell for"),
         ({0: [0, 1, 1], 1: [1, 0, 1], 2: [1, 1, 0]}, TypeError, "give a mapping from prediction"),
-        (pd.DataFrame(C3, list("abc"), list("abc")), ValueError, "costs have no row for class 0"),
+        (
+            zero_one_costs(4, labels="abcd"),
+            ValueError,
+            r"classes are numbers from 0 to 2: .* fewer",
+        ),
+        ({"a": {"b": 1}, "b": {"a": 1}}, ValueError, "costs have no row for class 0"),
         (pd.DataFrame(C3, [0, 1, 2], [0, 1, 1]), ValueError, "label 1 is repeated"),
     ],
 )
@@ -243,7 +248,7 @@ def test_a_hundred_classes(make) -> None:
 def test_two_classes_in_all_forms_of_costs(make) -> None:
     y = np.array(["no", "yes"])[(Y > 0).astype(int)]
     frame = pd.DataFrame([[0, 5], [1, 0]], index=["yes", "no"], columns=["yes", "no"])
-    for costs in (None, [[0, 1], [5, 0]], {"yes": {"no": 5}, "no": {"yes": 1}}, frame):
+    for costs in (None, {"yes": {"no": 5}, "no": {"yes": 1}}, frame):
         model = make(costs).fit(X, y)
         assert_sane(model, X)
         if costs is not None:

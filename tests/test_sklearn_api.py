@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 
 import joblib
 import numpy as np
@@ -14,9 +15,12 @@ import sklearn
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
+from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -30,8 +34,17 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from badacost import BAdaCostClassifier, CostBoostClassifier, CostSensitiveTreeClassifier
-from badacost.costs import zero_one_costs
+import badacost
+from badacost import (
+    BAdaCostClassifier,
+    CostBoostClassifier,
+    CostSensitiveTreeClassifier,
+    MinimumCostClassifier,
+    SAMMEClassifier,
+)
+from badacost.costs import labelled_costs, ordinal_costs, zero_one_costs
+from badacost.metrics import average_cost, cost_scorer
+from badacost.tabular import TableClassifier
 from badacost.tree import binning_kernels, forest_kernels, growth_kernels, split_kernels
 from tests.forests import assert_same_forest
 
@@ -148,14 +161,14 @@ def test_parameters_survive_clone_and_set_params(cls) -> None:
 
 
 def test_fit_leaves_parameters_and_data_alone() -> None:
-    costs, data, labels = ASYMMETRIC + np.eye(3), X.copy(), NAMES.copy()
+    costs, data, labels = ASYMMETRIC + np.eye(3), X.copy(), Y.copy()
     given = costs.copy()
     weight = np.ones(150)
     model = small(costs).fit(data, labels, weight)
     assert model.cost_matrix is costs
     np.testing.assert_array_equal(costs, given)
     np.testing.assert_array_equal(data, X)
-    np.testing.assert_array_equal(labels, NAMES)
+    np.testing.assert_array_equal(labels, Y)
     np.testing.assert_array_equal(weight, 1)
     np.testing.assert_array_equal(np.diag(model.cost_matrix_), 0)
 
@@ -244,7 +257,7 @@ def test_inspection_and_selection() -> None:
 def test_binary_scores_rank_the_second_class(decision) -> None:
     data, y = noisy(n_classes=2)
     names = np.array(["no", "yes"])[y]
-    model = small([[0, 1], [5, 0]], decision=decision).fit(data, names)
+    model = small({"no": {"yes": 1}, "yes": {"no": 5}}, decision=decision).fit(data, names)
     by_decision = roc_auc_score(names, model.decision_function(data))
     by_probability = roc_auc_score(names, model.predict_proba(data)[:, 1])
     assert by_decision == pytest.approx(by_probability)
@@ -384,7 +397,7 @@ def test_types_of_samples(model, dtype) -> None:
     ids=["booster", "estimator", "costboost", "tree"],
 )  # fmt: skip
 def test_copies_predict_the_same_bits(make, tmp_path) -> None:
-    model = make(ASYMMETRIC).fit(X, NAMES)
+    model = make(labelled_costs(ASYMMETRIC, np.unique(NAMES))).fit(X, NAMES)
     joblib.dump(model, tmp_path / "model.joblib")
     copies = [
         pickle.loads(pickle.dumps(model)),
@@ -453,7 +466,9 @@ class TestCosts:
         order = [1, 2, 0]
         frame = pd.DataFrame(ASYMMETRIC, index=list("cab"), columns=list("cab"))
         shuffled = frame.loc[["b", "c", "a"], ["a", "c", "b"]]
-        by_array = make(ASYMMETRIC[np.ix_(order, order)]).fit(data, names)
+        with pytest.warns(UserWarning, match="in alphabetical order of .* 'a', 'b', 'c'") as seen:
+            by_array = make(ASYMMETRIC[np.ix_(order, order)]).fit(data, names)
+        assert [warning.filename for warning in seen] == [__file__]
         for labelled in (frame, shuffled, frame.T.to_dict()):
             other = make(labelled).fit(data, names)
             np.testing.assert_array_equal(other.cost_matrix_, by_array.cost_matrix_)
@@ -587,5 +602,124 @@ def test_seed_matters_only_where_there_is_chance() -> None:
 def test_classes_by_any_name_give_the_same_model() -> None:
     data, y = noisy()
     one = small(ASYMMETRIC).fit(data, y)
-    other = small(ASYMMETRIC).fit(data, np.array(["a", "b", "c"])[y])
+    other = small(labelled_costs(ASYMMETRIC, "abc")).fit(data, np.array(["a", "b", "c"])[y])
     np.testing.assert_array_equal(one.cost_scores(data), other.cost_scores(data))
+
+
+# Classes with an order, and labelled costs in the hands of scikit-learn.
+
+GRADES = np.array(["fair", "good", "very good", "premium", "ideal"])
+BY_GRADE = ordinal_costs(5, under=6)  # follows the grades, not the alphabet
+
+
+def graded(seed: int = 0):
+    X, y = make_classification(
+        600, 6, n_informative=5, n_redundant=0, n_classes=5, n_clusters_per_class=1, flip_y=0.1,
+        class_sep=0.8, random_state=seed,
+    )  # fmt: skip
+    return X, y
+
+
+def pandas_grades(y):
+    return pd.Series(pd.Categorical(GRADES[y], [*GRADES, "none"], ordered=True))
+
+
+def polars_grades(y):
+    return pl.Series(GRADES[y], dtype=pl.Enum([*GRADES, "none"]))
+
+
+@pytest.mark.parametrize("ordered", [pandas_grades, polars_grades])
+@pytest.mark.parametrize(
+    "make",
+    [
+        small,
+        CostSensitiveTreeClassifier,
+        partial(MinimumCostClassifier, LogisticRegression()),
+        partial(MinimumCostClassifier, LogisticRegression(), calibration="temperature", cv=3),
+        partial(MinimumCostClassifier, LogisticRegression(), calibration="sigmoid", cv=3),
+    ],
+)
+def test_an_ordered_categorical_sets_the_order_of_classes(make, ordered) -> None:
+    data, y = graded()
+    by_number = make(BY_GRADE).fit(data, y)
+    model = make(BY_GRADE).fit(data, ordered(y))
+    np.testing.assert_array_equal(model.classes_, GRADES)
+    np.testing.assert_array_equal(model.cost_matrix_, BY_GRADE)
+    assert (model.predict(data) == GRADES[by_number.predict(data)]).mean() > 0.99
+    np.testing.assert_allclose(
+        model.predict_proba(data), by_number.predict_proba(data), rtol=1e-4, atol=1e-4
+    )
+    paid = average_cost(y, by_number.predict(data), BY_GRADE)
+    assert average_cost(ordered(y), model.predict(data), BY_GRADE) == pytest.approx(paid, rel=0.02)
+    scorer = cost_scorer(BY_GRADE)
+    assert scorer(model, data, ordered(y)) == pytest.approx(-paid, rel=0.02)
+    some = y != 2
+    few = make(ordinal_costs(4, under=6)).fit(data[some], ordered(y[some]))
+    np.testing.assert_array_equal(few.classes_, GRADES[[0, 1, 3, 4]])
+    first = y == 0
+    answers = model.predict(data[first])
+    paid = average_cost(GRADES[y[first]], answers, BY_GRADE, labels=GRADES)
+    assert average_cost(ordered(y[first]), answers, ordinal_costs(6, under=6)) == paid
+
+
+def test_ordered_classes_in_validation_files_tables_and_scikit_learn(tmp_path) -> None:
+    data, y = graded()
+    grades = pandas_grades(y)
+    model = small(BY_GRADE, n_estimators=5)
+    model.fit(data, grades, X_val=data, y_val=grades)
+    np.testing.assert_allclose(model.validation_score_, model.train_score_)
+    model.save(tmp_path / "model")
+    loaded = badacost.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.classes_, GRADES)
+    np.testing.assert_array_equal(loaded.predict(data), model.predict(data))
+    by_number = small(BY_GRADE, n_estimators=5).fit(data, y)
+    frozen, expected = (
+        MinimumCostClassifier(FrozenEstimator(trained), BY_GRADE, calibration="isotonic")
+        for trained in (model, by_number)
+    )
+    np.testing.assert_array_equal(
+        frozen.fit(data, grades).predict(data), GRADES[expected.fit(data, y).predict(data)]
+    )
+    around = MinimumCostClassifier(SAMMEClassifier(n_estimators=5), BY_GRADE).fit(data, grades)
+    around.save(tmp_path / "around")
+    loaded = badacost.load(tmp_path / "around")
+    np.testing.assert_array_equal(loaded.classes_, GRADES)
+    np.testing.assert_array_equal(loaded.predict(data), around.predict(data))
+    frame = pd.DataFrame(data, columns=list("abcdef")).assign(grade=grades)
+    for target in ("grade", grades):
+        table = TableClassifier(clone(model), cost_matrix=BY_GRADE)
+        table.fit(frame, target)
+        np.testing.assert_array_equal(table.classes_, GRADES)
+    blind = LogisticRegression().fit(data, grades)
+    paid = average_cost(y, LogisticRegression().fit(data, y).predict(data), BY_GRADE)
+    assert cost_scorer(BY_GRADE)(blind, data, grades) == pytest.approx(-paid, rel=0.02)
+    search = GridSearchCV(model, {"max_depth": [1, 2]}, scoring=cost_scorer(BY_GRADE), cv=2)
+    np.testing.assert_array_equal(search.fit(data, grades).classes_, GRADES)
+
+
+def test_an_array_of_equal_prices_needs_no_order() -> None:
+    small(2 * zero_one_costs(3)).fit(X, NAMES)
+    with pytest.warns(UserWarning, match="without labels"):
+        MinimumCostClassifier(cost_matrix=ASYMMETRIC).fit(X, NAMES)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda model: CalibratedClassifierCV(model, method="temperature", cv=2),
+        lambda model: StackingClassifier([("boost", model)], cv=2),
+        lambda model: VotingClassifier([("boost", model)], voting="soft"),
+        lambda model: BaggingClassifier(model, 3, random_state=0),
+    ],
+    ids=["calibrated", "stacking", "voting", "bagging"],
+)
+def test_labelled_costs_in_meta_estimators_that_encode_classes(around) -> None:
+    data, y = noisy()
+    names = np.array(["mid", "low", "top"])  # sorted: low, mid, top
+    code = np.argsort(np.argsort(names))[y]
+    codes = [1, 0, 2]
+    expected = around(small(labelled_costs(ASYMMETRIC, codes))).fit(data, code)
+    model = around(small(labelled_costs(ASYMMETRIC, names))).fit(data, names[y])
+    np.testing.assert_array_equal(model.classes_, np.sort(names))
+    np.testing.assert_allclose(model.predict_proba(data), expected.predict_proba(data))
+    np.testing.assert_array_equal(model.predict(data), np.sort(names)[expected.predict(data)])

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.utils.validation import validate_data
 
 from badacost import BAdaCostClassifier, validation
 from badacost.validation import (
+    category_order,
     check_choice,
     check_flag,
     check_number,
@@ -20,7 +24,9 @@ from badacost.validation import (
     check_training_data,
     check_tree_parameters,
     check_validation_data,
+    distinct_classes,
     number_of_features,
+    positions_in,
 )
 
 
@@ -152,6 +158,27 @@ def test_a_class_of_zero_weight_stays_a_class() -> None:
     _, y, _, classes = check_training_data(BAdaCostClassifier(), np.eye(3), [5, 6, 7], [1, 1, 0])
     np.testing.assert_array_equal(classes, [5, 6, 7])
     np.testing.assert_array_equal(y, [0, 1])
+
+
+GRADES = ["poor", "fair", "good", "best"]
+
+
+@given(st.permutations(GRADES), st.lists(st.sampled_from(GRADES), min_size=1), st.booleans())
+def test_order_of_categories(order, labels, polars) -> None:
+    """Ordered categories set the order of the classes; those without samples are dropped."""
+    column = (
+        pl.Series(labels, dtype=pl.Enum(order))
+        if polars
+        else pd.Series(pd.Categorical(labels, order, ordered=True))
+    )
+    assert category_order(column) == order
+    values = np.asarray(labels, dtype=object)
+    classes = distinct_classes(values, column)
+    assert classes.tolist() == [grade for grade in order if grade in labels]
+    assert classes[positions_in(classes, values)].tolist() == labels
+    for plain in (labels, values, pd.Series(labels), pd.Categorical(labels), pl.Series(labels)):
+        assert category_order(plain) is None
+        assert distinct_classes(values, plain).tolist() == sorted({*labels})
 
 
 def test_single_precision_is_kept() -> None:

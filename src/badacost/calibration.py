@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from badacost.arrays import FloatArray
-from badacost.validation import check_number, check_sample_weight
+from badacost.validation import check_number, check_sample_weight, positions_in
 
 Calibration = Literal["none", "sigmoid", "isotonic", "temperature"]
 CALIBRATIONS = ("none", "sigmoid", "isotonic", "temperature")
@@ -153,7 +153,7 @@ def fit_calibrator(
         Its `predict_proba` takes scores.
     """
     if calibration == "temperature":
-        return TemperatureScaling().fit(scores, np.searchsorted(classes, y), sample_weight)
+        return TemperatureScaling().fit(scores, positions_in(classes, y), sample_weight)
     missing = np.setdiff1d(classes, y)
     if len(missing):
         raise ValueError(

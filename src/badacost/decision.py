@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import assert_all_finite, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -21,19 +21,35 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.calibration import CALIBRATIONS, Calibration, TemperatureScaling, fit_calibrator
+from badacost.costs import labelled_costs
 from badacost.costs.decisions import CostDecisionMixin
-from badacost.costs.matrix import charged_costs, plain
-from badacost.model_file import ModelFile
-from badacost.persistence import model_to_file, save_model, saved_model, with_part
-from badacost.validation import check_choice, check_number, check_sample_weight
+from badacost.costs.matrix import charged_costs, plain, warn_of_alphabet
+from badacost.model_file import ModelFile, refuse
+from badacost.persistence import (
+    labels_from_json,
+    labels_to_json,
+    model_to_file,
+    save_model,
+    saved_model,
+    with_part,
+)
+from badacost.validation import (
+    category_order,
+    check_choice,
+    check_number,
+    check_sample_weight,
+    distinct_classes,
+    positions_in,
+)
 
 _FOLDS = 5
 
 
 @saved_model
-class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin, BaseEstimator):
     """Minimum expected cost under the probabilities of another classifier.
 
     Predicts the argmin over j of ``sum_i P(i | x) C(i, j)``. Costs do not take part in the
@@ -143,8 +159,10 @@ class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMix
         weight = check_sample_weight(sample_weight, len(labels))
         estimator, seed = self._seeded_estimator()
         _check_has_scores(estimator, self.calibration)
-        classes = _classes(estimator, labels, weight)
+        known = _classes(estimator, labels, weight)
+        classes = known if category_order(y) is None else distinct_classes(known, y)
         costs = charged_costs(self.cost_matrix, classes)
+        warn_of_alphabet(self.cost_matrix, classes, y)
         to_fit, to_split = self._route(
             estimator, None if sample_weight is None else weight, fit_params
         )
@@ -157,9 +175,7 @@ class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMix
             jobs = [delayed(_fold_scores)(estimator, X, labels, to_fit, *fold) for fold in folds]
             scores = np.concatenate(Parallel(n_jobs=self.n_jobs)(jobs))
             rows = np.concatenate([test for _, test in folds])
-            calibrator = fit_calibrator(
-                self.calibration, classes, scores, labels[rows], weight[rows]
-            )
+            calibrator = fit_calibrator(self.calibration, known, scores, labels[rows], weight[rows])
         self.estimator_ = clone(estimator).fit(X, labels, **to_fit)
         self.calibrator_, self.classes_, self.cost_matrix_ = calibrator, classes, costs
         return self
@@ -179,9 +195,14 @@ class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMix
         """
         check_is_fitted(self)
         scores = _scores(self.estimator_, X)
-        if self.calibrator_ is None:
+        if self.calibrator_ is not None:
+            scores = np.asarray(self.calibrator_.predict_proba(scores), dtype=np.float64)
+        # Calibrators of scikit-learn have an order of their own.
+        own = getattr(self.estimator_, "classes_", self.classes_)
+        columns = np.asarray(getattr(self.calibrator_, "classes_", own))
+        if np.array_equal(columns, self.classes_):
             return scores
-        return np.asarray(self.calibrator_.predict_proba(scores), dtype=np.float64)
+        return scores[:, positions_in(columns, self.classes_)]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the classes of minimum expected cost.
@@ -269,6 +290,7 @@ class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMix
                 "n_jobs": plain(self.n_jobs),
                 "random_state": seed if isinstance(seed, int) else None,
             },
+            "classes": labels_to_json(self.classes_),
             "costs_given": self.cost_matrix is not None,
             "frozen": frozen,
             "temperature": None if self.calibrator_ is None else vars(self.calibrator_),
@@ -280,7 +302,9 @@ class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMix
 
     @classmethod
     def _from_model_file(cls, model: ModelFile, estimator: Any) -> Self:
-        header, classes = model.header, estimator.classes_
+        header, classes = model.header, labels_from_json(model.header["classes"])
+        if not np.array_equal(np.sort(classes), np.sort(estimator.classes_)):
+            refuse("its classes are not those of its estimator")
         _check_has_scores(estimator, "none")
         inner = FrozenEstimator(estimator) if header["frozen"] else estimator
         rebuilt = cls(clone(inner), **header["parameters"])
@@ -290,7 +314,7 @@ class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMix
         check_random_state(rebuilt.random_state)
         costs = charged_costs(model.arrays["cost_matrix"], classes)
         if header["costs_given"]:
-            rebuilt.cost_matrix = costs.copy()
+            rebuilt.cost_matrix = labelled_costs(costs, classes)
         rebuilt.estimator_, rebuilt.classes_, rebuilt.cost_matrix_ = inner, classes, costs
         scaling = header["temperature"]
         rebuilt.calibrator_ = None if scaling is None else TemperatureScaling.of(**scaling)

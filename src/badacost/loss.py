@@ -71,6 +71,69 @@ def cost_margins(cost_matrix: ArrayLike) -> FloatArray:
     return len(star) / (len(star) - 1) * star
 
 
+def sample_margins(costs: ArrayLike, y: ArrayLike) -> FloatArray:
+    """Return the rows of D for samples with prices of their own.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n, K)
+        What each decision costs for each sample; that for its class is ignored.
+    y : array-like of shape (n,)
+        True classes, 0..K-1.
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+        Rows that sum to zero, negative in the place of the class.
+
+    Examples
+    --------
+    >>> sample_margins([[0, 3], [9, 0], [1, 0]], [0, 1, 1])
+    array([[ -6.,   6.],
+           [ 18., -18.],
+           [  2.,  -2.]])
+    """
+    margins = np.array(costs, dtype=np.float64)
+    own = np.arange(len(margins)), np.asarray(y)
+    margins[own] = 0.0
+    margins[own] = -margins.sum(axis=1)
+    margins *= margins.shape[1] / (margins.shape[1] - 1)
+    return margins
+
+
+def mean_costs(costs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike) -> FloatArray:
+    """Return the weighted mean of the prices of the samples of each class.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n, K)
+        What each decision costs for each sample.
+    y : array-like of shape (n,)
+        True classes, 0..K-1.
+    sample_weight : array-like of shape (n,)
+        Positive weights.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth; zeros for classes without samples.
+
+    Examples
+    --------
+    >>> mean_costs([[0, 3], [9, 0], [1, 0]], [0, 1, 1], [1, 3, 1])
+    array([[0., 3.],
+           [7., 0.]])
+    """
+    rows, truth, weight = np.asarray(costs, np.float64), np.asarray(y), np.asarray(sample_weight)
+    means = np.zeros((rows.shape[1], rows.shape[1]))
+    for k in np.unique(truth):
+        own, share = rows[truth == k], weight[truth == k]
+        least = own.min(axis=0)  # so that the mean of equal rows is that row, to the last bit
+        above = [exact_sum(share * column) for column in (own - least).T]
+        means[k] = least + np.array(above) / exact_sum(share)
+    return means
+
+
 def cmel(costs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
     """Return the weighted mean of the loss exp(C*(y, -) . f(x)).
 

@@ -22,12 +22,12 @@ from badacost.costs.decisions import (
     Prices,
     asking_prices,
     check_no_class_abstains,
-    check_sample_cost,
     read_prices,
 )
 from badacost.costs.matrix import as_classes, check_known, listed, named_classes, plain
 from badacost.costs.matrix import charged_costs as charged_costs
-from badacost.validation import check_choice, check_sample_weight
+from badacost.costs.sample_costs import check_sample_cost
+from badacost.validation import category_order, check_choice, check_sample_weight, distinct_classes
 
 Normalization = Literal["all", "true", "pred"] | None
 _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
@@ -56,8 +56,9 @@ def average_cost(
         sample, see `sample_cost`, will do as well, unless there are K samples.
     labels : iterable of K labels, optional
         The classes, in the order of the rows of an array, or of the columns of `sample_cost`. By
-        default those that a mapping or data frame names; for an array or None the sorted labels of
-        `y_true` and `y_pred`, which for an array must be as many as it has rows.
+        default those that a mapping or data frame names; for an array or None the labels of
+        `y_true` and `y_pred`, sorted, or in the order of the categories of `y_true` if it is an
+        ordered categorical; for an array they must be as many as it has rows.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights.
     sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), optional
@@ -252,7 +253,11 @@ def bill_of(
     unique_labels(*(part for part in (labels_true, labels_pred) if len(part)))
     weight = check_sample_weight(sample_weight, n_samples)
     seen, codes = np.unique(np.concatenate([labels_true, labels_pred]), return_inverse=True)
-    known = _labels(cost_matrix, sample_cost, labels, [plain(label) for label in seen])
+    order = category_order(y_true)
+    if labels is None and order is not None and np.shape(cost_matrix) == (len(order),) * 2:
+        labels = named_classes(cost_matrix) or order
+    found = [plain(label) for label in distinct_classes(seen, y_true)]
+    known = _labels(cost_matrix, sample_cost, labels, found)
     if abstain is not None:
         check_no_class_abstains(known)
     if cost_matrix is None and sample_cost is None and len(known) == 1:
@@ -366,7 +371,7 @@ class CostScorer:
         sample_cost: ArrayLike | None = None,
     ) -> float:
         """Return minus the average cost, or the savings, of the classifier's decisions."""
-        labels = self._labels(estimator, sample_cost)
+        labels = self._labels(estimator, y, sample_cost)
         costs: Any = self.cost_matrix
         if labels is not None and sample_cost is None:
             costs = Prices(charged_costs(costs, labels))
@@ -382,13 +387,15 @@ class CostScorer:
         )
         return value if self.metric == "savings" else -value
 
-    def _labels(self, estimator: Any, sample_cost: Any) -> list[Any] | None:
+    def _labels(self, estimator: Any, y: ArrayLike, sample_cost: Any) -> list[Any] | None:
         """Return the classes in the order of the costs; None if they are those that occur."""
         if self.labels is not None:
             return self.labels
         named, classes = named_classes(self.cost_matrix), getattr(estimator, "classes_", None)
         if classes is None:
             return named
+        if category_order(y) is not None:
+            classes = distinct_classes(classes, y)
         classes = [plain(label) for label in classes]
         if named is not None:
             return as_classes(named, classes)
@@ -467,6 +474,9 @@ def cost_scorer(
 ) -> CostScorer:
     """Return a scorer for `GridSearchCV`, `cross_val_score` and their like; greater is better.
 
+    Without ``scoring=cost_scorer(costs)`` these compare accuracies, whatever mistakes cost, even
+    for classifiers that know the costs.
+
     Parameters
     ----------
     cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
@@ -475,7 +485,8 @@ def cost_scorer(
         Minus the average cost, or the savings.
     labels : iterable of K labels, optional
         The classes, in the order of the rows of an array, or of the columns of `sample_cost`; by
-        default the estimator's ``classes_``. A mapping or data frame names its own.
+        default the estimator's ``classes_``, in the order of the categories of y if it is an
+        ordered categorical. A mapping or data frame names its own.
     abstain : float, optional
         The price of asking a person. It needs classifiers that have `decide`.
 

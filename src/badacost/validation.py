@@ -85,8 +85,11 @@ def number_of_features(max_features: Any, n_features: int) -> int | None:
     if max_features is None:
         return None
     if isinstance(max_features, str):
-        check_choice("max_features", max_features, ("sqrt", "log2"))
-        number = np.sqrt(n_features) if max_features == "sqrt" else np.log2(n_features)
+        check_choice("max_features", max_features, ("auto", "sqrt", "log2"))
+        root = np.sqrt(n_features)
+        number = {"auto": np.ceil(2.0 * root), "sqrt": root, "log2": np.log2(n_features)}[
+            max_features
+        ]
     elif isinstance(max_features, Integral):
         check_number("max_features", max_features, Integral, low=1)
         number = max_features
@@ -167,6 +170,30 @@ def _cells(data: Any) -> NDArray[Any]:
         return np.empty(0)
 
 
+def category_order(y: Any) -> list[Any] | None:
+    """Categories of an ordered categorical of pandas or an Enum of polars; None for other data."""
+    dtype = getattr(y, "dtype", None)
+    ordered = getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"
+    return [*dtype.categories] if ordered and dtype is not None else None
+
+
+def distinct_classes(labels: NDArray[Any], y: Any) -> NDArray[Any]:
+    """Distinct labels, in the order of the categories of `y` if these are ordered, else sorted."""
+    classes = np.unique(labels)
+    order = category_order(y)
+    if order is None:
+        return classes
+    place = {category: number for number, category in enumerate(order)}
+    ranks = [place.get(label, len(order)) for label in classes.tolist()]
+    return classes[np.argsort(ranks, kind="stable")]
+
+
+def positions_in(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Where labels, all of them among the classes, are in these; classes may be in any order."""
+    ascending = np.argsort(classes)
+    return ascending[np.searchsorted(classes, labels, sorter=ascending)]
+
+
 def check_training_data(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool = True
 ) -> tuple[
@@ -185,9 +212,10 @@ def check_training_data(
     with _remedies(X, y):
         samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
     check_classification_targets(labels)
-    classes, encoded = np.unique(labels, return_inverse=True)
+    classes = distinct_classes(labels, y)
     if len(classes) < 2:
         raise ValueError(f"y must have at least 2 classes; it has 1 class only: {classes[0]}.")
+    encoded = positions_in(classes, labels)
     weight = check_sample_weight(sample_weight, len(samples))
     kept = weight > 0.0
     if not kept.all():
@@ -244,7 +272,7 @@ def check_validation_data(
     if len(unknown):
         raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")
     weight = check_sample_weight(sample_weight, len(samples), "sample_weight_val")
-    return samples, np.searchsorted(estimator.classes_, labels), weight
+    return samples, positions_in(estimator.classes_, labels), weight
 
 
 def check_tree_parameters(estimator: Any) -> None:

@@ -6,13 +6,16 @@ import re
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
 
 import badacost
 from badacost import BAdaCostClassifier
 from badacost.costs import minimum_cost_decision, stationary_distribution, zero_one_costs
-from badacost.loss import confusion_weights, cost_margins, step_loss
+from badacost.loss import confusion_weights, cost_margins, sample_margins, step_loss
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
 REDUCIBLE = np.array([[0.0, 2, 1], [0, 0, 1], [0, 3, 0]])  # answering 0 is free
@@ -369,3 +372,120 @@ def test_more_rounds_than_needed_on_clean_data() -> None:
         model = booster(n_estimators=150, learning_rate=1.0, decision=decision).fit(data, y)
         assert model.score(data, y) == 1
         assert np.isfinite(model.predict_proba(data)).all()
+
+
+# Prices for each sample.
+
+
+def with_amounts(seed: int = 0):
+    """Two classes; what a missed one costs depends on a feature."""
+    data, y = make_classification(
+        2000, 8, n_informative=4, flip_y=0.1, class_sep=0.7, weights=[0.8], random_state=seed
+    )
+    amount = np.exp(2 + data[:, 0] + 0.8 * np.random.default_rng(seed).normal(size=len(y)))
+    return data, y, np.column_stack([amount, np.full(len(y), 5.0)])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"decision": "bayes", "max_depth": 2, "cost_scale": None},
+        {"subsample": 0.5, "n_refinements": 2},
+        {"early_stopping": True, "n_estimators": 30},
+        {"estimator": DecisionTreeClassifier(max_depth=2)},
+    ],
+    ids=str,
+)
+def test_equal_prices_of_samples_are_a_cost_matrix(parameters) -> None:
+    weight = np.random.default_rng(0).uniform(0, 2, len(Y)).round(1)  # some are zero
+    by_matrix = booster(random_state=0, **parameters).fit(X, Y, weight)
+    each = np.broadcast_to(COSTS + 0.5, (len(Y), 3, 3))
+    for rows in (COSTS[Y] + 9 * np.eye(3)[Y], each):
+        model = booster(None, random_state=0, **parameters).fit(X, Y, weight, sample_cost=rows)
+        np.testing.assert_allclose(model.cost_matrix_, COSTS)
+        np.testing.assert_array_equal(model.predict(X), by_matrix.predict(X))
+        np.testing.assert_allclose(model.predict_costs(X), by_matrix.predict_costs(X), atol=1e-10)
+        np.testing.assert_allclose(model.train_score_, by_matrix.train_score_)
+        np.testing.assert_allclose(model.validation_score_, by_matrix.validation_score_)
+
+
+def test_a_perfect_learner_under_prices_of_samples() -> None:
+    data, y = load_iris(return_X_y=True)
+    by_matrix, by_rows = (
+        booster(costs, max_depth=None).fit(data, y, **rows)
+        for costs, rows in ((COSTS, {}), (None, {"sample_cost": COSTS[y]}))
+    )
+    assert by_matrix.stop_reason_ == by_rows.stop_reason_ == "perfect"
+    np.testing.assert_allclose(by_rows.predict_costs(data), by_matrix.predict_costs(data))
+
+
+def test_steps_minimise_the_loss_of_the_samples() -> None:
+    """Once a full step is taken, the slope of the loss along the learner is zero."""
+    rows = np.random.default_rng(0).uniform(0, 9, (len(Y), 3))
+    margins = sample_margins(rows, Y)
+    slopes = []
+
+    def watch(done) -> None:
+        moves = margins[np.arange(len(Y)), done.predicted]
+        slopes.append(done.sample_weight @ moves / np.abs(moves).max())
+
+    booster(None, learning_rate=1.0, callbacks=[watch]).fit(X, Y, sample_cost=rows)
+    assert len(slopes) == 10
+    np.testing.assert_allclose(slopes, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_amounts_in_the_training_save_money(seed) -> None:
+    data, y, rows = with_amounts(seed)
+    train, test = slice(1300), slice(1300, None)
+    model = BAdaCostClassifier().fit(data[train], y[train], sample_cost=rows[train])
+    by_means = BAdaCostClassifier(model.cost_matrix_).fit(data[train], y[train])
+    bills = []
+    for each in (model, by_means):
+        answers = each.predict(data[test])
+        paid = rows[test][np.arange(len(answers)), answers]
+        bills.append(paid[answers != y[test]].sum())
+    assert bills[0] < bills[1]
+    scale = BAdaCostClassifier().fit(data[train], y[train], sample_cost=1024 * rows[train])
+    np.testing.assert_array_equal(scale.predict(data), model.predict(data))
+
+
+def test_order_of_samples_with_prices_changes_nothing() -> None:
+    data, y, rows = with_amounts()
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    one = booster(None).fit(data, y, sample_cost=rows)
+    other = booster(None).fit(data[shuffled], y[shuffled], sample_cost=rows[shuffled])
+    np.testing.assert_array_equal(one.predict_costs(data), other.predict_costs(data))
+
+
+def test_warm_start_and_own_costs_with_prices_of_samples() -> None:
+    data, y, rows = with_amounts()
+    whole = booster(None, n_estimators=8).fit(data, y, sample_cost=rows)
+    model = booster(None, n_estimators=3, warm_start=True).fit(data, y, sample_cost=rows)
+    model.set_params(n_estimators=8).fit(data, y, sample_cost=rows)
+    np.testing.assert_array_equal(model.predict_costs(data), whole.predict_costs(data))
+    with pytest.raises(ValueError, match="must stay as they were"):
+        model.set_params(n_estimators=9).fit(data, y)
+    costs = [[0, 5], [30, 0]]
+    model = booster(costs).fit(data, y, sample_cost=rows)
+    np.testing.assert_array_equal(model.cost_matrix_, costs)
+    assert (model.predict_costs(data) != booster(costs).fit(data, y).predict_costs(data)).any()
+
+
+def test_prices_of_samples_are_routed() -> None:
+    data, y, rows = with_amounts()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = booster(None).set_fit_request(sample_cost=True)
+        search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=2)
+        search.fit(data, y, sample_cost=rows)
+    expected = booster(None, **search.best_params_).fit(data, y, sample_cost=rows)
+    np.testing.assert_array_equal(search.predict(data), expected.predict(data))
+
+
+def test_prices_of_samples_that_are_refused() -> None:
+    data, y, rows = with_amounts()
+    with pytest.raises(ValueError, match="give a row of 2 prices for each of the 2000 samples"):
+        booster(None).fit(data, y, sample_cost=rows[:-1])
+    with pytest.raises(ValueError, match="all mistakes on class 1 are free"):
+        booster(None).fit(data, y, sample_cost=np.where(y[:, np.newaxis] == 1, 0.0, rows))

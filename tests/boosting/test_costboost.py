@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 import badacost
 from badacost import ABSTAIN, CostBoostClassifier
 from badacost.boosting.stagewise import Round
-from badacost.costs import zero_one_costs
+from badacost.costs import labelled_costs, zero_one_costs
 from tests.forests import assert_same_forest
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 9, 0]])
@@ -422,7 +422,7 @@ def test_names_of_two_classes_may_be_exchanged() -> None:
 
 def test_names_of_classes_that_keep_their_order_change_nothing() -> None:
     names = np.array(["ant", "bee", "cow"])
-    other = boost().fit(X, names[Y])
+    other = boost(labelled_costs(COSTS, names)).fit(X, names[Y])
     np.testing.assert_array_equal(other.predict_proba(NEW), boost().fit(X, Y).predict_proba(NEW))
 
 
@@ -454,6 +454,7 @@ def test_asking_a_person() -> None:
 # Hard data
 
 
+@pytest.mark.filterwarnings("ignore:The model answers")
 @pytest.mark.parametrize(("n_folds", "early_stopping"), [(5, False), (5, True), (1, True)], ids=str)
 @pytest.mark.parametrize(
     "counts", [(40, 40, 1), (40, 2, 3), (1, 1, 1), (1, 1), (2, 1), (60, 1), (1,) * 12]
@@ -553,6 +554,7 @@ def problems(draw):
     return data, y, weight, costs, parameters
 
 
+@pytest.mark.filterwarnings("ignore:The model answers")
 @settings(max_examples=60)
 @given(problem=problems())
 def test_any_small_problem(problem) -> None:

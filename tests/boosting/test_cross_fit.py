@@ -11,8 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, Stratified
 from badacost.boosting.cross_fit import (
     CrossFit,
     Fold,
-    LeftOutLoss,
-    TrainLoss,
+    FoldLoss,
     given_folds,
     held_out_rows,
     random_folds,
@@ -198,7 +197,7 @@ def test_priors_and_losses() -> None:
         np.testing.assert_allclose(booster.losses, -booster.log_prior[y])
     stage = fit.fit(0)
     fit.advance(stage)
-    train, left_out = TrainLoss(fit), LeftOutLoss(fit)
+    train, left_out = FoldLoss(fit, left_out=False), FoldLoss(fit, left_out=True)
     train.follow(stage)
     left_out.follow(stage)
     parts = [(fold.train, fold.left_out) for fold in folds]
@@ -229,14 +228,14 @@ def test_folds_may_overlap() -> None:
         RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), y, np.full(60, True)
     )
     fit = cross_fit(X, y, weight, folds)
-    assert np.isfinite(LeftOutLoss(fit).shares()).all()
-    np.testing.assert_allclose(LeftOutLoss(fit).weights, weight / weight.sum())
+    assert np.isfinite(fit.left_out_shares()).all()
+    np.testing.assert_allclose(FoldLoss(fit, left_out=True).weights, weight / weight.sum())
 
 
 def test_samples_that_are_never_left_out() -> None:
     X, y, weight = samples(60, 2)
     fit = cross_fit(X, y, weight, [Fold(np.arange(40), np.arange(40, 60))])
-    shares = LeftOutLoss(fit).shares()
+    shares = fit.left_out_shares()
     assert np.isnan(shares[:40]).all()
     np.testing.assert_allclose(shares[40:].sum(axis=1), 1.0, atol=1e-6)
 

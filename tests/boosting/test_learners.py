@@ -23,7 +23,7 @@ from badacost.boosting.learners import (
     SampleSet,
     TreeLearner,
 )
-from badacost.costs import zero_one_costs
+from badacost.costs import labelled_costs, zero_one_costs
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.grower import Growth, TreeGrower
@@ -185,7 +185,7 @@ ESTIMATORS = [
 def test_boosted_estimators(estimator, decision) -> None:
     names = np.array(["ape", "bat", "cat"])[Y]
     model = BAdaCostClassifier(
-        [[0, 1, 1], [1, 0, 2], [1, 4, 0]],
+        labelled_costs([[0, 1, 1], [1, 0, 2], [1, 4, 0]], ["ape", "bat", "cat"]),
         estimator=estimator,
         n_estimators=5,
         decision=decision,

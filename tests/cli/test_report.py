@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from badacost import BAdaCostClassifier, load
 from badacost.cli.app import app
+from badacost.costs import labelled_costs
 from badacost.detection import Cascade, Detector, PyramidParameters
 from badacost.metrics import average_cost
 from badacost.tabular import TableClassifier
@@ -146,7 +147,8 @@ def test_warnings_are_notes(grades) -> None:
 
 
 def test_classifier_that_was_fitted_to_a_frame(grades) -> None:
-    model = BAdaCostClassifier([[0, 1, 4], [2, 0, 9], [7, 5, 0]], n_estimators=2)
+    costs = labelled_costs([[0, 1, 4], [2, 0, 9], [7, 5, 0]], sorted({*grades["grade"]}))
+    model = BAdaCostClassifier(costs, n_estimators=2)
     model.fit(grades[["size"]], grades["grade"]).save("frame.bada")
     stderr = report("frame.bada", "--data", "test.csv", status=1).stderr
     assert "add --target" in stderr

@@ -185,7 +185,7 @@ def test_columns_of_a_frame_name_the_classes(frame) -> None:
         model.decide(BELIEFS, sample_cost=table), model.decide(BELIEFS, sample_cost=ROWS)
     )
     renamed = frame(dict(zip(["ape", "bat", "dog"], ROWS.T, strict=True)))
-    with pytest.raises(ValueError, match=r"labels \['dog'\] in the columns of sample_cost"):
+    with pytest.raises(ValueError, match="sample_cost has no column for class"):
         model.decide(BELIEFS, sample_cost=renamed)
 
 

@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from badacost import BAdaCostClassifier
+from badacost.costs import labelled_costs
 
 matplotlib.use("Agg")
 
@@ -41,6 +42,6 @@ def costs() -> np.ndarray:
 @pytest.fixture(scope="session")
 def model(samples, costs) -> BAdaCostClassifier:
     X, y = samples
-    return BAdaCostClassifier(costs, n_estimators=12, max_depth=2).fit(
+    return BAdaCostClassifier(labelled_costs(costs, CLASSES), n_estimators=12, max_depth=2).fit(
         X[:120], y[:120], X_val=X[120:], y_val=y[120:]
     )

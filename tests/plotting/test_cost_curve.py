@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from badacost import BAdaCostClassifier
+from badacost.costs import labelled_costs
 from badacost.plotting import CostCurveDisplay
 
 
@@ -49,8 +50,8 @@ def test_scores_of_training(model):
     assert texts == ["train", "validation", display.best_.get_label()]
 
 
-def test_training_alone_and_the_loss(samples, costs):
-    model = BAdaCostClassifier(costs, n_estimators=3, max_depth=1, scoring="loss").fit(*samples)
+def test_training_alone_and_the_loss(samples):
+    model = BAdaCostClassifier(n_estimators=3, max_depth=1, scoring="loss").fit(*samples)
     display = CostCurveDisplay.from_estimator(model)
     assert [*drawn(display)] == ["train"]
     assert display.ax_.get_ylabel() == "loss"
@@ -92,7 +93,11 @@ def test_where_early_stopping_stopped(samples, costs, n_estimators):
     # With 60 rounds there is a reason to stop; with 3 the last ones may only be dropped.
     X, y = samples
     model = BAdaCostClassifier(
-        costs, n_estimators=n_estimators, early_stopping=True, n_iter_no_change=5, random_state=0
+        labelled_costs(costs, ["ant", "bee", "cat"]),
+        n_estimators=n_estimators,
+        early_stopping=True,
+        n_iter_no_change=5,
+        random_state=0,
     ).fit(X[:120], y[:120], X_val=X[120:], y_val=y[120:])
     display = CostCurveDisplay.from_estimator(model)
     assert model.n_estimators_ < n_estimators

@@ -27,10 +27,10 @@ def drawn(display):
     return list(zip(names, [bar.get_width() for bar in display.bars_], strict=True))
 
 
-def test_largest_on_top_with_the_names_of_the_model(model, samples, costs):
+def test_largest_on_top_with_the_names_of_the_model(model, samples):
     X, y = samples
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d", "e"])
-    named = BAdaCostClassifier(costs, n_estimators=12, max_depth=2).fit(frame, y)
+    named = BAdaCostClassifier(n_estimators=12, max_depth=2).fit(frame, y)
     display = FeatureImportancesDisplay.from_estimator(named)
     expected = sorted(zip("abcde", named.feature_importances_, strict=True), key=lambda x: -x[1])
     assert drawn(display) == expected

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from badacost import BAdaCostClassifier
+from badacost.costs import labelled_costs
 from badacost.plotting import DecisionRegionsDisplay
 from badacost.plotting.canvas import short_number
 
@@ -119,10 +120,10 @@ def test_data_frames_stay_data_frames(library):
     np.testing.assert_array_equal(by_place.regions, display.regions)
 
 
-def test_names_of_the_model_are_not_lost(samples, costs):
+def test_names_of_the_model_are_not_lost(samples):
     X, y = samples
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = BAdaCostClassifier(costs, n_estimators=2).fit(frame, y)
+    model = BAdaCostClassifier(n_estimators=2).fit(frame, y)
     display = DecisionRegionsDisplay.from_estimator(model, frame, y, features=("d", "b"))
     assert display.ax_.get_ylabel() == "b"  # and no warning about names
 
@@ -131,7 +132,9 @@ def test_compare(samples, costs):
     X, y = samples
     models = {
         "blind": BAdaCostClassifier(n_estimators=5, max_depth=2).fit(X, y),
-        "costed": BAdaCostClassifier(costs, n_estimators=5, max_depth=2).fit(X, y),
+        "costed": BAdaCostClassifier(
+            labelled_costs(costs, ["ant", "bee", "cat"]), n_estimators=5, max_depth=2
+        ).fit(X, y),
         "tree": DecisionTreeClassifier(max_depth=2).fit(X, y),
     }
     displays = DecisionRegionsDisplay.compare(models, X, y, costs, grid_resolution=30)

@@ -7,16 +7,18 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from badacost.arrays import FloatArray
 from badacost.boosting.reweighting import PosteriorMixin, ReweightingClassifier, Rule
+from badacost.boosting.stagewise import Task
 from badacost.costs import (
     as_cost_matrix,
     is_irreducible,
     scale_costs,
     stationary_distribution,
 )
-from badacost.loss import cmel, cost_margins
+from badacost.loss import cost_margins, sample_margins
 from badacost.persistence import saved_model
 from badacost.validation import check_choice, check_number
 
@@ -90,8 +92,9 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         authors' code does; a number makes the largest cost equal to it; None leaves them. The
         scale changes no ratio of costs, only how strongly the trees react to them.
     early_stopping : bool, default=False
-        Whether to stop when the validation score no longer improves. The model goes back to its
-        best round in any case.
+        Whether to stop when neither score nor loss on the validation data improves any more. The
+        model goes back to its round of best score in any case, that of least loss if several are
+        equally good.
     scoring : {"cost", "loss"}, default="cost"
         Score of a round: the average cost of the decisions, or the loss. Lower is better.
     validation_fraction : float or int, default=0.1
@@ -164,6 +167,64 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
     cost_scale: Literal["auto", "reference"] | float | None = "auto"
     scoring: Literal["cost", "loss"] = "cost"
 
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        sample_cost: Any = None,
+    ) -> Any:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples. NaN is a missing value (with the built-in tree).
+        y : array-like of shape (n_samples,)
+            Classes, of any type that scikit-learn accepts. An ordered categorical of pandas or an
+            Enum of polars sets the order of ``classes_``; else they are sorted.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; samples of weight zero are ignored.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Validation data: scored after each round, by the costs of the classes, and used for
+            early stopping in the place of a part of the training data.
+        sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), optional
+            What each decision costs for each sample if it is wrong, such as the amount at stake;
+            being right is free. Columns follow ``classes_``, or are named by a data frame. Of a
+            matrix for each sample, ``C[truth, prediction]``, the row of its class counts.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Notes
+        -----
+        With `sample_cost` the loss of sample n is ``exp(C*_n . f(x_n))``, where C*_n is its row of
+        costs, with minus their sum in the place of its class. Weights and steps follow this loss.
+        Trees see the costs of the classes, and each sample weighted by how expensive it is in
+        comparison with its class. Decisions for samples to come, scores, probabilities and
+        ``scoring="loss"`` follow ``cost_matrix_``: `cost_matrix`, or else the mean of the rows of
+        each class. Equal rows for all samples of a class are the same as a cost matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import make_classification
+        >>> from badacost import BAdaCostClassifier
+        >>> X, y = make_classification(random_state=0)
+        >>> amount = np.linspace(10, 100, 100)  # lost if class 1 is taken for class 0
+        >>> rows = np.column_stack([amount, np.full(100, 5.0)])  # a false alarm costs 5
+        >>> model = BAdaCostClassifier().fit(X, y, sample_cost=rows)
+        >>> model.cost_matrix_.round(1)
+        array([[ 0. ,  5. ],
+               [53.3,  0. ]])
+        """
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val, sample_cost)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("decision", self.decision, ("margin", "bayes"))
@@ -171,7 +232,8 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         check_number("n_refinements", self.n_refinements, Integral, low=0)
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        costs = self._mean_costs if self.cost_matrix is None else self.cost_matrix
+        self.cost_matrix_ = as_cost_matrix(costs, self.classes_, allow_extra_labels=True)
         self._derive()
 
     def _derive(self) -> None:
@@ -188,6 +250,12 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
             raise ValueError(f"cost_scale={self.cost_scale!r} is too large for these costs.")
         return Rule(margins)
 
+    def _own_margins(self, task: Task) -> FloatArray | None:
+        if task.costs is None:
+            return None
+        scaled = scale_costs(self.cost_matrix_, self.cost_scale)
+        return sample_margins(task.costs * (scaled.max() / self.cost_matrix_.max()), task.y)
+
     def _log_prior(self) -> FloatArray:
         if self._linked_prior is None:  # there is none, and the error says for which classes
             return stationary_distribution(self.cost_matrix_, self.classes_)
@@ -199,6 +267,4 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         return np.asarray(self._posterior(scores) @ self.cost_matrix_)
 
     def _score_of(self, part: Any) -> float:
-        if self.scoring == "loss":
-            return cmel(part.scores, part.y, part.weight)
-        return super()._score_of(part)
+        return self._loss_of(part) if self.scoring == "loss" else super()._score_of(part)

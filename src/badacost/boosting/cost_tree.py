@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.boosting.learners import Criterion, SampleSet, cheapest_labels
 from badacost.boosting.saving import SavedForest
 from badacost.boosting.stagewise import Task
 from badacost.costs import as_cost_matrix
 from badacost.costs.decisions import CostDecisionMixin
+from badacost.costs.matrix import warn_of_alphabet
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
@@ -26,7 +28,7 @@ from badacost.validation import check_samples, check_training_data, check_tree_p
 
 
 @saved_model
-class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, BaseEstimator):
+class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, BaseEstimator):
     """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
 
     Splits weigh classes by the sum of their costs, leaves take the label of minimum expected cost.
@@ -139,6 +141,7 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixi
         self.__dict__.pop("forest_", None)
         X, encoded, weight, self.classes_, kept = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        warn_of_alphabet(self.cost_matrix, self.classes_, y)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:
             task = Task(SampleSet(X), encoded, weight, None, threads, kept)

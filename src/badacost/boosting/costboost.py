@@ -13,8 +13,7 @@ from badacost.arrays import FloatArray, Labels, Samples
 from badacost.boosting.cross_fit import (
     CrossFit,
     Fold,
-    LeftOutLoss,
-    TrainLoss,
+    FoldLoss,
     given_folds,
     held_out_rows,
     random_folds,
@@ -57,7 +56,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         is a price of one for each mistake. `badacost.costs` has builders.
     n_estimators : int, default=1000
         Maximum number of rounds; each grows a tree in every fold.
-    learning_rate : float, default=0.15
+    learning_rate : float, default=0.2
         Factor of every leaf.
     n_folds : int, default=5
         Parts of the training samples that are left out in turn. With 1 there is a single model, and
@@ -67,7 +66,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         class. For samples that belong together, ``list(GroupKFold(5).split(X, y, groups))``.
     tree : {"symmetric", "best"}, default="symmetric"
         Trees with the same test in all nodes of a level, or grown best leaf first.
-    max_depth : int or None, default=6
+    max_depth : int or None, default=5
         Maximum number of levels of tests in a tree.
     max_leaf_nodes : int or None, default=31
         Maximum number of leaves of a tree that is grown best leaf first.
@@ -78,15 +77,16 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     l2 : float, default=1.0
         Added to the second derivatives: a larger one makes the values of small leaves smaller. A
         sample of weight 2 counts as two; weights with a mean below one are scaled to a mean of one.
-    n_directions : int, default=3
+    n_directions : int, default=1
         Projections of the gradients that the structure of a tree follows. Other numbers than the
         default are compiled on first use.
-    max_features : int, float, {"sqrt", "log2"} or None, default=None
+    max_features : int, float, {"auto", "sqrt", "log2"} or None, default="auto"
         Features drawn at each node, at each level of symmetric trees: a number, a share, or all.
+        "auto" is twice the square root of their number.
     binning : {"quantile", "uniform", "exact"}, default="quantile"
         How values become bins: about equally many samples in each, equal steps, or one for every
         distinct value, which symmetric trees take if there are at most 256.
-    max_bins : int, default=64
+    max_bins : int, default=32
         Maximum number of bins of a feature, one of them for missing values if there are any.
     subsample : float, default=1.0
         Share of the samples that a tree is grown on, drawn anew each time.
@@ -97,8 +97,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         Part of the training samples held out if `n_folds` is 1 and no validation data are given.
     n_iter_no_change : int, default=30
         Rounds without improvement before stopping.
-    tol : float, default=1e-7
-        Only a log-loss that is lower by more than this counts as an improvement.
+    tol : float, default=0.005
+        Only a log-loss that is lower by more than this share counts as an improvement.
     warm_start : bool, default=False
         Whether the next `fit` adds rounds to those fitted before.
     callbacks : sequence of callables or None, default=None
@@ -162,18 +162,20 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     cost_matrix: Any = field(default=None, kw_only=False)
     n_estimators: int = 1000
-    learning_rate: float = 0.15
+    learning_rate: float = 0.2
     n_folds: int = 5
     cv: Any = None
     tree: TreeKind = "symmetric"
-    max_depth: int | None = 6
+    max_depth: int | None = 5
     max_leaf_nodes: int | None = 31
     min_hessian: float = 1e-3
     l2: float = 1.0
-    n_directions: int = 3
-    max_bins: int = 64
+    n_directions: int = 1
+    max_features: int | float | str | None = "auto"
+    max_bins: int = 32
     early_stopping: bool = True
     n_iter_no_change: int = 30
+    tol: float = 0.005
 
     _unsaved: ClassVar[tuple[str, ...]] = ("callbacks", "cv")
 
@@ -206,7 +208,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     def _holds_out(self) -> bool:
         return self.early_stopping and not self._cross_fits
 
-    def _hold_out(self, X: Samples, y: Labels, weight: FloatArray) -> list[Any]:
+    def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
         """Training and validation parts; a class with a single sample is in one of them."""
         given: Any = self.validation_fraction
         n_held_out = given if isinstance(given, Integral) else max(1, round(given * len(y)))
@@ -215,9 +217,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
                 f"validation_fraction={given!r} leaves no samples for training: choose a smaller "
                 "one."
             )
-        held = held_out_rows(X.T, y, weight, n_held_out, self._seed)
-        parts = [(X[rows], y[rows], weight[rows]) for rows in (~held, held)]
-        return [*parts[0], *parts[1]]
+        held = held_out_rows(X.T, y, more[0], n_held_out, self._seed)
+        return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
 
     def _start(self, task: Task) -> CrossFit:
         data = task.samples.bin(self, task.weight, task.threads)
@@ -257,17 +258,22 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
         fit: Any = descent
-        train, held_out = TrainLoss(fit), self._followed_validation(task)
-        self._left_out = held_out or (LeftOutLoss(fit) if self._cross_fits else None)
-        return train, self._left_out
+        self._left_out: Followed | None = self._followed_validation(task)
+        if self._left_out is None and self._cross_fits:
+            self._left_out = FoldLoss(fit, left_out=True)
+        return FoldLoss(fit, left_out=False), self._left_out
 
     def _chance_stage(self, stage: Stage) -> Stage:
         """A first stage that splits nothing: the model is the frequencies of the classes."""
         return stage
 
-    def _score_of(self, part: ScoredSamples) -> float:
+    def _measure(self, part: ScoredSamples) -> tuple[float, float]:
         shares = self._posterior(part.scores)[np.arange(len(part.y)), part.y]
-        return part.mean(-np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
+        loss = part.mean(-np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
+        return loss, loss
+
+    def _tolerance(self, curve: list[float]) -> float:
+        return float(self.tol) * min(curve)
 
     @property
     def _score_name(self) -> str:
@@ -291,7 +297,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             paid = self.cost_matrix_[left_out.y, self._decide(scores)]
             self.oof_cost_ = left_out.mean(paid)
         elif left_out is not None:
-            shares = left_out.best_shares if self.early_stopping else left_out.shares()
+            shares = left_out.best_shares if self.early_stopping else left_out.fit.left_out_shares()
             known = ~np.isnan(shares[:, 0])
             decisions = np.argmin(shares[known] @ self.cost_matrix_, axis=1)
             paid = self.cost_matrix_[task.y[known], decisions]

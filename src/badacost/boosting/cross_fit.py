@@ -17,6 +17,7 @@ from badacost.arrays import FloatArray, Labels, Mask, RowNumbers
 from badacost.boosting import costboost_kernels as kernels
 from badacost.boosting.learners import draw_samples
 from badacost.boosting.rounds import Stage
+from badacost.boosting.stagewise import Followed
 from badacost.exact_sums import exact_bincount, exact_sum
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
@@ -139,7 +140,7 @@ class CrossFit:
         self._n_directions, self._subsample = n_directions, subsample
         given = exact_sum(weight)
         total = float(np.clip(given, n, n * _MAX_MEAN_WEIGHT))
-        self._weight = weight if total == given else weight / given * total
+        self._weight = weight.copy() if total == given else weight / given * total
         self.weights = weight / given
         # Adding and subtracting this rounds to multiples of which all sums are exact.
         self._big = 1.5 * np.ldexp(1.0, np.frexp(total)[1] + 1)
@@ -232,38 +233,28 @@ class CrossFit:
             row[part] = self.weights[part]
         return weights / exact_sum(weights.ravel())
 
+    def left_out_shares(self) -> FloatArray:
+        """Probabilities of all samples by the boosters that left them out; else NaN."""
+        shares = np.full(self.boosters[0].shares.shape, np.nan)
+        for booster in self.boosters:
+            shares[booster.fold.left_out] = booster.shares[booster.fold.left_out]
+        return shares
 
-class TrainLoss:
-    """Log-loss of the samples that boosters were trained on, after each round."""
 
-    def __init__(self, fit: CrossFit):
-        self.curve: list[float] = []
-        self._fit, self._weights = fit, fit.part_weights(left_out=False)
+class FoldLoss(Followed):
+    """Log-loss of the samples that boosters were trained on, or of those they left out."""
+
+    def __init__(self, fit: CrossFit, *, left_out: bool):
+        super().__init__()
+        self.fit = fit
+        self.best_shares: FloatArray | None = None  # of samples left out, in the best round
+        self._left_out, self._weights = left_out, fit.part_weights(left_out)
+        self.weights = self._weights.sum(axis=0)  # of the samples, all together one
+        self.losses = self.curve
 
     def follow(self, stage: Stage) -> None:
         """Add the loss to the curve."""
-        self.curve.append(exact_sum((self._fit.losses * self._weights).ravel()))
-
-
-class LeftOutLoss:
-    """Log-loss of the samples that boosters left out, after each round."""
-
-    def __init__(self, fit: CrossFit):
-        self.curve: list[float] = []
-        self.best_shares: FloatArray = np.empty(0)
-        self._fit, self._weights = fit, fit.part_weights(left_out=True)
-        self.weights = self._weights.sum(axis=0)  # of the samples, all together one
-
-    def follow(self, stage: Stage) -> None:
-        """Add the loss to the curve, and keep the probabilities of the best round."""
-        loss = exact_sum((self._fit.losses * self._weights).ravel())
-        if loss < min(self.curve, default=np.inf):
-            self.best_shares = self.shares()
+        loss = exact_sum((self.fit.losses * self._weights).ravel())
+        if self._left_out and loss < min(self.curve, default=np.inf):
+            self.best_shares = self.fit.left_out_shares()
         self.curve.append(loss)
-
-    def shares(self) -> FloatArray:
-        """Probabilities of all samples by the boosters that left them out; else NaN."""
-        shares = np.full(self._fit.boosters[0].shares.shape, np.nan)
-        for booster in self._fit.boosters:
-            shares[booster.fold.left_out] = booster.shares[booster.fold.left_out]
-        return shares

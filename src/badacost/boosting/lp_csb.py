@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 from badacost.arrays import FloatArray, Labels, LeafNumbers, Mask
 from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, draw_samples
 from badacost.boosting.rounds import Stage
-from badacost.boosting.stagewise import StagewiseClassifier, Task
+from badacost.boosting.stagewise import ScoredSamples, StagewiseClassifier, Task
 from badacost.costs import as_cost_matrix, zero_one_costs
 from badacost.exact_sums import exact_bincount, exact_sum
 from badacost.model_file import ModelFile
@@ -352,6 +352,10 @@ class LpCSBClassifier(StagewiseClassifier):
             subsample=self.subsample,
             seed=self._seed,
         )
+
+    def _loss_of(self, part: ScoredSamples) -> float:
+        shares = part.scores / part.scores.sum(axis=1, keepdims=True)
+        return part.mean((self.cost_matrix_[part.y] * shares**self.p_).sum(axis=1))
 
     def _boost(self, task: Task) -> None:
         if self.p == "auto" and not len(self.estimator_weights_):

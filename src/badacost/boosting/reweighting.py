@@ -30,7 +30,7 @@ from badacost.boosting.learners import (
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import zero_one_costs
-from badacost.exact_sums import exact_sum
+from badacost.exact_sums import exact_bincount, exact_sum
 from badacost.loss import (
     add_margins,
     confusion_weights,
@@ -122,6 +122,10 @@ class Reweighting:
     `n_refinements` says how often a round may refit its learner to the step it led to, `random`
     whether learners are random, so that it pays to try again. The logarithms of the weights, up to
     a constant, are all that a fit needs to go on.
+
+    With `own_margins` (n_samples, K) weights and steps follow these in the place of the rows of
+    the rule. The learner is given the costs of the rule, and sample weights that make up for how
+    expensive a sample is in comparison with them.
     """
 
     def __init__(
@@ -134,12 +138,16 @@ class Reweighting:
         learning_rate: float,
         subsample: float,
         n_refinements: int = 0,
+        own_margins: FloatArray | None = None,
         seed: int,
         random: bool,
     ):
         self.rule = rule
         self.table = rule.margins.T.copy()
-        self._learner, self._y = learner, y
+        self._learner, self._y, self._own = learner, y, own_margins
+        self._expense: FloatArray | None = None
+        if own_margins is not None:
+            self._expense = own_margins[np.arange(len(y)), y] / np.diagonal(rule.margins)[y]
         self.log_weights = np.log(weight) - np.log(exact_sum(weight))  # shares may underflow
         # A number in single precision would round the steps.
         self._rate, self._subsample = float(learning_rate), subsample
@@ -162,13 +170,14 @@ class Reweighting:
     def fit(self, n_done: int) -> Stage:
         """Fit a learner and its step, alternately if asked to."""
         weights = self.weights
+        seen = weights if self._expense is None else weights * self._expense
         for attempt in range(self._n_attempts):
             drawn, seed = None, 0
             if self._n_attempts > 1:
                 rng = np.random.default_rng([self._seed, n_done, attempt])
-                drawn = draw_samples(weights, self._subsample, rng)
+                drawn = draw_samples(seen, self._subsample, rng)
                 seed = int(rng.integers(2**63))
-            best = self._best_candidate(weights, drawn, seed)
+            best = self._best_candidate(weights, seen, drawn, seed)
             if best.useful:
                 break
         steps = [self._rate * best.step]
@@ -177,16 +186,24 @@ class Reweighting:
     def advance(self, stage: Stage) -> None:
         """Change the weights."""
         for step, labels in zip(stage.steps, stage.rows, strict=True):
-            add_margins(self.log_weights, self.rule.log_factors(step), self._y, labels)
+            if self._own is not None:
+                self.log_weights += step * self._own[np.arange(len(labels)), labels]
+            else:
+                add_margins(self.log_weights, self.rule.log_factors(step), self._y, labels)
 
     def _best_candidate(
-        self, weights: FloatArray, rows: RowNumbers | None, seed: int
+        self, weights: FloatArray, seen: FloatArray, rows: RowNumbers | None, seed: int
     ) -> _Candidate:
-        """Fit for a step of one, then for the step that came out, while the loss falls."""
+        """Fit for a step of one, then for the step that came out, while the loss falls.
+
+        `seen` are the weights that the learner sees.
+        """
         rule = self.rule
 
         def candidate(step: float) -> _Candidate:
-            model, predicted = self._learner.fit(weights, rule.learner_costs(step), rows, seed)
+            model, predicted = self._learner.fit(seen, rule.learner_costs(step), rows, seed)
+            if self._own is not None:
+                return self._own_candidate(model, predicted, weights)
             sums = confusion_weights(self._y, predicted, weights, len(rule.margins))
             return _Candidate(model, predicted, sums, rule.step(sums), rule.margins)
 
@@ -202,6 +219,16 @@ class Reweighting:
                 break
             best = other
         return best
+
+    def _own_candidate(self, model: Any, predicted: Labels, weights: FloatArray) -> _Candidate:
+        """A learner and its step, where samples have margins of their own."""
+        own: Any = self._own
+        moves, cells = np.unique(own[np.arange(len(predicted)), predicted], return_inverse=True)
+        sums = exact_bincount(cells, weights, len(moves))
+        # Mistakes that are never made have a place too, see `optimal_step`.
+        margins = np.concatenate([moves, self.rule.margins.ravel()])
+        sums = np.concatenate([sums, np.zeros(self.rule.margins.size)])
+        return _Candidate(model, predicted, sums, optimal_step(sums, margins), margins)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -220,6 +247,10 @@ class ReweightingClassifier(StagewiseClassifier):
     def _initial_weights(self, y: Labels, weight: FloatArray) -> FloatArray:
         """Weights before the first round, from those of the user."""
         return weight
+
+    def _own_margins(self, task: Task) -> FloatArray | None:
+        """Margins (n_samples, K) of samples that have costs of their own."""
+        return None
 
     def _derive(self) -> None:
         self._boosting_rule = self._rule()
@@ -266,6 +297,7 @@ class ReweightingClassifier(StagewiseClassifier):
             learning_rate=self.learning_rate,
             subsample=self.subsample,
             n_refinements=getattr(self, "n_refinements", 0),
+            own_margins=self._own_margins(task),
             seed=self._seed,
             random=random,
         )

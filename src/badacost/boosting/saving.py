@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.categorical_columns import CategoricalColumns
-from badacost.costs.matrix import as_cost_matrix, plain
+from badacost.costs import as_cost_matrix, labelled_costs
+from badacost.costs.matrix import plain
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import REBUILDING_ERRORS, labels_from_json, labels_to_json, save_model
 from badacost.tree.forest import Forest
@@ -46,7 +47,7 @@ class SavedForest:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
 
-        The file holds arrays and JSON, no pickle. Costs are saved in the order of ``classes_``;
+        The file holds arrays and JSON, no pickle. Costs come back as a mapping by class;
         callbacks, and a random state that is not a number, are left out. A booster of other
         weak learners than the built-in tree has no such file; `joblib.dump` takes it.
 
@@ -126,13 +127,13 @@ class SavedForest:
         if unknown:
             refuse(f"it has the unknown parameter {unknown[0][:80]!r}")
         classes = labels_from_json(header["classes"])
-        if not np.array_equal(np.unique(classes), classes):
-            refuse("its classes are not distinct and sorted")
+        if len(np.unique(classes)) < len(classes):
+            refuse("its classes are not distinct")
         costs = as_cost_matrix(arrays["cost_matrix"], classes)
         rebuilt: Any = cls(**header["parameters"])
         check_random_state(rebuilt.random_state)
         if header["costs_given"]:
-            rebuilt.cost_matrix = costs.copy()
+            rebuilt.cost_matrix = labelled_costs(costs, classes)
         rebuilt.classes_, rebuilt.cost_matrix_ = classes, costs
         rebuilt.forest_ = forest_from_arrays(arrays)
         rebuilt.n_features_in_ = rebuilt.forest_.n_features

@@ -13,21 +13,25 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
 from badacost.boosting.learners import SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
 from badacost.boosting.saving import SavedForest
 from badacost.costs.decisions import CostDecisionMixin
+from badacost.costs.matrix import plain, warn_of_alphabet
+from badacost.costs.sample_costs import check_sample_cost, mistake_costs
 from badacost.exact_sums import exact_sum
+from badacost.loss import cmel, mean_costs
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
 from badacost.threads import Threads
@@ -90,20 +94,45 @@ class Round:
 Callback = Callable[[Round], bool | None]
 
 
-class Followed(Protocol):
-    """Samples that are looked at after every round."""
+class Followed(metaclass=ABCMeta):
+    """Samples that are looked at after every round.
 
-    curve: list[float]
+    Attributes
+    ----------
+    curve, losses : list of float
+        Score and loss after each round, lower is better.
+    """
 
+    def __init__(self) -> None:
+        self.curve: list[float] = []
+        self.losses: list[float] = []
+
+    @abstractmethod
     def follow(self, stage: Stage) -> None:
-        """Move on by a stage, and add a score to the curve."""
+        """Move on by a stage, and record score and loss."""
+
+    def best_round(self, tol: float) -> int:
+        """Position of the round of least score; of equal ones, that of the least loss."""
+        curve = np.array(self.curve)
+        return int(np.argmin(np.where(curve <= curve.min() + tol, self.losses, np.inf)))
+
+    def no_progress(self, patience: int, tol: float) -> bool:
+        """Whether neither score nor loss improved in the last rounds.
+
+        Decisions, and with them their cost, may stay the same for many rounds while the scores
+        move towards better ones: the loss tells this from a fit that has come to its end.
+        """
+        return not any(
+            len(curve) <= patience or min(curve[-patience:]) < min(curve[:-patience]) - tol
+            for curve in (self.curve, self.losses)
+        )
 
 
-class ScoredSamples:
+class ScoredSamples(Followed):
     """Samples whose scores are followed from round to round, and how good these are.
 
     `rows_of` tells the rows of the table of scores that the models of a stage give to the samples,
-    `score` how good the samples' scores are.
+    `measure` the score and the loss of the samples. They may have `costs` of their own.
     """
 
     def __init__(
@@ -112,14 +141,16 @@ class ScoredSamples:
         weight: FloatArray,
         n_classes: int,
         rows_of: Callable[[Stage], list[RowNumbers]],
-        score: Callable[[ScoredSamples], float],
+        measure: Callable[[ScoredSamples], tuple[float, float]],
+        costs: FloatArray | None = None,
     ):
+        super().__init__()
         self.y = y
         self.weight = weight / weight.max()  # neither huge nor tiny, so that products keep digits
+        self.costs = costs
         self.scores = np.zeros((len(y), n_classes))
         self.best_scores = self.scores
-        self.curve: list[float] = []
-        self._rows_of, self._score = rows_of, score
+        self._rows_of, self._measure = rows_of, measure
         self._total = exact_sum(self.weight)
 
     def mean(self, values: FloatArray) -> float:
@@ -129,10 +160,11 @@ class ScoredSamples:
     def follow(self, stage: Stage) -> None:
         """Add the scores of a stage."""
         replace(stage, rows=self._rows_of(stage)).add_to(self.scores)
-        score = self._score(self)
+        score, loss = self._measure(self)
         if score < min(self.curve, default=np.inf):
             self.best_scores = self.scores.copy()
         self.curve.append(score)
+        self.losses.append(loss)
 
 
 @dataclass(eq=False)
@@ -145,6 +177,8 @@ class Task:
     validation: tuple[SampleSet, Labels, FloatArray] | None
     threads: Threads
     kept: Mask  # which samples of the user are among them: those with a weight
+    costs: FloatArray | None = None  # (n, K), of samples that have prices of their own
+    validation_costs: FloatArray | None = None
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
@@ -155,7 +189,7 @@ class Task:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class StagewiseClassifier(
-    CostDecisionMixin, SavedForest, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+    CostDecisionMixin, SavedForest, AccuracyMixin, BaseEstimator, metaclass=ABCMeta
 ):
     """Base of the boosting classifiers; `BAdaCostClassifier` documents the parameters.
 
@@ -229,6 +263,18 @@ class StagewiseClassifier(
         self
             The fitted estimator.
         """
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        X_val: ArrayLike | None,
+        y_val: ArrayLike | None,
+        sample_weight_val: ArrayLike | None,
+        sample_cost: Any = None,
+    ) -> Any:
         self._check_parameters()
         resumed = self.warm_start and hasattr(self, "n_estimators_")
         if (X_val is None) != (y_val is None):
@@ -241,9 +287,17 @@ class StagewiseClassifier(
         checked, labels, weight, classes, kept = check_training_data(
             self, X, y, sample_weight, not resumed
         )
+        costs = validation_costs = None
+        self._mean_costs: FloatArray | None = None
+        if sample_cost is not None:
+            known = [plain(label) for label in classes]
+            costs = check_sample_cost(sample_cost, known, len(kept))[kept]
+            costs = mistake_costs(costs, labels)
+            self._mean_costs = mean_costs(costs, labels, weight)
         if not resumed:
             self.classes_ = classes
             self._prepare()
+            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, y, stacklevel=4)
         else:
             self._check_same_task(classes)
         validation: Any = None
@@ -263,14 +317,23 @@ class StagewiseClassifier(
                 "already fitted; with warm_start=True it can only grow."
             )
         if validation is None and self._holds_out:
-            checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
+            if costs is None:
+                checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
+            else:
+                parts = self._hold_out(checked, labels, weight, costs)
+                checked, labels, weight, costs, *validation, validation_costs = parts
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
+            some = checked[:: len(checked) // _MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
-                task = Task(SampleSet(checked), labels, weight, validation, threads, kept)
+                task = Task(
+                    SampleSet(checked), labels, weight, validation, threads, kept, costs,
+                    validation_costs,
+                )  # fmt: skip
                 del checked, validation
                 self._boost(task)
+            self._warn_if_constant(some)
         return self
 
     def _check_parameters(self) -> None:
@@ -310,13 +373,13 @@ class StagewiseClassifier(
         """Whether a part of the training samples shall serve as validation samples."""
         return self.early_stopping
 
-    def _hold_out(self, X: Samples, y: Labels, weight: FloatArray) -> list[Any]:
+    def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
         """Training and validation parts, stratified; the same ones on a warm start."""
         from sklearn.model_selection import train_test_split  # slow to import, rarely needed
 
         try:
             split = train_test_split(
-                X, y, weight,
+                X, y, *more,
                 test_size=self.validation_fraction, stratify=y, random_state=self._seed,
             )  # fmt: skip
         except ValueError as error:
@@ -362,7 +425,9 @@ class StagewiseClassifier(
                 if reason is None and asked:
                     reason = "callback"
                 if reason is None and self.early_stopping and held_out is not None:
-                    reason = "early stopping" if self._no_progress(held_out.curve) else None
+                    tol = self._tolerance(held_out.curve)
+                    stuck = held_out.no_progress(self.n_iter_no_change, tol)
+                    reason = "early stopping" if stuck else None
                 if bar is not None:
                     figures = {what: train.curve[-1]}
                     if held_out is not None:
@@ -371,10 +436,13 @@ class StagewiseClassifier(
         finally:
             if bar is not None:
                 bar.close()
-        self.train_score_ = np.array(train.curve)
-        self.validation_score_ = np.array(held_out.curve if held_out else [])
+        n_kept = len(rounds.stages)
+        if self.early_stopping and held_out is not None:
+            n_kept = held_out.best_round(self._tolerance(held_out.curve)) + 1
+        self.train_score_ = np.array(train.curve[:n_kept])
+        self.validation_score_ = np.array(held_out.curve[:n_kept] if held_out else [])
         self.stop_reason_ = reason
-        self._publish(rounds.stages, task.samples)
+        self._publish(rounds.stages[:n_kept], task.samples)
 
     def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
         """Training and validation samples that are scored after every round."""
@@ -385,7 +453,8 @@ class StagewiseClassifier(
             task.weight[chosen],
             len(self.classes_),
             lambda stage: [rows[chosen] for rows in stage.rows],
-            self._score_of,
+            self._measure,
+            None if task.costs is None else task.costs[chosen],
         )
         return train, self._followed_validation(task)
 
@@ -399,7 +468,8 @@ class StagewiseClassifier(
             weight,
             len(self.classes_),
             lambda stage: [unseen.rows(model, task.threads) for model in stage.models],
-            self._score_of,
+            self._measure,
+            task.validation_costs,
         )
 
     @property
@@ -415,13 +485,41 @@ class StagewiseClassifier(
             "this learner alone. Look for informative features, or allow a stronger learner, for "
             "example by a larger max_depth.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return replace(stage, steps=[float(self.learning_rate) * _CHANCE_STEP] * len(stage.steps))
 
+    def _warn_if_constant(self, X: Samples) -> None:
+        """Say so if the model gives one answer to all samples."""
+        answers = self.classes_[self._decide(self._scores(X))]
+        if self.stop_reason_ in (None, "early stopping") and (answers == answers[0]).all():
+            warnings.warn(
+                f"The model answers {plain(answers[0])!r} whatever the sample. Unless these costs "
+                "make it the cheapest answer to all of them, allow more rounds by a larger "
+                "n_estimators, larger steps by learning_rate, or a stronger learner, for example "
+                "by a larger max_depth.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _measure(self, part: ScoredSamples) -> tuple[float, float]:
+        """Score and loss of samples after a round."""
+        return self._score_of(part), self._loss_of(part)
+
+    def _tolerance(self, curve: list[float]) -> float:
+        """How much lower a score must be to count as an improvement."""
+        return float(self.tol)
+
     def _score_of(self, part: ScoredSamples) -> float:
         """Average cost of the decisions: lower is better."""
-        return part.mean(self.cost_matrix_[part.y, self._decide(part.scores)])
+        decisions = self._decide(part.scores)
+        if part.costs is not None:
+            return part.mean(part.costs[np.arange(len(decisions)), decisions])
+        return part.mean(self.cost_matrix_[part.y, decisions])
+
+    def _loss_of(self, part: ScoredSamples) -> float:
+        """The loss that boosting lowers, which moves on while decisions stay the same."""
+        return cmel(part.scores, part.y, part.weight)
 
     def _callbacks_ask_to_stop(
         self, train: Followed, held_out: Followed | None, stage: Stage, descent: Descent
@@ -441,13 +539,6 @@ class StagewiseClassifier(
         )
         return any([callback(done) for callback in self.callbacks])
 
-    def _no_progress(self, curve: list[float]) -> bool:
-        """Whether the best score is older than `n_iter_no_change` rounds."""
-        if len(curve) <= self.n_iter_no_change:
-            return False
-        recent, before = curve[-self.n_iter_no_change :], curve[: -self.n_iter_no_change]
-        return min(recent) >= min(before) - self.tol
-
     def _stages(self) -> Iterator[Stage]:
         """The stages fitted so far."""
         models, table = self._models() if len(self.estimator_weights_) else ([], np.empty(0))
@@ -460,11 +551,7 @@ class StagewiseClassifier(
         return self.forest_.trees(), self.forest_.table
 
     def _publish(self, stages: list[Stage], samples: SampleSet) -> None:
-        """Set the fitted attributes; early stopping goes back to the best round."""
-        if self.early_stopping:
-            stages = stages[: int(np.argmin(self.validation_score_)) + 1]
-            self.train_score_ = self.train_score_[: len(stages)]
-            self.validation_score_ = self.validation_score_[: len(stages)]
+        """Set the fitted attributes."""
         self.estimator_weights_ = np.array([step for stage in stages for step in stage.steps])
         self._stage_ends = np.cumsum([0, *(len(stage.steps) for stage in stages)])
         self.n_estimators_ = len(stages)

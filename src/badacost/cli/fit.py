@@ -117,7 +117,7 @@ def fit(
         bool,
         typer.Option(
             "--early-stopping",
-            help="Stop when the cost on a tenth of the training rows no longer falls.",
+            help="Stop when a tenth of the training rows gets neither cheaper nor surer.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,

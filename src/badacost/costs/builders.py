@@ -20,19 +20,22 @@ from badacost.costs.matrix import (
     plain,
     square,
 )
+from badacost.validation import distinct_classes
 
 
-def zero_one_costs(n_classes: int) -> FloatArray:
+def zero_one_costs(n_classes: int, *, labels: Iterable[Any] | None = None) -> Any:
     """Return 0|1 costs: every mistake costs one.
 
     Parameters
     ----------
     n_classes : int
         Number of classes K, at least 2.
+    labels : iterable of K labels, optional
+        The classes in the order of the rows: the result names them.
 
     Returns
     -------
-    ndarray of shape (K, K)
+    ndarray of shape (K, K), or dict with `labels`
         Costs ``C[truth, prediction]``: rows are the truth.
 
     Examples
@@ -43,7 +46,7 @@ def zero_one_costs(n_classes: int) -> FloatArray:
     """
     if n_classes < 2:
         raise ValueError(f"n_classes is {n_classes}: costs need at least 2 classes.")
-    return 1.0 - np.eye(n_classes)
+    return _with_labels(1.0 - np.eye(n_classes), labels)
 
 
 def labelled_costs(cost_matrix: ArrayLike, classes: Iterable[Any]) -> dict[Any, dict[Any, float]]:
@@ -77,9 +80,18 @@ def labelled_costs(cost_matrix: ArrayLike, classes: Iterable[Any]) -> dict[Any, 
     }
 
 
+def _with_labels(costs: FloatArray, labels: Iterable[Any] | None) -> Any:
+    """Return costs as they are, or labelled."""
+    return costs if labels is None else labelled_costs(costs, labels)
+
+
 def costs_from_confusion(
-    confusion: ArrayLike, scale: float = 1.0, *, floor: float = 0.0
-) -> FloatArray:
+    confusion: ArrayLike,
+    scale: float = 1.0,
+    *,
+    floor: float = 0.0,
+    labels: Iterable[Any] | None = None,
+) -> Any:
     """Return costs proportional to how often a first classifier made each mistake.
 
     This is the matrix the appendix of the BAdaCost paper proposes for imbalanced classes: classes
@@ -95,10 +107,12 @@ def costs_from_confusion(
     floor : float, default=0.0
         Lowest share of a class taken to be mistaken for another; positive values keep a price on
         mistakes that were never made.
+    labels : iterable of K labels, optional
+        The classes in the order of the rows: the result names them.
 
     Returns
     -------
-    ndarray of shape (K, K)
+    ndarray of shape (K, K), or dict with `labels`
         Costs ``C[truth, prediction]``: rows are the truth.
 
     Examples
@@ -108,11 +122,11 @@ def costs_from_confusion(
            [0.5, 0. ]])
     """
     counts = square(confusion, "confusion")
-    labels = range(len(counts))
+    numbers = range(len(counts))
     check_positive(scale=scale)
     if floor != 0:
         check_positive(floor=floor)
-    check_entries(counts, labels)
+    check_entries(counts, numbers)
     totals = counts.sum(axis=1, keepdims=True)
     if not totals.all():
         raise ValueError(
@@ -121,8 +135,8 @@ def costs_from_confusion(
         )
     shares: FloatArray = np.maximum(counts / totals, floor)
     np.fill_diagonal(shares, 0.0)
-    check_no_free_class(shares, labels, "set floor to a small positive share such as 0.01")
-    return shares * scale
+    check_no_free_class(shares, numbers, "set floor to a small positive share such as 0.01")
+    return _with_labels(shares * scale, labels)
 
 
 def costs_from_class_weights(
@@ -138,8 +152,8 @@ def costs_from_class_weights(
     class_weights : sequence of K floats, mapping or "balanced"
         Weights in class order, or by label, or ``n / (K * count)`` from the counts of `y`.
     classes : sequence of K labels, optional
-        The class order. Needed with a mapping; the sorted labels of `y` by default with
-        "balanced".
+        The class order. Needed with a mapping; with "balanced", by default the labels of `y`,
+        sorted or in the order of its categories if it is an ordered categorical.
     y : array-like of n labels, optional
         Training labels, needed with "balanced".
 
@@ -161,7 +175,7 @@ def costs_from_class_weights(
             )
         found, counts = np.unique(np.asarray(y), return_counts=True)
         class_weights = dict(zip(found, counts.sum() / (len(found) * counts), strict=True))
-        classes = found if classes is None else classes
+        classes = distinct_classes(found, y) if classes is None else classes
     if isinstance(class_weights, Mapping):
         class_weights = _weights_of_mapping(class_weights, classes)
     weights = np.array(class_weights, dtype=np.float64)
@@ -191,8 +205,13 @@ def _weights_of_mapping(
 
 
 def ordinal_costs(
-    n_classes: int, *, under: float = 1.0, over: float = 1.0, power: float = 1.0
-) -> FloatArray:
+    n_classes: int,
+    *,
+    under: float = 1.0,
+    over: float = 1.0,
+    power: float = 1.0,
+    labels: Iterable[Any] | None = None,
+) -> Any:
     """Return costs that grow with the distance between ordered classes.
 
     Parameters
@@ -204,12 +223,14 @@ def ordinal_costs(
         class above it (too high: right of it).
     power : float, default=1.0
         Exponent of the distance; 2 punishes far misses harder.
+    labels : iterable of K labels, optional
+        The classes in the order of the rows, from the lowest to the highest: the result names them.
 
     Returns
     -------
-    ndarray of shape (K, K)
+    ndarray of shape (K, K), or dict with `labels`
         Costs ``C[truth, prediction]``: rows are the truth, from the lowest class to the highest.
-        Labels that do not sort in this order need `labelled_costs`.
+        Give `labels` where these do not sort in this order.
 
     Examples
     --------
@@ -217,17 +238,23 @@ def ordinal_costs(
     array([[ 0.,  1.,  2.],
            [10.,  0.,  1.],
            [20., 10.,  0.]])
-    >>> labelled_costs(ordinal_costs(2, under=10), ["low", "high"])["high"]
+    >>> ordinal_costs(2, under=10, labels=["low", "high"])["high"]
     {'low': 10.0, 'high': 0.0}
     """
     check_positive(under=under, over=over, power=power)
     classes = np.arange(len(zero_one_costs(n_classes)))
     excess = classes[np.newaxis, :] - classes[:, np.newaxis]
     costs: FloatArray = np.abs(excess) ** float(power) * np.where(excess > 0, over, under)
-    return costs
+    return _with_labels(costs, labels)
 
 
-def background_costs(n_views: int, *, alpha: float = 1.0, beta: float = 1.0) -> FloatArray:
+def background_costs(
+    n_views: int,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    labels: Iterable[Any] | None = None,
+) -> Any:
     """Return the costs of a detector whose class 0 is the background: the paper's for faces.
 
     Parameters
@@ -238,10 +265,12 @@ def background_costs(n_views: int, *, alpha: float = 1.0, beta: float = 1.0) -> 
         Price of a false positive: row 0.
     beta : float, default=1.0
         Price of a false negative: column 0.
+    labels : iterable of K labels, optional
+        The classes in the order of the rows, the background first: the result names them.
 
     Returns
     -------
-    ndarray of shape (K, K)
+    ndarray of shape (K, K), or dict with `labels`
         Costs ``C[truth, prediction]``: rows are the truth. Taking one view for another costs 1.
 
     Examples
@@ -255,12 +284,17 @@ def background_costs(n_views: int, *, alpha: float = 1.0, beta: float = 1.0) -> 
     costs = zero_one_costs(n_views + 1)
     costs[0, 1:] = alpha
     costs[1:, 0] = beta
-    return costs
+    return _with_labels(costs, labels)
 
 
 def circular_view_costs(
-    n_views: int, *, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0
-) -> FloatArray:
+    n_views: int,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    gamma: float = 1.0,
+    labels: Iterable[Any] | None = None,
+) -> Any:
     """Return `background_costs` with views arranged in a circle: the paper's for cars.
 
     Parameters
@@ -272,10 +306,12 @@ def circular_view_costs(
     gamma : float, default=1.0
         Price of taking a view for the opposite one. Costs between views i and j are
         ``gamma * (1 - abs(2 * abs(i - j) - n_views) / n_views)``: linear in the angle.
+    labels : iterable of K labels, optional
+        The classes in the order of the rows, the background first: the result names them.
 
     Returns
     -------
-    ndarray of shape (K, K)
+    ndarray of shape (K, K), or dict with `labels`
         Costs ``C[truth, prediction]``: rows are the truth.
 
     Examples
@@ -292,4 +328,4 @@ def circular_view_costs(
     views = np.arange(n_views)
     apart = np.abs(views[:, np.newaxis] - views)
     costs[1:, 1:] = gamma * 2 * np.minimum(apart, n_views - apart) / n_views
-    return costs
+    return _with_labels(costs, labels)

@@ -13,19 +13,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array
 
 from badacost.arrays import FloatArray, Mask, Positions
 from badacost.costs.matrix import (
-    MAX_COST,
-    as_classes,
     charged_costs,
-    check_known,
-    check_unique,
     class_labels,
     is_frame,
     plain,
 )
+from badacost.costs.sample_costs import check_sample_cost
 
 #: Among decisions, a sample that is handed to a person; also ``badacost.ABSTAIN``.
 ABSTAIN: Final = "ask a person"
@@ -112,44 +108,6 @@ def _is_of_samples(costs: Any, n_classes: int, n_samples: int) -> bool:
             "sample_cost=, or a matrix as a labelled mapping or data frame."
         )
     return False
-
-
-def check_sample_cost(
-    sample_cost: Any, labels: Sequence[Any], n_samples: int, name: str = "sample_cost"
-) -> FloatArray:
-    """Return prices of samples as an array of shape (n, K) or (n, K, K), in the order of `labels`.
-
-    The columns of a data frame name the classes, in any order.
-    """
-    n_classes = len(labels)
-    columns = getattr(sample_cost, "columns", None)
-    values = check_array(
-        sample_cost,
-        dtype=np.float64,
-        ensure_all_finite=False,
-        ensure_2d=False,
-        allow_nd=True,
-        input_name=name,
-    )
-    if values.shape not in ((n_samples, n_classes), (n_samples, n_classes, n_classes)):
-        raise ValueError(
-            f"{name} has shape {values.shape}: give a row of {n_classes} prices for each of the "
-            f"{n_samples} samples, or a matrix for each, shape ({n_samples}, {n_classes}, "
-            f"{n_classes})."
-        )
-    if columns is not None:
-        found = as_classes(columns, labels)
-        check_unique(found, f"the columns of {name}")
-        check_known(found, labels, f"the columns of {name}")
-        values = values[:, [found.index(label) for label in labels]]
-    wrong = np.argwhere(~((values >= 0) & (values <= MAX_COST)))
-    if len(wrong):
-        cell = tuple(wrong[0])
-        raise ValueError(
-            f"{name} of sample {cell[0]} and prediction {labels[cell[-1]]!r} is {values[cell]}: "
-            f"replace it by a number from 0 to {MAX_COST:g}."
-        )
-    return np.asarray(values)
 
 
 def asking_prices(abstain: Any, n_samples: int) -> FloatArray:

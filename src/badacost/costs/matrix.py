@@ -8,6 +8,7 @@ zero once a matrix has passed through `as_cost_matrix`.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, Mask, Positions
-from badacost.validation import check_number
+from badacost.validation import category_order, check_number
 
 _MAX_CLASSES_LISTED = 10
 MAX_COST = 1e300  # sums of costs must not overflow
@@ -37,6 +38,8 @@ def as_cost_matrix(
         ``{truth: {prediction: cost}}`` may leave out the diagonal. A data frame is labelled by
         truth in its index and by prediction in its columns, both in any order. Where classes are
         numbers, labels of a mapping or data frame may be their text, as a file has it: "0" for 0.
+        Where classes are 0..K-1 and costs name K other labels, these are taken in sorted order, as
+        meta-estimators such as `sklearn.ensemble.VotingClassifier` encode them.
     classes : iterable of K labels
         The classes, in the order of the rows and columns of the result.
     allow_extra_labels : bool, default=False
@@ -72,6 +75,7 @@ def costs_as_given(
     """Read costs as `as_cost_matrix` does, but keep the diagonal."""
     if costs is None:
         return 1.0 - np.eye(len(labels))
+    costs = _encoded(costs, labels)
     if isinstance(costs, Mapping):
         cells = _cells_of_mapping(costs, labels, allow_extra_labels)
     elif is_frame(costs):
@@ -107,6 +111,54 @@ def charged_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
     labels = [plain(label) for label in classes]
     as_cost_matrix(costs, labels, allow_extra_labels=True)  # which has more to check
     return costs_as_given(costs, labels, allow_extra_labels=True)
+
+
+def _encoded(costs: Any, labels: Sequence[Any]) -> Any:
+    """Costs labelled by numbers, if the classes are what an encoder made of the labels of costs."""
+    named = named_classes(costs)
+    if named is None or not all(type(label) is int and label >= 0 for label in labels):
+        return costs
+    if max(labels) >= len(named) or not set(labels).isdisjoint(as_classes(named, labels)):
+        return costs
+    if max(labels) + 1 < len(named):
+        raise ValueError(
+            f"costs name the {listed(named)}, but the classes are numbers from 0 to {max(labels)}: "
+            "a meta-estimator that encodes classes has seen fewer of them. Give costs for the "
+            "classes in its data only, or with these numbers as labels."
+        )
+    try:
+        code = {label: number for number, label in enumerate(sorted(named))}
+    except TypeError:  # an encoder would have refused them too
+        return costs
+    if is_frame(costs):
+        return costs.rename(index=code, columns=code)
+
+    def renamed(row: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {code.get(plain(label), label): value for label, value in row.items()}
+
+    rows = {
+        truth: renamed(row) if isinstance(row, Mapping) else row for truth, row in costs.items()
+    }
+    return renamed(rows)
+
+
+def warn_of_alphabet(costs: Any, classes: Iterable[Any], y: Any, *, stacklevel: int = 3) -> None:
+    """Warn where different prices in an array follow the alphabet, since `y` sets no order."""
+    labels = [plain(label) for label in classes]
+    if costs is None or named_classes(costs) is not None or category_order(y) is not None:
+        return
+    matrix = costs_as_given(costs, labels)
+    mistakes = matrix[~np.eye(len(labels), dtype=np.bool_)]
+    if all(isinstance(label, str) for label in labels) and (mistakes != mistakes[0]).any():
+        named = ", ".join(repr(label) for label in labels[:_MAX_CLASSES_LISTED])
+        more = ", ..." if len(labels) > _MAX_CLASSES_LISTED else ""
+        warnings.warn(
+            f"The costs are an array without labels, read in alphabetical order of the classes: "
+            f"{named}{more}. Name truths and predictions, for example by "
+            "badacost.costs.labelled_costs(costs, classes), or make y an ordered categorical.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def named_classes(costs: Any) -> list[Any] | None:

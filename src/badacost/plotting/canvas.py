@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from badacost.arrays import FloatArray
 from badacost.costs.matrix import as_classes, named_classes
 from badacost.metrics import charged_costs
+from badacost.validation import distinct_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,8 +120,11 @@ def costs_for(estimator: Any, cost_matrix: Any, display: str) -> FloatArray:
 
 
 def labels_of(cost_matrix: Any, *labels: ArrayLike) -> list[Any]:
-    """Return the classes of the rows of costs: those they name, or else all that occur."""
-    seen = unique_labels(*labels).tolist()
+    """Return the classes of the rows of costs: those they name, or else all that occur.
+
+    If the first labels are an ordered categorical, the latter follow the order of its categories.
+    """
+    seen = distinct_classes(unique_labels(*labels), labels[0]).tolist()
     named = named_classes(cost_matrix)
     return seen if named is None else as_classes(named, seen)
 

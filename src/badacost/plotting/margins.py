@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from badacost.arrays import FloatArray
 from badacost.plotting.canvas import DASHES, ask, canvas, class_bar, colours_of, positions
-from badacost.validation import check_flag, check_number
+from badacost.validation import check_flag, check_number, distinct_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ class MarginDisplay:
     ):
         self.margins = np.asarray(check_array(margins, dtype=np.float64, input_name="margins"))
         self.y = column_or_1d(y)
-        self.classes = np.unique(self.y) if classes is None else np.asarray(classes)
+        self.classes = distinct_classes(self.y, y) if classes is None else np.asarray(classes)
         self._truth = positions(self.y, self.classes, "y")
         self.rounds = None if rounds is None else [int(number) for number in rounds]
         if len(self.y) != self.margins.shape[1]:
@@ -161,7 +161,7 @@ class MarginDisplay:
             The display, drawn.
         """
         scores = np.asarray(check_array(costs, dtype=np.float64, input_name="costs"))
-        labels = np.unique(column_or_1d(y)) if classes is None else np.asarray(classes)
+        labels = distinct_classes(column_or_1d(y), y) if classes is None else np.asarray(classes)
         if scores.shape[1] != len(labels) or len(labels) < 2:
             raise ValueError(
                 f"costs must have a column for each class; got {scores.shape[1]} columns and "

@@ -23,7 +23,7 @@ from badacost.plotting.canvas import (
     positions,
     short_number,
 )
-from badacost.validation import check_flag, check_number
+from badacost.validation import check_flag, check_number, distinct_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,7 +231,7 @@ class DecisionRegionsDisplay:
         labels = column_or_1d(y)
         classes = getattr(estimator, "classes_", None)
         if classes is None:
-            classes = np.unique(np.concatenate([labels, regions]))
+            classes = distinct_classes(np.concatenate([labels, regions]), y)
         title = prefix
         if cost_matrix is not None:
             costs = charged_costs(cost_matrix, classes)

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.boosting import BAdaCostClassifier
 from badacost.costs import minimum_cost_decision
@@ -27,7 +28,7 @@ from badacost.tabular.encoder import TableEncoder, columns_from_json, columns_to
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
-from badacost.validation import check_choice, check_number
+from badacost.validation import category_order, check_choice, check_number
 
 _DECISIONS = ("own", "bayes")
 
@@ -43,7 +44,7 @@ def _has(method: str) -> Any:
 
 
 @saved_model
-class TableClassifier(CostDecisionMixin, ClassifierMixin, BaseEstimator):
+class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     """A classifier of `badacost` for tables with numbers, booleans, dates and text.
 
     Parameters
@@ -139,7 +140,7 @@ class TableClassifier(CostDecisionMixin, ClassifierMixin, BaseEstimator):
             labels = target_labels(frame[target], target)
             frame = frame.drop(columns=[target])
         else:
-            labels = column_or_1d(y)
+            labels = column_or_1d(y) if category_order(y) is None else y
         encoder = self._new_encoder()
         features = encoder.fit_transform(frame)
         return self._fit_features(encoder, features, labels, sample_weight, target)

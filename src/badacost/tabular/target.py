@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from badacost.costs.matrix import plain
 from badacost.tabular.columns import as_text, positions_of
 from badacost.tabular.frames import import_pandas, place_of, suggestion
+from badacost.validation import category_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +20,10 @@ _NUMBER = r"[+-]?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?"
 _FEW_CLASSES = 20  # so many are never too many
 
 
-def target_labels(values: pd.Series, name: str) -> NDArray[Any]:
+def target_labels(values: pd.Series, name: str) -> Any:
     """Return the labels of training data: booleans, integers or, as objects, texts.
+
+    Those of an ordered categorical are one again.
 
     A ValueError is raised where a label is missing, or the column is no class: it has fractions, or
     nearly as many different values as rows.
@@ -66,7 +69,10 @@ def target_labels(values: pd.Series, name: str) -> NDArray[Any]:
             f"column {name!r:.80} has {n_classes} different values in {len(labels)} rows, too many "
             "for classes: name another column as target, or cut a quantity into grades."
         )
-    return labels
+    if category_order(values) is None:
+        return labels
+    grades = [text for text in as_text(values.cat.categories.to_series()) if text in {*labels}]
+    return pd.Categorical(labels, categories=grades, ordered=True)
 
 
 def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name: str) -> Any:
