@@ -87,7 +87,14 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         How values become bins: about equally many samples in each, equal steps, or one for every
         distinct value, which symmetric trees take if there are at most 256.
     max_bins : int, default=32
-        Maximum number of bins of a feature, one of them for missing values if there are any.
+        Maximum number of bins of a feature, one of them for missing values if there are any. A
+        categorical feature has one for each of its 255 most frequent categories.
+    categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
+        Columns whose values are categories: text, numbers or booleans, without an order. The trees
+        test whether a category is in a set. "from_dtype" takes the columns of a data frame of the
+        dtype category (pandas), Categorical or Enum (polars); a list has the names of columns,
+        their positions, or True or False for each of them. Categories that were not seen in the
+        training, or have no bin, are treated as missing. A warm start keeps the known categories.
     subsample : float, default=1.0
         Share of the samples that a tree is grown on, drawn anew each time.
     early_stopping : bool, default=True
@@ -141,6 +148,9 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if the training data had any.
+    categories_ : dict
+        Known categories of each categorical feature, by its name, or its position if the training
+        data had no names.
 
     References
     ----------
@@ -211,7 +221,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
         """Training and validation parts; a class with a single sample is in one of them."""
         given: Any = self.validation_fraction
-        n_held_out = given if isinstance(given, Integral) else max(1, round(given * len(y)))
+        n_held_out = int(given) if isinstance(given, Integral) else max(1, round(given * len(y)))
         if not n_held_out < len(y):
             raise ValueError(
                 f"validation_fraction={given!r} leaves no samples for training: choose a smaller "
