@@ -163,8 +163,17 @@ def _cells(data: Any) -> NDArray[Any]:
 
 def check_training_data(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool = True
-) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.float64], NDArray[Any]]:
-    """Return samples, classes as numbers, weights, and the classes; drop samples of no weight."""
+) -> tuple[
+    NDArray[np.floating],
+    NDArray[np.integer],
+    NDArray[np.float64],
+    NDArray[Any],
+    NDArray[np.bool_],
+]:
+    """Return samples, classes as numbers, weights, the classes, and which samples have a weight.
+
+    The others are dropped.
+    """
     with _remedies(X, y):
         samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
     check_classification_targets(labels)
@@ -172,10 +181,10 @@ def check_training_data(
     if len(classes) < 2:
         raise ValueError(f"y must have at least 2 classes; it has 1 class only: {classes[0]}.")
     weight = check_sample_weight(sample_weight, len(samples))
-    if (weight == 0.0).any():
-        kept = weight > 0.0
+    kept = weight > 0.0
+    if not kept.all():
         samples, encoded, weight = samples[kept], encoded[kept], weight[kept]
-    return samples, encoded.astype(np.min_scalar_type(len(classes))), weight, classes
+    return samples, encoded.astype(np.min_scalar_type(len(classes))), weight, classes, kept
 
 
 def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
@@ -220,7 +229,8 @@ def check_tree_parameters(estimator: Any) -> None:
     check_number("max_leaf_nodes", estimator.max_leaf_nodes, Integral, low=2, none=True)
     check_number("min_samples_split", estimator.min_samples_split, Integral, low=2)
     check_number("min_samples_leaf", estimator.min_samples_leaf, Integral, low=1)
-    check_choice("criterion", estimator.criterion, ("gini", "entropy"))
+    if hasattr(estimator, "criterion"):
+        check_choice("criterion", estimator.criterion, ("gini", "entropy"))
     check_choice("binning", estimator.binning, ("quantile", "uniform", "exact"))
     check_number("max_bins", estimator.max_bins, Integral, low=2, high=256)
     number_of_features(estimator.max_features, 1)

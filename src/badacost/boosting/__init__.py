@@ -5,6 +5,7 @@ from badacost.boosting.adac2m1 import AdaC2M1Classifier
 from badacost.boosting.badacost import BAdaCostClassifier
 from badacost.boosting.cost_generalized import CostGeneralizedAdaBoostClassifier
 from badacost.boosting.cost_tree import CostSensitiveTreeClassifier
+from badacost.boosting.costboost import CostBoostClassifier
 from badacost.boosting.cs_adaboost import CSAdaBoostClassifier
 from badacost.boosting.lp_csb import LpCSBClassifier
 from badacost.boosting.piboost import PIBoostClassifier
@@ -16,6 +17,7 @@ __all__ = [
     "AdaC2M1Classifier",
     "BAdaCostClassifier",
     "CSAdaBoostClassifier",
+    "CostBoostClassifier",
     "CostGeneralizedAdaBoostClassifier",
     "CostSensitiveTreeClassifier",
     "LpCSBClassifier",

@@ -130,7 +130,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         check_tree_parameters(self)
         # Should the fit fail, the model is not fitted, rather than a mixture of two.
         self.__dict__.pop("forest_", None)
-        X, encoded, weight, self.classes_ = check_training_data(self, X, y, sample_weight)
+        X, encoded, weight, self.classes_, _ = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:

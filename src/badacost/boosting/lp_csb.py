@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from badacost.arrays import FloatArray, Labels, LeafNumbers, Mask
-from badacost.boosting.learners import SampleSet, TreeLearner, draw_samples
+from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, draw_samples
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import as_cost_matrix, zero_one_costs
@@ -312,6 +312,7 @@ class LpCSBClassifier(StagewiseClassifier):
     """
 
     cost_matrix: Any = field(default=None, kw_only=False)
+    criterion: Criterion = "gini"
     p: float | Literal["auto"] = 8.0
     step: Literal["average", "line_search"] = "average"
 

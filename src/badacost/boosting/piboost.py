@@ -19,7 +19,7 @@ from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 
 from badacost.arrays import FloatArray, Labels, Mask
-from badacost.boosting.learners import TreeLearner
+from badacost.boosting.learners import Criterion, TreeLearner
 from badacost.boosting.reweighting import Reweighting, Rule
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
@@ -208,6 +208,7 @@ class PIBoostClassifier(StagewiseClassifier):
            [False, False,  True]])
     """
 
+    criterion: Criterion = "gini"
     subsets: int = 1
     learning_rate: float = 1.0
 

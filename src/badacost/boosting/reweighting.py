@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from badacost.arrays import FloatArray, Labels, RowNumbers, Samples
 from badacost.boosting.learners import (
     CostedClassifier,
+    Criterion,
     EstimatorLearner,
     SampleSet,
     WeakLearner,
@@ -207,6 +208,7 @@ class Reweighting:
 class ReweightingClassifier(StagewiseClassifier):
     """Base of the classifiers that are a rule; any classifier may be the weak learner."""
 
+    criterion: Criterion = "gini"
     estimator: Any = None
 
     _unsaved: ClassVar[tuple[str, ...]] = ("estimator", "callbacks")

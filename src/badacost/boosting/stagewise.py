@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from badacost.arrays import FloatArray, Labels, Samples
-from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, growth_of
+from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
+from badacost.boosting.learners import SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
 from badacost.boosting.saving import SavedForest
 from badacost.exact_sums import exact_sum
@@ -89,19 +89,49 @@ class Round:
 Callback = Callable[[Round], bool | None]
 
 
-class ScoredSamples:
-    """Samples whose scores are followed from round to round, and how good these are."""
+class Followed(Protocol):
+    """Samples that are looked at after every round."""
 
-    def __init__(self, y: Labels, weight: FloatArray, n_classes: int):
+    curve: list[float]
+
+    def follow(self, stage: Stage) -> None:
+        """Move on by a stage, and add a score to the curve."""
+
+
+class ScoredSamples:
+    """Samples whose scores are followed from round to round, and how good these are.
+
+    `rows_of` tells the rows of the table of scores that the models of a stage give to the samples,
+    `score` how good the samples' scores are.
+    """
+
+    def __init__(
+        self,
+        y: Labels,
+        weight: FloatArray,
+        n_classes: int,
+        rows_of: Callable[[Stage], list[RowNumbers]],
+        score: Callable[[ScoredSamples], float],
+    ):
         self.y = y
         self.weight = weight
         self.scores = np.zeros((len(y), n_classes))
+        self.best_scores = self.scores
         self.curve: list[float] = []
+        self._rows_of, self._score = rows_of, score
         self._total = exact_sum(weight)
 
     def mean(self, values: FloatArray) -> float:
         """Weighted mean, which does not depend on the order of the samples."""
         return exact_sum(values * self.weight) / self._total
+
+    def follow(self, stage: Stage) -> None:
+        """Add the scores of a stage."""
+        replace(stage, rows=self._rows_of(stage)).add_to(self.scores)
+        score = self._score(self)
+        if score < min(self.curve, default=np.inf):
+            self.best_scores = self.scores.copy()
+        self.curve.append(score)
 
 
 @dataclass(eq=False)
@@ -113,6 +143,7 @@ class Task:
     weight: FloatArray
     validation: tuple[SampleSet, Labels, FloatArray] | None
     threads: Threads
+    kept: Mask  # which samples of the user have a weight
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
@@ -136,7 +167,6 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     max_features: int | float | str | None = None
-    criterion: Criterion = "gini"
     binning: BinningMethod = "quantile"
     max_bins: int = 256
     subsample: float = 1.0
@@ -204,7 +234,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         if not resumed:
             # Should the fit fail, the model is not fitted, rather than a mixture of two.
             self.__dict__.pop("n_estimators_", None)
-        checked, labels, weight, classes = check_training_data(
+        checked, labels, weight, classes, kept = check_training_data(
             self, X, y, sample_weight, not resumed
         )
         if not resumed:
@@ -228,13 +258,13 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds "
                 "already fitted; with warm_start=True it can only grow."
             )
-        if self.early_stopping and validation is None:
+        if validation is None and self._holds_out:
             checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
             with Threads(self.n_jobs) as threads:
-                task = Task(SampleSet(checked), labels, weight, validation, threads)
+                task = Task(SampleSet(checked), labels, weight, validation, threads, kept)
                 del checked, validation
                 self._boost(task)
         return self
@@ -271,6 +301,11 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
                 "With warm_start=True the costs and their scale must stay as they were."
             )
 
+    @property
+    def _holds_out(self) -> bool:
+        """Whether a part of the training samples shall serve as validation samples."""
+        return self.early_stopping
+
     def _hold_out(self, X: Samples, y: Labels, weight: FloatArray) -> list[Any]:
         """Training and validation parts, stratified; the same ones on a warm start."""
         from sklearn.model_selection import train_test_split  # slow to import, rarely needed
@@ -291,34 +326,24 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         """Run rounds until there are `n_estimators` stages or a reason to stop."""
         earlier = list(self._stages())
         rounds = Rounds(self._start(task))
-        n_scored = min(len(task.y), _MAX_SCORED)
-        chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
-        train = ScoredSamples(task.y[chosen], task.weight[chosen], len(self.classes_))
-        held_out = None
-        if task.validation is not None:
-            unseen, y_val, weight_val = task.validation
-            held_out = ScoredSamples(y_val, weight_val, len(self.classes_))
+        train, held_out = self._followed(task, rounds.descent)
 
         def add(stage: Stage) -> None:
             rounds.add(stage)
-            stage.add_to(train.scores, chosen)
-            train.curve.append(self._score_of(train))
+            train.follow(stage)
             if held_out is not None:
-                rows = [unseen.rows(model, task.threads) for model in stage.models]
-                replace(stage, rows=rows).add_to(held_out.scores)
-                held_out.curve.append(self._score_of(held_out))
+                held_out.follow(stage)
 
         for stage in earlier:
             rows = [task.samples.rows(model, task.threads) for model in stage.models]
             add(replace(stage, rows=rows))
         if task.samples.mapper is not None:
             task.samples.X = None
-            if held_out is not None:
-                unseen.bin_like(task.samples, task.threads)
+            if task.validation is not None:
+                task.validation[0].bin_like(task.samples, task.threads)
         reason = self.stop_reason_ if len(rounds.stages) >= self.n_estimators else None
         bar = ProgressBar(self.n_estimators, type(self).__name__) if self.verbose else None
-        zero_one = 1.0 - np.eye(len(self.classes_))
-        what = "error" if np.array_equal(self.cost_matrix_, zero_one) else "cost"
+        what = self._score_name
         try:
             while len(rounds.stages) < self.n_estimators and reason is None:
                 new = rounds.fit()
@@ -347,6 +372,37 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         self.stop_reason_ = reason
         self._publish(rounds.stages, task.samples)
 
+    def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
+        """Training and validation samples that are scored after every round."""
+        n_scored = min(len(task.y), _MAX_SCORED)
+        chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
+        train = ScoredSamples(
+            task.y[chosen],
+            task.weight[chosen],
+            len(self.classes_),
+            lambda stage: [rows[chosen] for rows in stage.rows],
+            self._score_of,
+        )
+        return train, self._followed_validation(task)
+
+    def _followed_validation(self, task: Task) -> ScoredSamples | None:
+        if task.validation is None:
+            return None
+        unseen, y, weight = task.validation
+        return ScoredSamples(
+            y,
+            weight,
+            len(self.classes_),
+            lambda stage: [unseen.rows(model, task.threads) for model in stage.models],
+            self._score_of,
+        )
+
+    @property
+    def _score_name(self) -> str:
+        """What the score of a round is called on the progress bar."""
+        zero_one = 1.0 - np.eye(len(self.classes_))
+        return "error" if np.array_equal(self.cost_matrix_, zero_one) else "cost"
+
     def _chance_stage(self, stage: Stage) -> Stage:
         """A first stage that is no better than chance, to be the whole model."""
         warnings.warn(
@@ -363,7 +419,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         return part.mean(self.cost_matrix_[part.y, self._decide(part.scores)])
 
     def _callbacks_ask_to_stop(
-        self, train: ScoredSamples, held_out: ScoredSamples | None, stage: Stage, descent: Descent
+        self, train: Followed, held_out: Followed | None, stage: Stage, descent: Descent
     ) -> bool:
         """Tell every callback about the round; any of them may ask to stop by returning True."""
         if not self.callbacks:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, RowNumbers
 from badacost.boosting import wang_kernels
-from badacost.boosting.learners import TreeLearner
+from badacost.boosting.learners import Criterion, TreeLearner
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import as_cost_matrix
@@ -287,6 +287,7 @@ class WangMultiBoostClassifier(StagewiseClassifier):
     """
 
     cost_matrix: Any = field(default=None, kw_only=False)
+    criterion: Criterion = "gini"
     n_pool: int = 600
     sample_shares: Sequence[float] = (0.30, 0.45, 0.60)
 

@@ -20,6 +20,7 @@ _TABLE_KERNELS = (
     "badacost.tree.split_kernels",
     "badacost.tree.growth_kernels",
     "badacost.tree.forest_kernels",
+    "badacost.boosting.costboost_kernels",
     "badacost.boosting.wang_kernels",
 )
 DETECTION_KERNELS = (
@@ -29,6 +30,7 @@ DETECTION_KERNELS = (
 )
 _ALGORITHMS = (
     "BAdaCostClassifier",
+    "CostBoostClassifier",
     "SAMMEClassifier",
     "PIBoostClassifier",
     "LpCSBClassifier",

@@ -1,0 +1,309 @@
+"""CostBoost: boosting of class probabilities with one tree a round, and decisions by least cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.arrays import FloatArray, Labels, Samples
+from badacost.boosting.cross_fit import (
+    CrossFit,
+    Fold,
+    LeftOutLoss,
+    TrainLoss,
+    given_folds,
+    held_out_rows,
+    random_folds,
+)
+from badacost.boosting.learners import growth_of
+from badacost.boosting.reweighting import PosteriorMixin
+from badacost.boosting.rounds import Descent
+from badacost.boosting.stagewise import Followed, ScoredSamples, StagewiseClassifier, Task
+from badacost.costs import as_cost_matrix
+from badacost.exact_sums import exact_sum
+from badacost.model_file import ModelFile
+from badacost.persistence import saved_model
+from badacost.tree.binning import BinnedData
+from badacost.tree.gain_kernels import SquaredGradients
+from badacost.validation import check_choice, check_number
+
+TreeKind = Literal["symmetric", "best"]
+
+
+@saved_model
+@dataclass(eq=False, repr=False, kw_only=True)
+class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
+    """Boosted class probabilities, and the decision of least expected cost.
+
+    Minimises the log-loss of softmax scores. A round grows one tree, whatever the number of
+    classes: its structure follows random projections of the gradients (a sketch [1]_), its leaves
+    are vectors, one Newton step for each class. The training is repeated on folds, each of which
+    leaves out a part of the samples; what is left out tells when to stop, and what decisions will
+    cost. The model is the mean of the scores of all folds.
+
+    The costs do not take part in the training: `decide` takes others at any time.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
+        ``C[truth, prediction]``: rows are the truth. An array is in the order of ``classes_``; a
+        nested mapping ``{truth: {prediction: cost}}`` or a data frame (index: truth, columns:
+        prediction) may be in any order and may have labels that are missing from the training
+        data. Costs are not negative; a diagonal that is not zero is subtracted from its row. None
+        is a price of one for each mistake. `badacost.costs` has builders.
+    n_estimators : int, default=1000
+        Maximum number of rounds; each grows a tree in every fold.
+    learning_rate : float, default=0.15
+        Factor of every leaf.
+    n_folds : int, default=5
+        Parts of the training samples that are left out in turn. With 1 there is a single model, and
+        `validation_fraction` of the samples tell when to stop.
+    cv : splitter, iterable of (train, test) or None, default=None
+        Folds of another kind, such as `sklearn.model_selection.GroupKFold`, in the place of
+        `n_folds` folds that are drawn at random within each class.
+    tree : {"symmetric", "best"}, default="symmetric"
+        Trees with the same test in all nodes of a level, or grown best leaf first.
+    max_depth : int or None, default=6
+        Maximum number of levels of tests in a tree.
+    max_leaf_nodes : int or None, default=31
+        Maximum number of leaves of a tree that is grown best leaf first.
+    min_samples_split, min_samples_leaf : int, default=2 and 1
+        Minimum numbers of samples in a node that is split and in a leaf, for the same trees.
+    min_hessian : float, default=0.001
+        Minimum sum of second derivatives in a leaf.
+    l2 : float, default=1.0
+        Added to the second derivatives: a larger one makes the values of small leaves smaller.
+    n_directions : int, default=3
+        Projections of the gradients that the structure of a tree follows. Other numbers than the
+        default are compiled on first use.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Features drawn at each node, at each level of symmetric trees: a number, a share, or all.
+    binning : {"quantile", "uniform", "exact"}, default="quantile"
+        How values become bins: about equally many samples in each, equal steps, or one for every
+        distinct value, which symmetric trees take if there are at most 256.
+    max_bins : int, default=64
+        Maximum number of bins of a feature, one of them for missing values if there are any.
+    subsample : float, default=1.0
+        Share of the samples that a tree is grown on, drawn anew each time.
+    early_stopping : bool, default=True
+        Whether to stop when the log-loss of samples left out no longer falls, and go back to the
+        best round.
+    validation_fraction : float or int, default=0.1
+        Part of the training samples held out if `n_folds` is 1 and no validation data are given.
+    n_iter_no_change : int, default=30
+        Rounds without improvement before stopping.
+    tol : float, default=1e-7
+        Only a log-loss that is lower by more than this counts as an improvement.
+    warm_start : bool, default=False
+        Whether the next `fit` adds rounds to those fitted before.
+    callbacks : sequence of callables or None, default=None
+        Called with a `badacost.boosting.stagewise.Round` after every round; one that returns True
+        ends the fit.
+    n_jobs : int or None, default=None
+        Threads. None is one, -1 is one for each core. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of folds, projections, `subsample` and `max_features`.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes.
+    cost_matrix_ : ndarray of shape (K, K)
+        Costs in the order of ``classes_``, as given but with a zero diagonal.
+    oof_cost_ : float
+        Average cost of the decisions on samples that were left out, an honest estimate of what
+        decisions will cost; of the validation samples if there are any. NaN without either.
+    oof_probabilities_ : ndarray of shape (n_samples, K)
+        Class probabilities of the training samples from the fold that left them out; NaN for those
+        that no fold left out. Not there with ``n_folds=1``, nor in a model from a file.
+    log_prior_ : ndarray of shape (K,)
+        Logarithms of the class probabilities before the first round.
+    forest_ : badacost.tree.forest.Forest
+        The trees, round by round.
+    estimator_weights_ : ndarray of shape (n_trees,)
+        Factors of the trees: the learning rate divided by the number of folds.
+    n_estimators_ : int
+        Number of rounds kept.
+    train_score_, validation_score_ : ndarray of shape (n_estimators_,)
+        Log-loss after each round on the training samples of the folds, and on samples left out.
+    stop_reason_ : {"useless", "early stopping", "callback"} or None
+        Why the fit ended before `n_estimators` rounds: trees that split nothing, or on request.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the training data had any.
+
+    References
+    ----------
+    .. [1] L. Iosipoi, A. Vakhrushev, "SketchBoost: Fast Gradient Boosted Decision Tree for
+       Multioutput Problems", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from badacost import CostBoostClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> costs = [[0, 1, 5], [1, 0, 2], [10, 8, 0]]  # C[truth, prediction]
+    >>> model = CostBoostClassifier(costs, random_state=0).fit(X, y)
+    >>> model.predict(X[[0, 60, 177]])
+    array([0, 1, 2])
+    >>> bool(model.oof_cost_ < 0.2)
+    True
+    """
+
+    cost_matrix: Any = field(default=None, kw_only=False)
+    n_estimators: int = 1000
+    learning_rate: float = 0.15
+    n_folds: int = 5
+    cv: Any = None
+    tree: TreeKind = "symmetric"
+    max_depth: int | None = 6
+    max_leaf_nodes: int | None = 31
+    min_hessian: float = 1e-3
+    l2: float = 1.0
+    n_directions: int = 3
+    max_bins: int = 64
+    early_stopping: bool = True
+    n_iter_no_change: int = 30
+
+    _unsaved: ClassVar[tuple[str, ...]] = ("callbacks", "cv")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("n_folds", self.n_folds, Integral, low=1)
+        check_choice("tree", self.tree, ("symmetric", "best"))
+        if self.tree == "symmetric" and self.max_depth is None:
+            raise ValueError("max_depth must be a number for symmetric trees, at most 16.")
+        if self.tree == "symmetric":
+            check_number("max_depth of symmetric trees", self.max_depth, Integral, low=1, high=16)
+        check_number("min_hessian", self.min_hessian, low=0.0)
+        check_number("l2", self.l2, low=0.0)
+        if self.l2 + self.min_hessian == 0.0:
+            raise ValueError("l2 and min_hessian must not both be zero: leaves would be infinite.")
+        check_number("n_directions", self.n_directions, Integral, low=1, high=64)
+
+    def _prepare(self) -> None:
+        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+
+    @property
+    def _table(self) -> FloatArray:
+        return self.forest_.table  # leaves have values of their own
+
+    def _check_same_task(self, classes: NDArray[Any]) -> None:
+        super()._check_same_task(classes)
+        n_trees = np.diff(self._stage_ends)
+        if self.cv is None and n_trees.max(initial=0) > self.n_folds:
+            raise ValueError("With warm_start=True the number of folds must stay as it was.")
+
+    @property
+    def _cross_fits(self) -> bool:
+        return self.n_folds > 1 or self.cv is not None
+
+    @property
+    def _holds_out(self) -> bool:
+        return self.early_stopping and not self._cross_fits
+
+    def _hold_out(self, X: Samples, y: Labels, weight: FloatArray) -> list[Any]:
+        """Training and validation parts; a class with a single sample is in one of them."""
+        share = self.validation_fraction
+        share = share / len(y) if isinstance(share, Integral) else share
+        if not share < 1.0:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} leaves no samples for training: "
+                "choose a smaller one."
+            )
+        held = held_out_rows(X.T, y, weight, share, self._seed)
+        parts = [(X[rows], y[rows], weight[rows]) for rows in (~held, held)]
+        return [*parts[0], *parts[1]]
+
+    def _start(self, task: Task) -> CrossFit:
+        data = task.samples.bin(self, task.weight, task.threads)
+        growth = growth_of(self, len(data.bins))
+        if self.tree == "symmetric":
+            growth = replace(growth, order="symmetric", max_leaf_nodes=None)
+        descent = CrossFit(
+            data,
+            growth,
+            task.y,
+            task.weight,
+            self._folds(task, data),
+            n_classes=len(self.classes_),
+            gain=SquaredGradients(float(self.l2), float(self.min_hessian)),
+            learning_rate=float(self.learning_rate),
+            n_directions=int(self.n_directions),
+            subsample=self.subsample,
+            seed=self._seed,
+            threads=task.threads,
+        )
+        self.log_prior_ = descent.log_prior
+        return descent
+
+    def _folds(self, task: Task, data: BinnedData) -> list[Fold]:
+        n = len(task.y)
+        if self.cv is not None:
+            return given_folds(self.cv, task.y, task.kept)
+        if not self._cross_fits:
+            return [Fold(np.arange(n), np.arange(0))]
+        return random_folds(data.bins, task.y, task.weight, self.n_folds, self._seed)
+
+    def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
+        fit: Any = descent
+        train, held_out = TrainLoss(fit), self._followed_validation(task)
+        self._left_out = held_out or (LeftOutLoss(fit) if self._cross_fits else None)
+        return train, self._left_out
+
+    def _score_of(self, part: ScoredSamples) -> float:
+        shares = self._posterior(part.scores)[np.arange(len(part.y)), part.y]
+        return part.mean(-np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
+
+    @property
+    def _score_name(self) -> str:
+        return "log-loss"
+
+    def _log_prior(self) -> FloatArray:
+        return self.log_prior_
+
+    def _charges(self, scores: FloatArray) -> FloatArray:
+        return np.asarray(self._posterior(scores) @ self.cost_matrix_)
+
+    def _boost(self, task: Task) -> None:
+        super()._boost(task)
+        left_out = self.__dict__.pop("_left_out")
+        self.oof_cost_ = np.nan
+        self.__dict__.pop("oof_probabilities_", None)
+        if isinstance(left_out, ScoredSamples):
+            scores = left_out.best_scores if self.early_stopping else left_out.scores
+            paid = self.cost_matrix_[left_out.y, self._decide(scores)]
+            self.oof_cost_ = left_out.mean(paid)
+        elif left_out is not None:
+            shares = left_out.best_shares if self.early_stopping else left_out.shares()
+            known = ~np.isnan(shares[:, 0])
+            decisions = np.argmin(shares[known] @ self.cost_matrix_, axis=1)
+            paid = self.cost_matrix_[task.y[known], decisions] * task.weight[known]
+            self.oof_cost_ = exact_sum(paid) / exact_sum(task.weight[known])
+            self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
+            self.oof_probabilities_[task.kept] = shares
+
+    def _extra_header(self) -> dict[str, Any]:
+        cost = float(self.oof_cost_)
+        return super()._extra_header() | {"oof_cost": cost if np.isfinite(cost) else None}
+
+    def _extra_arrays(self) -> dict[str, NDArray[Any]]:
+        return super()._extra_arrays() | {"log_prior": self.log_prior_}
+
+    def _restore(self, model: ModelFile) -> None:
+        super()._restore(model)
+        self.log_prior_ = model.arrays["log_prior"]
+        if self.log_prior_.dtype != np.float64 or self.log_prior_.shape != self.classes_.shape:
+            raise ValueError("it does not have a prior probability for each class")
+        if not np.isfinite(self.log_prior_).all():
+            raise ValueError("its prior probabilities are not finite")
+        cost = model.header["oof_cost"]
+        check_number("the cost of samples left out", cost, low=0.0, none=True)
+        self.oof_cost_ = np.nan if cost is None else float(cost)

@@ -1,0 +1,73 @@
+"""Compiled loops of CostBoost: probabilities, sketches of their gradients, leaf values.
+
+Scores are cost scores: the class of the least one is the most likely. Whatever is summed over
+samples is rounded before, to a multiple of a quantum, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def advance(scores, step, table, rows, y, shares, losses, first, last):
+    """Add ``step * table[rows]`` to cost scores; set probabilities, and the log-loss of samples.
+
+    Of the samples ``first .. last`` only; an empty table adds nothing.
+    """
+    n_classes = scores.shape[1]
+    odds = np.empty(n_classes)
+    for i in range(first, last):
+        if table.shape[0] > 0:
+            row = np.uint64(rows[i])
+            for k in range(n_classes):
+                scores[i, k] += step * table[row, k]
+        least = scores[i, 0]
+        for k in range(1, n_classes):
+            least = min(least, scores[i, k])
+        total = 0.0
+        for k in range(n_classes):
+            odds[k] = np.exp(least - scores[i, k])
+            total += odds[k]
+        for k in range(n_classes):
+            shares[i, k] = odds[k] / total
+        losses[i] = np.log(total) + (scores[i, np.uint64(y[i])] - least)
+
+
+@njit(cache=True, nogil=True)
+def sketch(shares, y, weight, directions, out, first, last):
+    """Project the gradients of the log-loss on some directions (K, R); last, a hessian.
+
+    Of the samples ``first .. last`` only; `out` has R + 1 columns.
+    """
+    n_classes, n_directions = directions.shape
+    for i in range(first, last):
+        hessian = 0.0
+        label = np.uint64(y[i])
+        for r in range(n_directions):
+            out[i, r] = -weight[i] * directions[label, r]
+        for k in range(n_classes):
+            share = np.float64(shares[i, k])
+            hessian += share * (1.0 - share)
+            for r in range(n_directions):
+                out[i, r] += weight[i] * share * directions[k, r]
+        out[i, n_directions] = weight[i] * hessian
+
+
+@njit(cache=True, nogil=True)
+def leaf_sums(shares, y, weight, used, rows, big, sums, first, last):
+    """Add gradients and hessians by leaf and class, ``sums`` of shape (n_leaves, 2, K).
+
+    Of the samples ``used[first .. last]`` only; adding and subtracting `big` rounds the terms.
+    """
+    n_classes = shares.shape[1]
+    for q in range(first, last):
+        i = np.uint64(used[q])
+        leaf = np.uint64(rows[i])
+        w = weight[i]
+        for k in range(n_classes):
+            share = np.float64(shares[i, k])
+            sums[leaf, 0, k] += (w * share + big) - big
+            sums[leaf, 1, k] += (w * (share * (1.0 - share)) + big) - big
+        sums[leaf, 0, np.uint64(y[i])] -= (w + big) - big

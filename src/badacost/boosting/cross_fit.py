@@ -1,0 +1,261 @@
+"""Boosters on folds of one training set: each leaves out a part of it, all share bins and threads.
+
+Every round grows a tree in each fold, and the losses of what the folds left out are known for all
+samples. The model is the mean of the boosters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.arrays import FloatArray, Labels, Mask, RowNumbers
+from badacost.boosting import costboost_kernels as kernels
+from badacost.boosting.learners import draw_samples
+from badacost.boosting.rounds import Stage
+from badacost.exact_sums import exact_bincount, exact_sum
+from badacost.threads import Threads
+from badacost.tree.binning import BinnedData
+from badacost.tree.forest import Tree
+from badacost.tree.gain_kernels import SquaredGradients
+from badacost.tree.grower import Growth, TreeGrower
+from badacost.tree.sums import Rows
+
+_MAX_VALUE = 4.0  # of a leaf, before the learning rate
+_MIN_HESSIAN = 1e-12  # without any regularisation
+_SMALL = 1_000_000  # samples times features up to which a thread takes whole folds
+_MIN_ROWS = 4096  # for each thread
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Samples that a booster is trained on, and those it leaves out."""
+
+    train: RowNumbers
+    left_out: RowNumbers
+
+
+def random_folds(
+    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, n_folds: int, seed: int
+) -> list[Fold]:
+    """Leave out parts of equal size, alike for all classes; at most as many as there are samples.
+
+    Which samples are in which part depends on their values (`columns`) and not on their order.
+    """
+    n_folds = min(n_folds, len(y))
+    number = np.empty(len(y), np.intp)
+    number[_mixed_within_classes(columns, y, weight, seed)] = np.arange(len(y)) % n_folds
+    return [Fold(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in range(n_folds)]
+
+
+def given_folds(cv: Any, y: Labels, kept: Mask) -> list[Fold]:
+    """Folds of a splitter, or of pairs of rows; only the samples that are `kept` have a class."""
+    from sklearn.model_selection import check_cv  # slow to import, rarely needed
+
+    labels = np.zeros(len(kept), y.dtype)
+    labels[kept] = y
+    place = np.cumsum(kept) - 1
+    rows = np.arange(len(kept))
+
+    def part(chosen: Any) -> RowNumbers:
+        given = rows[chosen]  # rows or a mask
+        return place[given[kept[given]]]
+
+    splits = check_cv(cv, labels, classifier=True).split(rows, labels)
+    folds = [Fold(part(train), part(test)) for train, test in splits]
+    if not folds or not all(len(fold.train) and len(fold.left_out) for fold in folds):
+        raise ValueError("cv has a fold without samples to train on or to leave out: use fewer.")
+    return folds
+
+
+def held_out_rows(
+    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, share: float, seed: int
+) -> Mask:
+    """Choose a share of the samples, about the same of all classes, at least one."""
+    places = np.floor(np.arange(len(y) + 1) * share)
+    held = np.zeros(len(y), bool)
+    held[_mixed_within_classes(columns, y, weight, seed)] = places[1:] > places[:-1]
+    if not held.any():
+        held[len(y) // 2] = True
+    return held
+
+
+def _mixed_within_classes(
+    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, seed: int
+) -> RowNumbers:
+    """Rows class by class, within a class ordered by a hash of their values."""
+    mixed = np.full(len(y), seed + 1, np.uint64) * _MIXER
+    for column in columns:
+        words = column.astype(np.float64).view(np.uint64)
+        mixed = (mixed ^ words ^ (mixed >> np.uint64(29))) * _MIXER
+    return np.lexsort((weight, mixed ^ (mixed >> np.uint64(32)), y))
+
+
+class _Booster:
+    """The booster of a fold: cost scores and probabilities of all samples."""
+
+    def __init__(self, fold: Fold, y: Labels, weight: FloatArray, n_classes: int, losses: Any):
+        counts = exact_bincount(y[fold.train], weight[fold.train], n_classes) + 1.0
+        self.fold, self.losses = fold, losses
+        self.log_prior = np.log(counts / counts.sum())
+        self.scores = np.tile(-self.log_prior, (len(y), 1))
+        self.shares = np.empty(self.scores.shape, np.float32)
+
+
+class CrossFit:
+    """The `Descent` of CostBoost: all folds go a round further at a time."""
+
+    def __init__(
+        self,
+        data: BinnedData,
+        growth: Growth,
+        y: Labels,
+        weight: FloatArray,
+        folds: list[Fold],
+        *,
+        n_classes: int,
+        gain: SquaredGradients,
+        learning_rate: float,
+        n_directions: int,
+        subsample: float,
+        seed: int,
+        threads: Threads,
+    ):
+        n = len(y)
+        self._y, self._gain, self._rate, self._seed = y, gain, learning_rate, seed
+        self._n_directions, self._subsample = n_directions, subsample
+        self._weight = weight * (n / exact_sum(weight))
+        # Adding and subtracting this rounds to multiples of which all sums are exact.
+        self._big = 1.5 * np.ldexp(1.0, np.frexp(float(n))[1] + 1)
+        apart = len(folds) >= threads.n_threads and data.bins.size <= _SMALL
+        self._over_folds, self._over_rows = (threads, Threads()) if apart else (Threads(), threads)
+        self._grower = TreeGrower(data, growth, self._over_rows)
+        self.losses = np.empty((len(folds), n))
+        self.boosters = [
+            _Booster(fold, y, self._weight, n_classes, losses)
+            for fold, losses in zip(folds, self.losses, strict=True)
+        ]
+        self.log_prior = np.mean([booster.log_prior for booster in self.boosters], axis=0)
+        nothing = np.zeros(n, np.int32), np.empty((0, n_classes))
+        self._over_folds.run(self._add, [(booster, 0.0, *nothing) for booster in self.boosters])
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights of the samples, summing to one: those of the user."""
+        return self._weight / len(self._weight)
+
+    def fit(self, n_done: int) -> Stage:
+        """Grow a tree in each fold."""
+        tasks = [(booster, [self._seed, n_done, k]) for k, booster in enumerate(self.boosters)]
+        grown = self._over_folds.run(self._grow, tasks)
+        first = np.cumsum([0, *(len(table) for *_, table in grown)])
+        trees = [
+            replace(tree, value=tree.value + np.int32(start))
+            for (tree, *_), start in zip(grown, first, strict=False)
+        ]
+        rows = [rows + np.int32(start) for (_, rows, _), start in zip(grown, first, strict=False)]
+        table = np.concatenate([table for *_, table in grown])
+        steps = [self._rate / len(trees)] * len(trees)
+        useless = len(table) == len(trees)  # nothing was split
+        return Stage(trees, steps, rows, table, "useless" if useless else None)
+
+    def advance(self, stage: Stage) -> None:
+        """Move each booster on by its tree."""
+        scale = float(len(self.boosters))
+        steps = zip(self.boosters, stage.steps, stage.rows, strict=True)
+        tasks = [(booster, scale * step, rows, stage.table) for booster, step, rows in steps]
+        self._over_folds.run(self._add, tasks)
+
+    def _grow(self, booster: _Booster, seed: list[int]) -> tuple[Tree, NDArray[np.int32], Any]:
+        """A tree, the leaf of each sample (counted without inner nodes), and values of leaves."""
+        rng = np.random.default_rng(seed)
+        y, weight, shares, train = self._y, self._weight, booster.shares, booster.fold.train
+        n, n_classes = shares.shape
+        directions = rng.normal(size=(n_classes, self._n_directions))
+        gradients = np.empty((n, self._n_directions + 1))
+        self._for_rows(
+            lambda a, b: kernels.sketch(shares, y, weight, directions, gradients, a, b), n
+        )
+        drawn = draw_samples(weight[train], self._subsample, rng)
+        grown = self._grower.grow(
+            Rows.of(gradients),
+            self._gain,
+            rows=train if drawn is None else train[drawn],
+            seed=int(rng.integers(2**63)),
+        )
+        leaf = grown.tree.is_leaf
+        number = np.where(leaf, np.cumsum(leaf) - 1, 0).astype(np.int32)
+        rows = number[grown.leaves]
+
+        def sums_of(first: int, last: int) -> FloatArray:
+            sums = np.zeros((int(leaf.sum()), 2, n_classes))
+            kernels.leaf_sums(shares, y, weight, train, rows, self._big, sums, first, last)
+            return sums
+
+        gradient, hessian = np.moveaxis(sum(self._for_rows(sums_of, len(train))), 1, 0)
+        values = (
+            (1.0 - 1.0 / n_classes) * gradient / np.maximum(hessian + self._gain.l2, _MIN_HESSIAN)
+        )
+        table = np.clip(values, -_MAX_VALUE, _MAX_VALUE)
+        return replace(grown.tree, value=number), rows, table
+
+    def _add(self, booster: _Booster, step: float, rows: RowNumbers, table: FloatArray) -> None:
+        """Move a booster on."""
+        self._for_rows(
+            lambda a, b: kernels.advance(
+                booster.scores, step, table, rows, self._y, booster.shares, booster.losses, a, b
+            ),
+            len(self._y),
+        )
+
+    def _for_rows(self, work: Any, n: int) -> list[Any]:
+        threads = self._over_rows
+        return threads.map(work, n, max(_MIN_ROWS, -(-n // threads.n_threads)))
+
+    def part_weights(self, left_out: bool) -> FloatArray:
+        """Weights (n_folds, n) of what boosters trained on or left out, all together one."""
+        weights = np.zeros_like(self.losses)
+        for row, booster in zip(weights, self.boosters, strict=True):
+            part = booster.fold.left_out if left_out else booster.fold.train
+            row[part] = self._weight[part]
+        return weights / exact_sum(weights.ravel())
+
+
+class TrainLoss:
+    """Log-loss of the samples that boosters were trained on, after each round."""
+
+    def __init__(self, fit: CrossFit):
+        self.curve: list[float] = []
+        self._fit, self._weights = fit, fit.part_weights(left_out=False)
+
+    def follow(self, stage: Stage) -> None:
+        """Add the loss to the curve."""
+        self.curve.append(exact_sum((self._fit.losses * self._weights).ravel()))
+
+
+class LeftOutLoss:
+    """Log-loss of the samples that boosters left out, after each round."""
+
+    def __init__(self, fit: CrossFit):
+        self.curve: list[float] = []
+        self.best_shares: FloatArray = np.empty(0)
+        self._fit, self._weights = fit, fit.part_weights(left_out=True)
+
+    def follow(self, stage: Stage) -> None:
+        """Add the loss to the curve, and keep the probabilities of the best round."""
+        loss = exact_sum((self._fit.losses * self._weights).ravel())
+        if loss < min(self.curve, default=np.inf):
+            self.best_shares = self.shares()
+        self.curve.append(loss)
+
+    def shares(self) -> FloatArray:
+        """Probabilities of all samples by the boosters that left them out; else NaN."""
+        shares = np.full(self._fit.boosters[0].shares.shape, np.nan)
+        for booster in self._fit.boosters:
+            shares[booster.fold.left_out] = booster.shares[booster.fold.left_out]
+        return shares
