@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from badacost import (
+    ABSTAIN,
     AdaC2M1Classifier,
     BAdaCostClassifier,
     CostSensitiveTreeClassifier,
@@ -38,6 +39,7 @@ from badacost.cost_report.money import Money, number
 from badacost.cost_report.naming import model_name
 from badacost.cost_report.sensitivity import shift
 from badacost.costs import minimum_cost_decision
+from badacost.costs.decisions import Prices
 from badacost.metrics import average_cost, cost_confusion_matrix
 from badacost.tabular import TableClassifier
 from badacost.tabular.training import COST_BLIND
@@ -120,6 +122,51 @@ def test_figures_are_those_of_the_metrics(tmp_path) -> None:
     assert "The most expensive mistake is to answer “2” where “1” is true: 30 EUR." in text
 
 
+def test_asking_a_person(tmp_path) -> None:
+    (X, y), (X_test, y_test) = noisy(seed=0), noisy(seed=1)
+    model = booster().fit(X, y)
+    page = written(tmp_path, model, X_test, y_test, abstain=2.0, currency="EUR")
+    assert page.headings == [*ALL_HEADINGS[:5], "If a person is asked", *ALL_HEADINGS[5:]]
+    head = ["price of asking", "asked", "average cost", "saved by asking"]
+    first = page.rows.index(head) + 1
+    constant = min(average_cost(y_test, np.full_like(y_test, k), COSTS) for k in range(3))
+    money = Money("EUR", constant)
+    never = average_cost(y_test, model.decide(X_test), COSTS)
+    for row, price in zip(page.rows[first : first + 5], (0.5, 1.0, 2.0, 4.0, 8.0), strict=True):
+        decided = model.decide(X_test, abstain=price)
+        cost = average_cost(y_test, decided, COSTS, abstain=price)
+        share = (decided == ABSTAIN).mean()
+        assert row == [
+            money.amount(price), f"{share:.1%}", money.rate(cost), money.rate(never - cost)
+        ]  # fmt: skip
+    votes = AdaC2M1Classifier(COSTS, n_estimators=3).fit(X, y)
+    text = text_of(written(tmp_path, votes, X_test, y_test, abstain=2.0))
+    assert "it cannot tell when to ask a person" in text
+    with pytest.raises(ValueError, match="abstain must be a number at least 0 or None; got -1"):
+        gather(model, X, y, abstain=-1)
+
+
+def test_prices_of_samples(tmp_path) -> None:
+    (X, y), (X_test, y_test) = noisy(seed=0), noisy(seed=1)
+    amounts = np.random.default_rng(0).uniform(1, 50, (len(y_test), 3))
+    model = booster().fit(X, y)
+    options: dict[str, Any] = {"sample_cost": amounts, "train": (X, y)}
+    page = written(tmp_path, model, X_test, y_test, abstain=5, **options)
+    text = text_of(page)
+    cost = average_cost(y_test, model.decide(X_test, sample_cost=amounts), sample_cost=amounts)
+    constant = min(average_cost(y_test, np.full(240, k), sample_cost=amounts) for k in range(3))
+    assert f"240 decisions of the model cost {Money(None, constant).rate(cost)} each" in text
+    assert "Prices differ from sample to sample" in text
+    assert "Cost and number of trees" not in page.headings
+    rival = RandomForestClassifier(200, random_state=0).fit(X, y)
+    decided = Prices(amounts, True).expected(rival.predict_proba(X_test)).argmin(axis=1)
+    forest_cost = average_cost(y_test, decided, sample_cost=amounts)
+    row = page.row("random forest, minimum expected cost")
+    assert row[0] == Money(None, constant).rate(forest_cost)
+    with pytest.raises(ValueError, match="leave one of them out"):
+        gather(model, X_test, y_test, COSTS, sample_cost=amounts)
+
+
 def test_most_expensive_mistakes_come_first(tmp_path) -> None:
     X, y = noisy()
     model = booster().fit(X, y)
@@ -151,7 +198,7 @@ def test_price_of_being_right_is_charged(tmp_path) -> None:
 
 
 def evidence_of(truth: np.ndarray, answers: np.ndarray) -> Evidence:
-    return Evidence(None, None, truth, answers, COSTS, None, None, None)
+    return Evidence(None, None, truth, answers, Prices(COSTS), None, None, None)
 
 
 def test_intervals_are_those_of_drawing_samples_again() -> None:

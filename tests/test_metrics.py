@@ -23,6 +23,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from badacost import ABSTAIN, MinimumCostClassifier
 from badacost.costs import zero_one_costs
 from badacost.metrics import (
     average_cost,
@@ -50,7 +51,7 @@ X, Y = load_iris(return_X_y=True)
 def decisions(draw):
     """Costs with a price for being right, truths, decisions and weights."""
     n_classes = draw(st.integers(2, 5))
-    n = draw(st.integers(1, 20))
+    n = draw(st.integers(1, 20).filter(lambda n: n != n_classes))  # see the ambiguous shape below
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     costs = rng.uniform(0.1, 10, (n_classes, n_classes)).round(2)
     np.fill_diagonal(costs, 0.0)
@@ -249,6 +250,94 @@ def test_refused_options() -> None:
         cost_scorer(NESTED, metric="accuracy")
 
 
+# Prices of samples, and asking a person.
+
+AMOUNTS = np.random.default_rng(3).integers(1, 20, (7, 3)).astype(float)
+
+
+@given(decisions(), st.booleans())
+def test_prices_of_samples_are_charged(case, whole) -> None:
+    costs, truth, guess, weight = case
+    n, labels = len(truth), range(len(costs))
+    rng = np.random.default_rng(n)
+    shape = (n, len(costs), len(costs)) if whole else (n, len(costs))
+    prices = rng.uniform(0, 10, shape)
+    rows = np.arange(n)
+    charged = prices[rows, truth, guess] if whole else prices[rows, guess] * (truth != guess)
+    keywords = {"labels": labels, "sample_weight": weight}
+    given_both = (({"sample_cost": prices}, ()), ({}, (prices,)))
+    for options, matrix in given_both:
+        options = {**options, **keywords}
+        paid = total_cost(truth, guess, *matrix, **options)
+        assert paid == pytest.approx(charged @ weight)
+        assert average_cost(truth, guess, *matrix, **options) == pytest.approx(
+            np.average(charged, weights=weight)
+        )
+        assert cost_confusion_matrix(truth, guess, *matrix, **options).sum() == pytest.approx(paid)
+        constants = [total_cost(truth, np.full(n, k), *matrix, **options) for k in labels]
+        if min(constants) > 0:
+            saved = savings(truth, guess, *matrix, **options)
+            assert saved == pytest.approx(1 - paid / min(constants))
+
+
+@given(decisions(), st.floats(0, 10), st.integers(0, 2**20 - 1))
+def test_asking_has_its_price(case, price, which) -> None:
+    costs, truth, guess, weight = case
+    asked = (which >> np.arange(len(truth)) & 1).astype(bool)
+    decided = np.where(asked, ABSTAIN, guess.astype(object))
+    prices = np.linspace(price, price + 1, len(truth))
+    keywords = {"labels": range(len(costs)), "sample_weight": weight}
+    for abstain in (price, prices):
+        charged = np.where(asked, abstain, costs[truth, guess])
+        options = {**keywords, "abstain": abstain}
+        assert average_cost(truth, decided, costs, **options) == pytest.approx(
+            np.average(charged, weights=weight)
+        )
+        matrix = cost_confusion_matrix(truth, decided, costs, **options)
+        assert matrix.shape == (len(costs), len(costs) + asked.any())
+        assert matrix.sum() == pytest.approx(charged @ weight)
+        if asked.any():
+            assert matrix[:, -1].sum() == pytest.approx((charged * weight)[asked].sum())
+
+
+@pytest.mark.parametrize("form", [np.array, list, tuple, pd.Series])
+def test_forms_of_decisions_with_asking(form) -> None:
+    numbers = form([0, "ask a person", 1, 1])
+    if form is np.array:
+        numbers = np.array([0, ABSTAIN, 1, 1], dtype=object)
+    assert total_cost([0, 0, 1, 0], numbers, [[0, 5], [1, 0]], abstain=2) == 7
+    texts = form(["ape", ABSTAIN, "bat", "ape", "cat", ABSTAIN, "ape"])
+    assert total_cost(TRUTH, texts, NESTED, abstain=2) == 0 + 2 + 0 + 3 + 0 + 2 + 1
+    assert average_cost(TRUTH, [ABSTAIN] * 7, NESTED, abstain=2) == 2
+
+
+def test_frame_of_prices_names_its_classes() -> None:
+    frame = pd.DataFrame(AMOUNTS, columns=NAMES)[["cat", "ape", "bat"]]
+    expected = total_cost(TRUTH, GUESS, sample_cost=AMOUNTS)
+    assert total_cost(TRUTH, GUESS, sample_cost=frame) == expected
+    assert total_cost(TRUTH, GUESS, sample_cost=frame, labels=NAMES) == expected
+    assert total_cost(TRUTH[:3], GUESS[:3], sample_cost=frame[:3]) < expected
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_refused_prices_of_samples(metric) -> None:
+    ambiguous = AMOUNTS[:3]
+    with pytest.raises(ValueError, match="give prices of samples as sample_cost="):
+        metric(["ape", "bat", "cat"], ["cat", "bat", "ape"], ambiguous)
+    with pytest.raises(ValueError, match=r"3 columns but .* 2 classes .*: pass labels="):
+        metric(TRUTH[:4], GUESS[:4], sample_cost=AMOUNTS[:4])
+    with pytest.raises(ValueError, match="label 'ape' is repeated"):
+        metric(TRUTH, GUESS, sample_cost=AMOUNTS[:, [0, 0, 1, 2]], labels=["ape", *NAMES])
+    with pytest.raises(ValueError, match="leave one of them out"):
+        metric(TRUTH, GUESS, NESTED, sample_cost=AMOUNTS)
+    with pytest.raises(
+        ValueError, match=r"2 samples of y_pred are 'ask a person', .* pass abstain"
+    ):
+        metric(TRUTH, ["ape", ABSTAIN, "bat", "ape", "cat", ABSTAIN, "ape"], NESTED)
+    with pytest.raises(ValueError, match="a class is called 'ask a person'"):
+        metric([ABSTAIN, "ape"], ["ape", "ape"], None, abstain=1)
+
+
 # Scorers.
 
 IRIS = np.array(NAMES)[Y]
@@ -292,7 +381,7 @@ def test_training_part_without_a_class(costs) -> None:
                             costs)  # fmt: skip
     scores = cross_val_score(GaussianNB(), X, IRIS, scoring=cost_scorer(costs), **keywords)
     assert scores == [-expected]
-    with pytest.raises(ValueError, match=r"\['cat'\] that labels lack: add them"):
+    with pytest.raises(ValueError, match="may be missing from the training data, give a labelled"):
         cross_val_score(GaussianNB(), X, IRIS, scoring=cost_scorer(ASYMMETRIC), **keywords)
 
 
@@ -346,6 +435,58 @@ def test_scorer_with_routed_weights() -> None:
         -average_cost(IRIS[test], guess, NESTED, sample_weight=weight[test]),
         -average_cost(IRIS[test], guess, NESTED),
     ]
+
+
+def test_scorer_lets_classifiers_decide_by_prices_of_samples() -> None:
+    amounts = np.random.default_rng(0).uniform(0, 10, (len(Y), 3))
+    data = X[:, :2]
+    folds = [(np.arange(0, 150, 2), np.arange(1, 150, 2))]
+    train, test = folds[0]
+    model = MinimumCostClassifier(GaussianNB(), NESTED)
+    fitted = clone(model).fit(data[train], IRIS[train])
+    prices = {"sample_cost": amounts[test]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        for abstain in (None, 1.5):
+            scorer = cost_scorer(abstain=abstain).set_score_request(sample_cost=True)
+            scores = cross_validate(
+                model, data, IRIS, scoring=scorer, cv=folds, params={"sample_cost": amounts}
+            )["test_score"]
+            decided = fitted.decide(data[test], abstain=abstain, **prices)
+            assert (ABSTAIN in decided) == (abstain is not None)
+            cost = average_cost(IRIS[test], decided, labels=NAMES, abstain=abstain, **prices)
+            assert scores == [-cost]
+        wants_prices = cost_scorer().set_score_request(sample_cost=True)
+        search = GridSearchCV(
+            GaussianNB(), {"var_smoothing": [1e-9, 1e3]}, scoring=wants_prices, cv=folds
+        )
+        search.fit(data, IRIS, sample_cost=amounts)
+        with pytest.raises(UnsetMetadataPassedError, match="sample_cost"):
+            cross_validate(
+                model, data, IRIS, scoring=cost_scorer(), params={"sample_cost": amounts}
+            )
+    predicted = search.best_estimator_.predict(data)  # which has no decide
+    assert cost_scorer()(search, data, IRIS, sample_cost=amounts) == -average_cost(
+        IRIS, predicted, sample_cost=amounts
+    )
+    turned = [2, 0, 1]
+    other = cost_scorer(labels=np.array(NAMES)[turned], abstain=1.5)
+    score = other(fitted, data[test], IRIS[test], sample_cost=amounts[test][:, turned])
+    assert score == pytest.approx(scores[0])
+
+
+def test_scorer_with_a_price_of_asking() -> None:
+    data = X[:, :2]
+    model = MinimumCostClassifier(GaussianNB()).fit(data, IRIS)
+    for costs in (NESTED, FRAME, ASYMMETRIC, ASYMMETRIC + 1):
+        decided = model.decide(data, costs, abstain=0.5)
+        expected = -average_cost(IRIS, decided, costs, abstain=0.5)
+        assert cost_scorer(costs, abstain=0.5)(model, data, IRIS) == pytest.approx(expected)
+        three = [0, 60, 120]  # as many as classes
+        assert cost_scorer(costs, abstain=9)(model, data[three], IRIS[three]) <= 0
+    assert cost_scorer(abstain=0.1)(model, data, IRIS) > cost_scorer()(model, data, IRIS)
+    with pytest.raises(TypeError, match=r"GaussianNB has no decide.*MinimumCostClassifier"):
+        cost_scorer(NESTED, abstain=1)(GaussianNB().fit(data, IRIS), data, IRIS)
+    assert repr(cost_scorer(abstain=2)) == "cost_scorer(None, metric='average_cost', abstain=2)"
 
 
 def test_copies_of_a_scorer() -> None:

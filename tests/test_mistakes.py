@@ -35,6 +35,7 @@ from typer.testing import CliRunner
 
 import badacost
 from badacost import (
+    AdaC2M1Classifier,
     BAdaCostClassifier,
     CSAdaBoostClassifier,
     LpCSBClassifier,
@@ -50,6 +51,7 @@ from badacost.detection.annotations import (
     Views,
     read_annotations,
 )
+from badacost.explain import explain_decision, explain_scores
 from badacost.plotting import CostConfusionDisplay, CostCurveDisplay, DecisionRegionsDisplay
 from badacost.tabular import TableClassifier, read_table
 
@@ -922,7 +924,54 @@ CALLS = [
         lambda: BAdaCostClassifier().fit(TABLE[["age", "ward"]], Y),
         ValueError,
         "X contains text, such as 'north'",
+        'make text categories, for example with astype("category")',
         "use badacost.tabular.TableClassifier",
+    ),
+    call(
+        "a categorical column mistyped",
+        lambda: BAdaCostClassifier(categorical_features=["wrad"]).fit(TABLE[["age", "ward"]], Y),
+        ValueError,
+        "X has no column 'wrad'",
+        "there are 'age', 'ward'",
+    ),
+    call(
+        "one categorical column and no list",
+        lambda: BAdaCostClassifier(categorical_features="ward").fit(TABLE[["age", "ward"]], Y),
+        TypeError,
+        "a list of columns",
+        "got 'ward'",
+    ),
+    call(
+        "a mask of other columns",
+        lambda: BAdaCostClassifier(categorical_features=[True]).fit(X, Y),
+        ValueError,
+        "1 values of True or False, but X has 2 columns",
+        "give one for each column",
+    ),
+    call(
+        "intervals as categories",
+        lambda: BAdaCostClassifier().fit(pd.DataFrame({"age": pd.cut(TABLE["age"], 3)}), Y),
+        TypeError,
+        "must be text, numbers or booleans",
+        "convert the column to text",
+    ),
+    call(
+        "categories for another weak learner",
+        lambda: BAdaCostClassifier(estimator=Tree(), categorical_features=[0]).fit(X, Y),
+        ValueError,
+        "categorical_features needs the built-in tree",
+        "encode categories in the estimator",
+    ),
+    call(
+        "other categorical columns on a warm start",
+        lambda: (
+            BAdaCostClassifier(n_estimators=1, warm_start=True)
+            .fit(X, Y)
+            .set_params(categorical_features=[0])
+            .fit(X, Y)
+        ),
+        ValueError,
+        "With warm_start=True categorical_features must stay as it was",
     ),
     call(
         "a feature that is infinite",
@@ -1061,6 +1110,42 @@ CALLS = [
         "class 'low' has 2 samples for 5 folds",
         "set cv to a smaller number",
     ),
+    # Prices that are known at prediction
+    call(
+        "a matrix of prices of as many samples as classes",
+        lambda: fitted().decide(X[:3], np.ones((3, 3))),
+        ValueError,
+        "may be a matrix of costs or a row of prices for each of the 3 samples",
+        "give prices of samples as sample_cost=",
+    ),
+    call(
+        "prices of other samples",
+        lambda: fitted().decide(X, sample_cost=np.ones((5, 3))),
+        ValueError,
+        "sample_cost has shape (5, 3)",
+        f"give a row of 3 prices for each of the {len(X)} samples",
+    ),
+    call(
+        "a negative price of asking a person",
+        lambda: fitted().decide(X, abstain=-1),
+        ValueError,
+        "abstain has the price -1",
+        "give 0 or more",
+    ),
+    call(
+        "asking a person without a price of it",
+        lambda: metrics.average_cost(Y, ["ask a person"] * len(Y), COSTS),
+        ValueError,
+        f"{len(Y)} samples of y_pred are 'ask a person', which has no price",
+        "pass abstain=",
+    ),
+    call(
+        "a scorer that asks a person about decisions of any classifier",
+        lambda: metrics.cost_scorer(COSTS, abstain=1)(Tree().fit(X, Y), X, Y),
+        TypeError,
+        "has no decide, and so it cannot ask a person",
+        "put it into MinimumCostClassifier",
+    ),
     # Metrics and pictures
     call(
         "a decision that has no price",
@@ -1095,6 +1180,49 @@ CALLS = [
         TypeError,
         "CostCurveDisplay needs an estimator with staged_predict",
         "those of badacost have it",
+    ),
+    # Explanations
+    call(
+        "an explanation of a model without trees",
+        lambda: explain_scores(LinearSVC().fit(X, Y), X),
+        TypeError,
+        "explain_scores needs trees of badacost, and this LinearSVC has none",
+        "give a booster with its built-in tree",
+    ),
+    call(
+        "an explanation of a model around another one",
+        lambda: explain_decision(MinimumCostClassifier(Tree(), COSTS).fit(X, Y), X[0]),
+        TypeError,
+        "this MinimumCostClassifier has none",
+        "explain its estimator_",
+    ),
+    call(
+        "an explanation in money without probabilities",
+        lambda: explain_decision(AdaC2M1Classifier(n_estimators=2).fit(X, Y), X[0]),
+        TypeError,
+        "explain_decision needs probabilities, and AdaC2M1Classifier has none",
+        "use explain_scores",
+    ),
+    call(
+        "an explanation of several decisions at once",
+        lambda: explain_decision(fitted(), X),
+        ValueError,
+        "x must be one sample; got 60",
+        "such as X[:1]",
+    ),
+    call(
+        "an explanation of a decision that there is not",
+        lambda: explain_decision(fitted(), X[0], "nothing"),
+        ValueError,
+        "'nothing' is not a class of the model",
+        "take one of",
+    ),
+    call(
+        "a decision compared with itself",
+        lambda: explain_decision(fitted(), X[0], Y[0], Y[0]),
+        ValueError,
+        "and so is the one it is compared with",
+        "give another one",
     ),
     # Tables
     call(

@@ -60,7 +60,7 @@ def test_published_training_run(shared: Path, name: str) -> None:
     np.testing.assert_array_equal(list(model.staged_predict(X)), published["strong_pred"])
     np.testing.assert_allclose(model.estimator_weights_, published["beta"], rtol=1e-9)
     np.testing.assert_allclose(weights, published["weights"], rtol=1e-9, atol=1e-300)
-    scores = model.predict_costs(X)
+    scores = model.cost_scores(X)
     np.testing.assert_allclose(scores, (published["Cprime"] @ published["margin"]).T, atol=1e-8)
 
 

@@ -46,7 +46,7 @@ def assert_sane(model, data, y=None) -> None:
     assert (probability >= 0).all()
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     if isinstance(model, BAdaCostClassifier):
-        assert np.isfinite(model.predict_costs(data)).all()
+        assert np.isfinite(model.cost_scores(data)).all()
         assert np.isfinite(model.estimator_weights_).all()
         assert np.isfinite(model.train_score_).all()
 
@@ -522,4 +522,4 @@ def test_monotone_changes_of_features_change_nothing(problem, exponent) -> None:
     shifted = data * 2.0**exponent
     one = fitted(boost(costs, binning="exact"), data, y, weight)
     other = fitted(boost(costs, binning="exact"), shifted, y, weight)
-    np.testing.assert_array_equal(one.predict_costs(data), other.predict_costs(shifted))
+    np.testing.assert_array_equal(one.cost_scores(data), other.cost_scores(shifted))

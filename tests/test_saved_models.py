@@ -45,7 +45,7 @@ def assert_same_fit(one, other, data=X) -> None:
         assert np.asarray(mine).dtype == np.asarray(theirs).dtype
         assert type(mine) is type(theirs)
     assert_same_forest(one.forest_, other.forest_)
-    for method in ("predict", "predict_proba", "predict_costs", "decision_function", "apply"):
+    for method in ("predict", "predict_proba", "cost_scores", "decision_function", "apply"):
         if hasattr(one, method):
             np.testing.assert_array_equal(getattr(one, method)(data), getattr(other, method)(data))
     np.testing.assert_array_equal(one.feature_importances_, other.feature_importances_)
@@ -78,7 +78,7 @@ def test_a_loaded_model_is_the_same(model, tmp_path) -> None:
     model.fit(X, Y)
     loaded = round_trip(model, tmp_path)
     if model.cost_matrix is REDUCIBLE:
-        np.testing.assert_array_equal(model.predict_costs(X), loaded.predict_costs(X))
+        np.testing.assert_array_equal(model.cost_scores(X), loaded.cost_scores(X))
     else:
         assert_same_fit(model, loaded)
     given, found = model.get_params(), loaded.get_params()
@@ -517,8 +517,8 @@ def test_a_greedy_number_of_threads_does_no_harm(files, tmp_path) -> None:
     contents.header["parameters"]["n_jobs"] = 10**9
     write_model(tmp_path / "edited", contents.kind, contents.header, contents.arrays)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    expected = badacost.load(files / "boost").predict_costs(frame)
-    np.testing.assert_array_equal(badacost.load(tmp_path / "edited").predict_costs(frame), expected)
+    expected = badacost.load(files / "boost").cost_scores(frame)
+    np.testing.assert_array_equal(badacost.load(tmp_path / "edited").cost_scores(frame), expected)
 
 
 @pytest.mark.parametrize("kind", ["boost", "tree"])

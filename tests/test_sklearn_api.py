@@ -106,6 +106,7 @@ def test_parameters_survive_clone_and_set_params(cls) -> None:
         "criterion": "entropy",
         "binning": "exact",
         "max_bins": 17,
+        "categorical_features": [1],
         "subsample": 0.6,
         "n_refinements": 2,
         "cost_scale": 0.3,
@@ -481,7 +482,7 @@ def test_same_bits_for_any_number_of_threads(parameters, missing) -> None:
         assert_same_forest(first.forest_, other.forest_)
         np.testing.assert_array_equal(other.estimator_weights_, first.estimator_weights_)
         np.testing.assert_array_equal(other.train_score_, first.train_score_)
-        np.testing.assert_array_equal(other.predict_costs(data), first.predict_costs(data))
+        np.testing.assert_array_equal(other.cost_scores(data), first.cost_scores(data))
         np.testing.assert_array_equal(other.predict_proba(data), first.predict_proba(data))
 
 
@@ -534,7 +535,7 @@ def test_memory_layout_and_type_do_not_matter(binning, tmp_path) -> None:
         return small(ASYMMETRIC, random_state=0, **parameters).fit(X, y, w, X_val=X, y_val=y)
 
     def answers(model, X):
-        methods = ("predict", "predict_costs", "predict_proba", "decision_function", "apply")
+        methods = ("predict", "cost_scores", "predict_proba", "decision_function", "apply")
         return [getattr(model, method)(X) for method in methods]
 
     first = train(data)
@@ -555,19 +556,19 @@ def test_memory_layout_and_type_do_not_matter(binning, tmp_path) -> None:
 
 def test_seed_matters_only_where_there_is_chance() -> None:
     data, y = noisy()
-    plain = [small(random_state=seed).fit(data, y).predict_costs(data) for seed in (0, 1)]
+    plain = [small(random_state=seed).fit(data, y).cost_scores(data) for seed in (0, 1)]
     np.testing.assert_array_equal(*plain)
     drawn = [
-        small(random_state=seed, subsample=0.5).fit(data, y).predict_costs(data) for seed in (0, 1)
+        small(random_state=seed, subsample=0.5).fit(data, y).cost_scores(data) for seed in (0, 1)
     ]
     assert (drawn[0] != drawn[1]).any()
     generator = np.random.RandomState(0)
     model = small(random_state=generator, subsample=0.5)
-    assert (model.fit(data, y).predict_costs(data) != model.fit(data, y).predict_costs(data)).any()
+    assert (model.fit(data, y).cost_scores(data) != model.fit(data, y).cost_scores(data)).any()
 
 
 def test_classes_by_any_name_give_the_same_model() -> None:
     data, y = noisy()
     one = small(ASYMMETRIC).fit(data, y)
     other = small(ASYMMETRIC).fit(data, np.array(["a", "b", "c"])[y])
-    np.testing.assert_array_equal(one.predict_costs(data), other.predict_costs(data))
+    np.testing.assert_array_equal(one.cost_scores(data), other.cost_scores(data))

@@ -498,7 +498,7 @@ class TestClassifier:
         booster = SAMMEClassifier(n_estimators=8, max_depth=2)
         model = TableClassifier(booster, cost_matrix=COSTS, decision="bayes")
         model.fit(patients(), "risk")
-        cheapest = model.classes_[model.expected_costs(patients()).argmin(axis=1)]
+        cheapest = model.classes_[model.predict_costs(patients()).argmin(axis=1)]
         assert (model.predict(patients()) == cheapest).all()
         assert (model.predict(patients()) != model.classifier_.predict(
             model.encoder_.transform(patients()))).any()  # fmt: skip
@@ -621,7 +621,7 @@ class TestSavedModels:
         model.save(tmp_path / "m.badacost")
         again = badacost.load(tmp_path / "m.badacost")
         assert saved_kind(tmp_path / "m.badacost") == "TableClassifier"
-        for method in ("predict", "predict_proba", "predict_costs", "expected_costs"):
+        for method in ("predict", "predict_proba", "predict_costs", "decide"):
             new = patients(50, seed=3)
             np.testing.assert_array_equal(getattr(model, method)(new), getattr(again, method)(new))
         assert (again.target_name_, again.n_rows_) == ("risk", 120)

@@ -169,7 +169,7 @@ def test_one_class_is_refused() -> None:
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        ([["a", 1.0], ["b", 2.0]], [0, 1], "X contains text, such as 'a': encode text as numbers"),
+        ([["a", 1.0], ["b", 2.0]], [0, 1], "X contains text, such as 'a': make text categories"),
         (np.array([[1, "2"], [2, b"bee"]], object), [0, 1], "such as \"b'bee'\""),
         (pd.DataFrame({"a": [1.0, 2.0], "b": ["1", "c"]}), [0, 1], "text, such as 'c'"),
         ([[1.0], [np.inf]], [0, 1], "X contains infinity: replace such values, by NaN if"),

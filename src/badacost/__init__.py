@@ -24,11 +24,13 @@ if TYPE_CHECKING:
         SAMMEClassifier,
         WangMultiBoostClassifier,
     )
+    from badacost.costs import ABSTAIN
     from badacost.decision import MinimumCostClassifier
     from badacost.model_file import ModelFileError
 
 __version__ = "0.1.0"
 __all__ = [
+    "ABSTAIN",
     "AdaBoostM1Classifier",
     "AdaC2M1Classifier",
     "BAdaCostClassifier",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 _MODULES = ("costs", "metrics")
 _HOMES = {
+    "ABSTAIN": "costs",
     "MinimumCostClassifier": "decision",
     "ModelFileError": "model_file",
 }  # all others are in boosting

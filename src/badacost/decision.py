@@ -23,9 +23,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from badacost.arrays import FloatArray
 from badacost.calibration import CALIBRATIONS, Calibration, TemperatureScaling, fit_calibrator
-from badacost.costs import minimum_cost_decision
-from badacost.costs.matrix import plain
-from badacost.metrics import charged_costs
+from badacost.costs.decisions import CostDecisionMixin
+from badacost.costs.matrix import charged_costs, plain
 from badacost.model_file import ModelFile
 from badacost.persistence import model_to_file, save_model, saved_model, with_part
 from badacost.validation import check_choice, check_number, check_sample_weight
@@ -34,11 +33,11 @@ _FOLDS = 5
 
 
 @saved_model
-class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MinimumCostClassifier(CostDecisionMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Minimum expected cost under the probabilities of another classifier.
 
     Predicts the argmin over j of ``sum_i P(i | x) C(i, j)``. Costs do not take part in the
-    training of the classifier, so they may be changed without it: see `FrozenEstimator` below.
+    training of the classifier, so they may be changed without it: `decide` takes other prices.
 
     Parameters
     ----------
@@ -86,7 +85,6 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from badacost import MinimumCostClassifier
     >>> X, y = load_iris(return_X_y=True)
@@ -97,8 +95,7 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> model.predict(X[70:71])
     array([2])
     >>> costlier = [[0, 1, 1], [1, 0, 9], [1, 10, 0]]  # other costs for the same classifier
-    >>> trained = FrozenEstimator(model.estimator_)
-    >>> MinimumCostClassifier(trained, costlier).fit(X, y).predict(X[70:71])
+    >>> model.decide(X[70:71], costlier)
     array([0])
     """
 
@@ -186,21 +183,6 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return scores
         return np.asarray(self.calibrator_.predict_proba(scores), dtype=np.float64)
 
-    def predict_costs(self, X: Any) -> FloatArray:
-        """Return the expected cost of each decision, in the unit of the cost matrix.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, K)
-            Expected costs, in the order of ``classes_``; `predict` takes the lowest.
-        """
-        return np.asarray(self.predict_proba(X) @ self.cost_matrix_)
-
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the classes of minimum expected cost.
 
@@ -214,8 +196,7 @@ class MinimumCostClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Classes.
         """
-        decisions = minimum_cost_decision(self.predict_proba(X), self.cost_matrix_)
-        return np.asarray(self.classes_[decisions])
+        return np.asarray(self.decide(X))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return minus the expected costs: the largest wins.

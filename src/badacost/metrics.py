@@ -7,17 +7,26 @@ too. (Classifiers may ignore it, since it changes no decision.)
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.metadata_routing import MetadataRequest
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from badacost.arrays import FloatArray
-from badacost.costs import as_cost_matrix
-from badacost.costs.matrix import as_classes, costs_as_given, listed, named_classes, plain
+from badacost.arrays import FloatArray, Mask, Positions
+from badacost.costs import ABSTAIN, labelled_costs
+from badacost.costs.decisions import (
+    Prices,
+    asking_prices,
+    check_no_class_abstains,
+    check_sample_cost,
+    read_prices,
+)
+from badacost.costs.matrix import as_classes, check_known, listed, named_classes, plain
+from badacost.costs.matrix import charged_costs as charged_costs
 from badacost.validation import check_choice, check_sample_weight
 
 Normalization = Literal["all", "true", "pred"] | None
@@ -27,10 +36,12 @@ _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
 def average_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    cost_matrix: Any,
+    cost_matrix: Any = None,
     *,
     labels: Iterable[Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    sample_cost: ArrayLike | None = None,
+    abstain: ArrayLike | None = None,
 ) -> float:
     """Return the mean cost of a decision.
 
@@ -38,15 +49,22 @@ def average_cost(
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         True classes and decisions.
-    cost_matrix : array-like of shape (K, K), mapping, data frame or None
+        A decision may be `badacost.ABSTAIN`, "ask a person", which `abstain` gives a price.
+    cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
         ``C[truth, prediction]``: rows are the truth; see `badacost.costs.as_cost_matrix`. Charged
-        as given, diagonal included. None is a price of one for each mistake.
+        as given, diagonal included. None is a price of one for each mistake. An array for each
+        sample, see `sample_cost`, will do as well, unless there are K samples.
     labels : iterable of K labels, optional
-        The classes, in the order of the rows of an array. By default those that a mapping or data
-        frame names in its rows; for an array or None the sorted labels of `y_true` and `y_pred`,
-        which for an array must be as many as it has rows.
+        The classes, in the order of the rows of an array, or of the columns of `sample_cost`. By
+        default those that a mapping or data frame names; for an array or None the sorted labels of
+        `y_true` and `y_pred`, which for an array must be as many as it has rows.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights.
+    sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), optional
+        Prices of each sample, in the place of `cost_matrix`. A row holds what each decision costs
+        for this sample if it is wrong; being right is free. Or a whole matrix for each sample.
+    abstain : float or array-like of shape (n_samples,), optional
+        The price of asking a person, or one for each sample.
 
     Returns
     -------
@@ -58,53 +76,63 @@ def average_cost(
     >>> costs = {"ham": {"spam": 5}, "spam": {"ham": 1}}
     >>> average_cost(["ham", "ham", "spam", "spam"], ["ham", "spam", "spam", "ham"], costs)
     1.5
+
+    The amount at stake differs from sample to sample, and asking a person costs 3:
+
+    >>> amounts = [[5, 1], [20, 1], [5, 9], [1, 1]]  # of each decision, if it is wrong
+    >>> average_cost([0, 0, 1, 1], [0, 1, 0, "ask a person"], sample_cost=amounts, abstain=3)
+    2.25
     """
-    counts, costs = _counts_and_costs(y_true, y_pred, cost_matrix, labels, sample_weight)
-    return float((counts / counts.sum() * costs).sum())
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    return float((bill.counts / bill.counts.sum() * bill.costs).sum())
 
 
 def total_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    cost_matrix: Any,
+    cost_matrix: Any = None,
     *,
     labels: Iterable[Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    sample_cost: ArrayLike | None = None,
+    abstain: ArrayLike | None = None,
 ) -> float:
     """Return the sum of the costs of all decisions.
 
     Parameters
     ----------
-    y_true, y_pred, cost_matrix, labels, sample_weight
+    y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain
         See `average_cost`.
 
     Returns
     -------
     float
-        Sum of ``C[y_true, y_pred]``, each times its sample weight.
+        Sum of what `average_cost` is the mean of, each times its sample weight.
 
     Examples
     --------
     >>> total_cost([0, 0, 1, 1], [0, 1, 1, 0], [[0, 5], [1, 0]])
     6.0
     """
-    counts, costs = _counts_and_costs(y_true, y_pred, cost_matrix, labels, sample_weight)
-    return float((counts * costs).sum())
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    return float(bill.charged.sum())
 
 
 def savings(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    cost_matrix: Any,
+    cost_matrix: Any = None,
     *,
     labels: Iterable[Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    sample_cost: ArrayLike | None = None,
+    abstain: ArrayLike | None = None,
 ) -> float:
     """Return the share of the cost of the best constant decision that is saved.
 
     Parameters
     ----------
-    y_true, y_pred, cost_matrix, labels, sample_weight
+    y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain
         See `average_cost`.
 
     Returns
@@ -120,9 +148,8 @@ def savings(
     >>> savings([0, 0, 1, 1], [0, 0, 1, 0], [[0, 5], [1, 0]])  # always 0 costs 2
     0.5
     """
-    counts, costs = _counts_and_costs(y_true, y_pred, cost_matrix, labels, sample_weight)
-    paid = float((counts * costs).sum())
-    base = float((counts.sum(axis=1) @ costs).min())
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    paid, base = float(bill.charged.sum()), float(bill.constants.min())
     if base == 0.0:
         return 0.0 if paid == 0.0 else -np.inf
     return 1.0 - paid / base
@@ -131,17 +158,19 @@ def savings(
 def cost_confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    cost_matrix: Any,
+    cost_matrix: Any = None,
     *,
     labels: Iterable[Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    sample_cost: ArrayLike | None = None,
+    abstain: ArrayLike | None = None,
     normalize: Normalization = None,
 ) -> FloatArray:
     """Return what each pair of truth and prediction has cost: counts times costs.
 
     Parameters
     ----------
-    y_true, y_pred, cost_matrix, labels, sample_weight
+    y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain
         See `average_cost`.
     normalize : {"all", "true", "pred"} or None, default=None
         None gives costs, which sum to `total_cost`. "all" gives shares of the total, "true" of
@@ -150,8 +179,9 @@ def cost_confusion_matrix(
 
     Returns
     -------
-    ndarray of shape (K, K)
-        Costs or shares: rows are the truth, in the order of `labels`.
+    ndarray of shape (K, K), or (K, K + 1) where a person is asked
+        Costs or shares: rows are the truth, in the order of `labels`. If `y_pred` has
+        `badacost.ABSTAIN`, a last column holds what asking a person has cost.
 
     Examples
     --------
@@ -161,85 +191,141 @@ def cost_confusion_matrix(
     """
     if normalize is not None:
         check_choice("normalize", normalize, _SUMMED_AXIS)
-    counts, costs = _counts_and_costs(y_true, y_pred, cost_matrix, labels, sample_weight)
-    charged: FloatArray = counts * costs
+    bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+    charged = bill.charged
     if normalize is None:
         return charged
     sums = charged.sum(axis=_SUMMED_AXIS[normalize], keepdims=True)
     return np.divide(charged, sums, out=np.zeros_like(charged), where=sums > 0.0)
 
 
-def charged_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
-    """Read costs as `badacost.costs.as_cost_matrix` does, but keep the price of being right.
+@dataclass(frozen=True, eq=False)
+class Bill:
+    """What decisions cost, by truth and decision: of the K classes, and to ask a person if any is.
 
-    Parameters
-    ----------
-    costs : None, array-like of shape (K, K), nested mapping or data frame
-        ``C[truth, prediction]``: rows are the truth.
-    classes : iterable of K labels
-        The classes, in the order of the result. A mapping or data frame may price others too.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        Costs as given, diagonal included.
-
-    Examples
-    --------
-    >>> charged_costs({"ham": {"spam": 5}, "spam": {"ham": 3, "spam": 1}}, ["ham", "spam"])
-    array([[0., 5.],
-           [3., 1.]])
+    `counts`, (K, K or K + 1), are sums of weights; `costs`, of the same shape, is what such a
+    decision costs on average; `truth`, (n,), are positions in `labels`, (K,).
     """
-    labels = [plain(label) for label in classes]
-    as_cost_matrix(costs, labels, allow_extra_labels=True)  # which has more to check
-    return costs_as_given(costs, labels, allow_extra_labels=True)
+
+    labels: list[Any]
+    counts: FloatArray
+    costs: FloatArray
+    truth: Positions
+    weight: FloatArray
+    prices: Prices
+
+    @property
+    def charged(self) -> FloatArray:
+        """Costs of all such decisions together, of the shape of `counts`."""
+        return np.asarray(self.counts * self.costs)
+
+    @property
+    def constants(self) -> FloatArray:
+        """What each class costs in all if it is the answer for every sample, (K,)."""
+        truths = np.eye(len(self.counts))[self.truth]
+        return np.asarray(self.weight @ self.prices.expected(truths))
 
 
-def _counts_and_costs(
+def bill_of(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     cost_matrix: Any,
     labels: Iterable[Any] | None,
     sample_weight: ArrayLike | None,
-) -> tuple[FloatArray, FloatArray]:
-    """Return weighted counts and costs, both (K, K) with the truth in rows."""
-    truth, prediction = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(truth, prediction)
-    if not len(truth):
+    sample_cost: Any,
+    abstain: Any,
+) -> Bill:
+    """Check the arguments of the metrics, and sum up."""
+    labels_true, decided = column_or_1d(y_true), _decisions(y_pred)
+    check_consistent_length(labels_true, decided)
+    n_samples = len(labels_true)
+    if not n_samples:
         raise ValueError("y_true and y_pred are empty: give at least one sample.")
-    unique_labels(truth, prediction)  # refuses numbers beside strings, and values that are no class
-    weight = check_sample_weight(sample_weight, len(truth))
-    seen, codes = np.unique(np.concatenate([truth, prediction]), return_inverse=True)
-    known = _labels(cost_matrix, labels, [plain(label) for label in seen])
-    position = {label: k for k, label in enumerate(known)}
-    cells = np.array([position[plain(label)] for label in seen])[codes].reshape(2, -1)
-    counts = np.zeros((len(known), len(known)))
-    np.add.at(counts, (cells[0], cells[1]), weight)
-    if cost_matrix is None and len(known) == 1:
-        return counts, np.zeros((1, 1))
-    return counts, charged_costs(cost_matrix, known)
-
-
-def _labels(cost_matrix: Any, labels: Iterable[Any] | None, seen: list[Any]) -> list[Any]:
-    """Return the classes in the order of the costs; they must include those seen."""
-    if labels is None:
-        named = named_classes(cost_matrix)
-        known = None if named is None else as_classes(named, seen)
+    asked = _asked(decided)
+    asking = asking_prices(0.0 if abstain is None else abstain, n_samples)
+    if abstain is None and asked.any():
+        raise ValueError(
+            f"{asked.sum()} samples of y_pred are {ABSTAIN!r}, which has no price: pass abstain=."
+        )
+    labels_pred = _of_one_type(decided[~asked])
+    # Refuses numbers beside strings, and values that are no class.
+    unique_labels(*(part for part in (labels_true, labels_pred) if len(part)))
+    weight = check_sample_weight(sample_weight, n_samples)
+    seen, codes = np.unique(np.concatenate([labels_true, labels_pred]), return_inverse=True)
+    known = _labels(cost_matrix, sample_cost, labels, [plain(label) for label in seen])
+    if abstain is not None:
+        check_no_class_abstains(known)
+    if cost_matrix is None and sample_cost is None and len(known) == 1:
+        prices = Prices(np.zeros((1, 1)))
     else:
+        prices = read_prices(cost_matrix, sample_cost, known, n_samples)
+    position = {label: k for k, label in enumerate(known)}
+    positions = np.array([position[plain(label)] for label in seen])[codes]
+    truth, answers = positions[:n_samples], np.full(n_samples, len(known))
+    answers[~asked] = positions[n_samples:]
+    counts, costs = np.zeros((2, len(known), len(known) + int(asked.any())))
+    np.add.at(counts, (truth, answers), weight)
+    paid = np.where(asked, asking, prices.paid(truth, np.where(asked, 0, answers)))
+    shares = weight / np.where(weight > 0, counts[truth, answers], 1.0)
+    np.add.at(costs, (truth, answers), shares * paid)
+    if not prices.of_samples:
+        costs[:, : len(known)] = prices.values  # to the last bit
+    return Bill(known, counts, costs, truth, weight, prices)
+
+
+def _asked(decisions: NDArray[Any]) -> Mask:
+    """Return which decisions, (n,), are to ask a person."""
+    if decisions.dtype.kind not in "OUT":
+        return np.zeros(len(decisions), dtype=np.bool_)
+    return np.asarray(decisions == ABSTAIN, dtype=np.bool_)
+
+
+def _decisions(y_pred: Any) -> NDArray[Any]:
+    """Return decisions as an array; in a list, numbers beside `ABSTAIN` stay numbers."""
+    if isinstance(y_pred, list | tuple) and any(isinstance(label, str) for label in y_pred):
+        y_pred = np.array(y_pred, dtype=object)
+    return np.asarray(column_or_1d(y_pred))
+
+
+def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are objects as an array of numbers, if no text is among them."""
+    if labels.dtype.kind != "O" or any(isinstance(label, str) for label in labels):
+        return labels
+    return np.array(labels.tolist())
+
+
+def _labels(
+    cost_matrix: Any, sample_cost: Any, labels: Iterable[Any] | None, seen: list[Any]
+) -> list[Any]:
+    """Return the classes in the order of the costs; they must include those seen."""
+    name, given = (
+        ("cost_matrix", cost_matrix) if sample_cost is None else ("sample_cost", sample_cost)
+    )
+    if labels is not None:
         known = [plain(label) for label in labels]
-    if known is None:
-        rows = np.asarray(cost_matrix, dtype=object)
-        if rows.ndim and len(rows) != len(seen):
-            raise ValueError(
-                f"cost_matrix has {len(rows)} rows but y_true and y_pred have the "
-                f"{listed(seen)}: pass labels= with the class of each row."
-            )
-        return seen
+    else:
+        named = named_classes(given) if sample_cost is None else getattr(given, "columns", None)
+        if named is None:
+            _check_number_of_classes(name, given, seen)
+            return seen
+        known = as_classes(named, seen)
     unknown = [label for label in seen if label not in known]
     if unknown:
-        place = "the rows of cost_matrix" if labels is None else "labels"
+        place = f"the rows of {name}" if sample_cost is None else f"the columns of {name}"
+        place = place if labels is None else "labels"
         raise ValueError(f"y_true or y_pred have classes {unknown} that {place} lack: add them.")
     return known
+
+
+def _check_number_of_classes(name: str, costs: Any, seen: list[Any]) -> None:
+    """Refuse costs of more or fewer classes than occur, whose order is not known."""
+    shape = costs.shape if hasattr(costs, "shape") else np.asarray(costs, dtype=object).shape
+    if shape and shape[-1] != len(seen):
+        side = "row" if name == "cost_matrix" and shape[0] == shape[-1] else "column"
+        raise ValueError(
+            f"{name} has {shape[-1]} {side}s but y_true and y_pred have the {listed(seen)}: pass "
+            f"labels= with the class of each {side}."
+        )
 
 
 class CostScorer:
@@ -247,7 +333,7 @@ class CostScorer:
 
     Parameters
     ----------
-    cost_matrix, metric, labels
+    cost_matrix, metric, labels, abstain
         See `cost_scorer`.
 
     Examples
@@ -258,49 +344,102 @@ class CostScorer:
 
     def __init__(
         self,
-        cost_matrix: Any,
+        cost_matrix: Any = None,
         metric: Literal["average_cost", "savings"] = "average_cost",
         labels: Iterable[Any] | None = None,
+        abstain: float | None = None,
     ):
         check_choice("metric", metric, ("average_cost", "savings"))
         self.cost_matrix = cost_matrix
         self.metric = metric
         self.labels = None if labels is None else [plain(label) for label in labels]
-        self.set_score_request(sample_weight=None)
+        self.abstain = abstain
+        self._request = MetadataRequest(owner=type(self).__name__)
+        self.set_score_request(sample_weight=None, sample_cost=None)
 
     def __call__(
-        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        sample_cost: ArrayLike | None = None,
     ) -> float:
-        """Return minus the average cost, or the savings, of the classifier's predictions."""
-        labels = self.labels
-        if labels is None and self.cost_matrix is not None:
-            classes = getattr(estimator, "classes_", None)
-            labels = named_classes(self.cost_matrix)
-            if labels is None:
-                labels = classes
-            elif classes is not None:
-                labels = as_classes(labels, [plain(label) for label in classes])
+        """Return minus the average cost, or the savings, of the classifier's decisions."""
+        labels = self._labels(estimator, sample_cost)
+        costs: Any = self.cost_matrix
+        if labels is not None and sample_cost is None:
+            costs = Prices(charged_costs(costs, labels))
         score = savings if self.metric == "savings" else average_cost
         value = score(
-            y, estimator.predict(X), self.cost_matrix, labels=labels, sample_weight=sample_weight
+            y,
+            self._decisions(estimator, X, labels, sample_cost),
+            costs,
+            labels=labels,
+            sample_weight=sample_weight,
+            sample_cost=sample_cost,
+            abstain=self.abstain,
         )
         return value if self.metric == "savings" else -value
 
-    def set_score_request(self, *, sample_weight: bool | str | None) -> CostScorer:
-        """Say whether weights are wanted where metadata routing is enabled.
+    def _labels(self, estimator: Any, sample_cost: Any) -> list[Any] | None:
+        """Return the classes in the order of the costs; None if they are those that occur."""
+        if self.labels is not None:
+            return self.labels
+        named, classes = named_classes(self.cost_matrix), getattr(estimator, "classes_", None)
+        if classes is None:
+            return named
+        classes = [plain(label) for label in classes]
+        if named is not None:
+            return as_classes(named, classes)
+        counts_mistakes = self.cost_matrix is None and sample_cost is None and self.abstain is None
+        return None if counts_mistakes else classes
+
+    def _decisions(
+        self, estimator: Any, X: Any, labels: list[Any] | None, sample_cost: Any
+    ) -> NDArray[Any]:
+        """Return the decisions of a classifier, at the prices of the scorer if it has `decide`."""
+        if sample_cost is None and self.abstain is None:
+            return np.asarray(estimator.predict(X))
+        if labels is None or not hasattr(estimator, "decide"):
+            if self.abstain is None:
+                return np.asarray(estimator.predict(X))
+            raise TypeError(
+                f"a {type(estimator).__name__} has no decide, and so it cannot ask a person: put "
+                "it into MinimumCostClassifier, or leave out abstain."
+            )
+        prices: dict[str, Any]
+        if sample_cost is None:
+            prices = {"costs": labelled_costs(charged_costs(self.cost_matrix, labels), labels)}
+        else:
+            values = check_sample_cost(sample_cost, labels, len(sample_cost))
+            classes = [plain(label) for label in estimator.classes_]
+            check_known(classes, labels, "the classes of the estimator")
+            order = [labels.index(label) for label in classes]
+            prices = {"sample_cost": Prices(values, True).of_classes(order).values}
+        return np.asarray(estimator.decide(X, **prices, abstain=self.abstain))
+
+    def set_score_request(
+        self,
+        *,
+        sample_weight: bool | str | None = UNCHANGED,
+        sample_cost: bool | str | None = UNCHANGED,
+    ) -> CostScorer:
+        """Say whether weights, and prices of samples, are wanted where metadata are routed.
 
         Parameters
         ----------
-        sample_weight : bool, str or None
-            Yes, no, under this name; None is an error if there are weights.
+        sample_weight, sample_cost : bool, str or None
+            Yes, no, under this name; None is an error if there are any. By default as before.
 
         Returns
         -------
         self
             The scorer.
         """
-        self._request = MetadataRequest(owner=type(self).__name__)
-        self._request.score.add_request(param="sample_weight", alias=sample_weight)
+        for name, alias in (("sample_weight", sample_weight), ("sample_cost", sample_cost)):
+            if alias is not UNCHANGED:
+                self._request.score.add_request(param=name, alias=alias)
         return self
 
     def get_metadata_routing(self) -> Any:
@@ -312,33 +451,48 @@ class CostScorer:
         return True
 
     def __repr__(self) -> str:
-        labels = "" if self.labels is None else f", labels={self.labels!r}"
-        return f"cost_scorer({self.cost_matrix!r}, metric={self.metric!r}{labels})"
+        options = {"labels": self.labels, "abstain": self.abstain}
+        given = "".join(
+            f", {name}={value!r}" for name, value in options.items() if value is not None
+        )
+        return f"cost_scorer({self.cost_matrix!r}, metric={self.metric!r}{given})"
 
 
 def cost_scorer(
-    cost_matrix: Any,
+    cost_matrix: Any = None,
     *,
     metric: Literal["average_cost", "savings"] = "average_cost",
     labels: Iterable[Any] | None = None,
+    abstain: float | None = None,
 ) -> CostScorer:
     """Return a scorer for `GridSearchCV`, `cross_val_score` and their like; greater is better.
 
     Parameters
     ----------
-    cost_matrix : array-like of shape (K, K), mapping, data frame or None
+    cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
         ``C[truth, prediction]``: rows are the truth; see `average_cost`.
     metric : {"average_cost", "savings"}, default="average_cost"
         Minus the average cost, or the savings.
     labels : iterable of K labels, optional
-        The classes, in the order of the rows of an array; by default the estimator's
-        ``classes_``. A mapping or data frame names its own.
+        The classes, in the order of the rows of an array, or of the columns of `sample_cost`; by
+        default the estimator's ``classes_``. A mapping or data frame names its own.
+    abstain : float, optional
+        The price of asking a person. It needs classifiers that have `decide`.
 
     Returns
     -------
     CostScorer
-        Callable ``scorer(estimator, X, y, sample_weight=None)``. Where metadata routing is
-        enabled, weights are asked for by ``set_score_request(sample_weight=True)``.
+        Callable ``scorer(estimator, X, y, sample_weight=None, sample_cost=None)``. Where metadata
+        routing is enabled, weights and prices of samples are asked for by
+        ``set_score_request(sample_weight=True, sample_cost=True)``.
+
+    Notes
+    -----
+    What is scored is ``estimator.predict(X)``. With `sample_cost` or `abstain` it is
+    ``estimator.decide(X, ...)`` at the prices of the scorer, since who knows amounts and the price
+    of asking at prediction decides by them. Under `sample_cost` an estimator without `decide` is
+    charged for what it predicts; a pipeline is one of them unless it is put into
+    `badacost.MinimumCostClassifier`.
 
     Examples
     --------
@@ -351,4 +505,4 @@ def cost_scorer(
     >>> cross_val_score(model, X, y, scoring=scorer, cv=2)  # a third each costs 1, 0, 10
     array([-3.66666667, -3.66666667])
     """
-    return CostScorer(cost_matrix, metric, labels)
+    return CostScorer(cost_matrix, metric, labels, abstain)

@@ -12,6 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from badacost.categorical_columns import (
+    CategoricalColumns,
+    categorical_positions,
+    check_categorical_features,
+)
+
 _SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 _FEW = 1000  # values of samples that are checked without scikit-learn, which takes 0.1 ms
 
@@ -134,8 +140,8 @@ def _mistake_in(X: Any, y: Any) -> str | None:
     text = _first_text(cells) if cells.dtype.kind in "OSU" else None
     if text is not None:
         return (
-            f"X contains text, such as {text!r:.80}: encode text as numbers, or use "
-            "badacost.tabular.TableClassifier."
+            f"X contains text, such as {text!r:.80}: make text categories, for example with "
+            'astype("category"), or use badacost.tabular.TableClassifier.'
         )
     if cells.dtype.kind == "f" and np.isinf(cells).any():
         return "X contains infinity: replace such values, by NaN if they are not known."
@@ -174,6 +180,8 @@ def check_training_data(
 
     The others are dropped.
     """
+    _find_categories(estimator, X, sample_weight, reset)
+    X = estimator._columns.encode(X)
     with _remedies(X, y):
         samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
     check_classification_targets(labels)
@@ -187,11 +195,26 @@ def check_training_data(
     return samples, encoded.astype(np.min_scalar_type(len(classes))), weight, classes, kept
 
 
+def _find_categories(estimator: Any, X: Any, sample_weight: ArrayLike | None, reset: bool) -> None:
+    """Set the categorical columns of an estimator, or see that they are still the same."""
+    chosen = estimator._categorical_features
+    positions = categorical_positions(X, chosen)
+    if reset:
+        rows: Any = slice(None)
+        if positions and sample_weight is not None:
+            rows = check_sample_weight(sample_weight, len(X)) > 0.0
+        estimator._columns = CategoricalColumns.fit(X, positions, rows)
+    elif not isinstance(chosen, str) and positions != sorted(estimator._columns.categories):
+        raise ValueError("With warm_start=True categorical_features must stay as it was.")
+
+
 def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
     """Return samples to predict, after checking them against those of the training."""
     if type(X) is np.ndarray and X.size <= _FEW and _fits(estimator, X):
-        return X
+        encoded: NDArray[np.floating] = estimator._columns.encode(X)
+        return encoded
     check_is_fitted(estimator)
+    X = estimator._columns.encode(X)
     with _remedies(X):
         checked: NDArray[np.floating] = validate_data(estimator, X, reset=False, **_SAMPLES)
     return checked
@@ -214,6 +237,7 @@ def check_validation_data(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.float64]]:
     """Return validation samples, classes as numbers in ``classes_``, and weights."""
+    X = estimator._columns.encode(X)
     with _remedies(X, y):
         samples, labels = validate_data(estimator, X, y, reset=False, **_SAMPLES)
     unknown = np.setdiff1d(labels, estimator.classes_)
@@ -234,4 +258,5 @@ def check_tree_parameters(estimator: Any) -> None:
     check_choice("binning", estimator.binning, ("quantile", "uniform", "exact"))
     check_number("max_bins", estimator.max_bins, Integral, low=2, high=256)
     number_of_features(estimator.max_features, 1)
+    check_categorical_features(estimator.categorical_features)
     check_number("n_jobs", estimator.n_jobs, Integral, none=True)

@@ -54,7 +54,7 @@ def test_published_algorithm(load, depth, weighted) -> None:
         votes[np.arange(len(y)), done.predicted] += np.log(1 / beta)
         np.testing.assert_array_equal(predicted, votes.argmax(axis=1))
     scores = votes.sum(axis=1, keepdims=True) / 2 - votes
-    np.testing.assert_allclose(model.predict_costs(X), scores, atol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(X), scores, atol=1e-9)
 
 
 def test_learning_rate_shrinks_votes_and_weights() -> None:
@@ -80,7 +80,7 @@ def test_two_classes_are_samme(rate, depth) -> None:
         np.testing.assert_array_equal(one.predicted, other.predicted)
         assert one.step == pytest.approx(2 * other.step, rel=1e-9)
         np.testing.assert_allclose(one.sample_weight, other.sample_weight, rtol=1e-9)
-    np.testing.assert_allclose(model.predict_costs(X), samme.predict_costs(X), rtol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(X), samme.cost_scores(X), rtol=1e-9)
     np.testing.assert_allclose(model.predict_proba(X), samme.predict_proba(X), rtol=1e-9)
 
 
@@ -168,5 +168,5 @@ def test_posterior_of_a_population_of_two_classes() -> None:
 def test_more_classes_have_the_softmax_of_the_votes() -> None:
     X, y = load_wine(return_X_y=True)
     model = AdaBoostM1Classifier(n_estimators=5, max_depth=2).fit(X, y)
-    odds = np.exp(-model.predict_costs(X))
+    odds = np.exp(-model.cost_scores(X))
     np.testing.assert_allclose(model.predict_proba(X), odds / odds.sum(axis=1, keepdims=True))

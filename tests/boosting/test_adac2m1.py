@@ -75,7 +75,7 @@ def test_published_algorithm(data, depth, rate, weighted) -> None:
 def test_equal_costs_are_adaboost_m1() -> None:
     model = AdaC2M1Classifier(7 * zero_one_costs(3), n_estimators=8).fit(X, Y)
     plain = AdaBoostM1Classifier(n_estimators=8).fit(X, Y)
-    np.testing.assert_array_equal(model.predict_costs(X), plain.predict_costs(X))
+    np.testing.assert_array_equal(model.cost_scores(X), plain.cost_scores(X))
     np.testing.assert_array_equal(model.apply(X), plain.apply(X))
 
 
@@ -94,10 +94,10 @@ def test_only_the_sums_of_rows_count() -> None:
     other = np.array([[0.0, 2.5, 0.5], [0, 0, 4], [5, 0, 0]])
     assert (other.sum(axis=1) == COSTS.sum(axis=1)).all()
     one, two = (AdaC2M1Classifier(c, n_estimators=10).fit(X, Y) for c in (COSTS, other))
-    np.testing.assert_array_equal(one.predict_costs(X), two.predict_costs(X))
+    np.testing.assert_array_equal(one.cost_scores(X), two.cost_scores(X))
     assert (one.train_score_ != two.train_score_).any()  # though what it costs differs
     turned = AdaC2M1Classifier(COSTS.T, n_estimators=10).fit(X, Y)
-    assert (one.predict_costs(X) != turned.predict_costs(X)).any()
+    assert (one.cost_scores(X) != turned.cost_scores(X)).any()
 
 
 def test_the_first_learner_is_blind_to_costs() -> None:
@@ -167,7 +167,7 @@ def test_a_warm_start_keeps_the_learning_rate(change) -> None:
         model.fit(X, Y)
     model.set_params(learning_rate=np.float32(1)).fit(X, Y)
     whole = AdaC2M1Classifier(COSTS, n_estimators=4, learning_rate=1.0).fit(X, Y)
-    np.testing.assert_array_equal(model.predict_costs(X), whole.predict_costs(X))
+    np.testing.assert_array_equal(model.cost_scores(X), whole.cost_scores(X))
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1.0, 1e5])
@@ -177,4 +177,4 @@ def test_costs_at_the_ends_of_the_range(small, unit) -> None:
     model = AdaC2M1Classifier(costs, n_estimators=6, max_depth=5)
     rounds = history(model, weight=np.full(len(Y), unit))
     assert all(np.isfinite(done.sample_weight).all() for done in rounds)
-    assert np.isfinite(model.predict_costs(X)).all()
+    assert np.isfinite(model.cost_scores(X)).all()

@@ -42,7 +42,7 @@ def test_decision_function_agrees_with_predict(decision, n_classes) -> None:
     else:
         assert values.shape == (len(data), 3)
         np.testing.assert_array_equal(model.predict(data), values.argmax(axis=1))
-    scores, probability = model.predict_costs(data), model.predict_proba(data)
+    scores, probability = model.cost_scores(data), model.predict_proba(data)
     expected = -scores if decision == "margin" else -probability @ costs
     if n_classes == 2:
         expected = expected[:, 1] - expected[:, 0]
@@ -51,7 +51,7 @@ def test_decision_function_agrees_with_predict(decision, n_classes) -> None:
 
 def test_margin_and_bayes_are_the_rules_they_name() -> None:
     model = booster().fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X), model.predict_costs(X).argmin(axis=1))
+    np.testing.assert_array_equal(model.predict(X), model.cost_scores(X).argmin(axis=1))
     probability = model.predict_proba(X)
     model.set_params(decision="bayes")  # a rule of prediction: no new fit is needed
     np.testing.assert_array_equal(model.predict_proba(X), probability)
@@ -60,7 +60,7 @@ def test_margin_and_bayes_are_the_rules_they_name() -> None:
 
 def test_probabilities_in_closed_form() -> None:
     model = booster().fit(X, Y)
-    odds = stationary_distribution(COSTS) * np.exp(-model.predict_costs(X))
+    odds = stationary_distribution(COSTS) * np.exp(-model.cost_scores(X))
     np.testing.assert_allclose(model.predict_proba(X), odds / odds.sum(axis=1, keepdims=True))
 
 
@@ -69,7 +69,7 @@ def test_probabilities_in_closed_form() -> None:
 def test_last_stage_is_the_model(decision, n_classes) -> None:
     data, y = BINARY if n_classes == 2 else (X, Y)
     model = booster(zero_one_costs(n_classes), decision=decision).fit(data, y)
-    for method in ("predict", "predict_costs", "decision_function"):
+    for method in ("predict", "cost_scores", "decision_function"):
         stages = list(getattr(model, f"staged_{method}")(data))
         assert len(stages) == model.n_estimators_
         np.testing.assert_array_equal(stages[-1], getattr(model, method)(data))
@@ -87,7 +87,7 @@ def test_apply_and_forest() -> None:
     for i, tree in enumerate(model.forest_.trees()):
         assert np.isnan(tree.threshold[leaves[:, i]]).all()
         scores += model.estimator_weights_[i] * model.forest_.table[tree.value[leaves[:, i]]]
-    np.testing.assert_allclose(scores, model.predict_costs(X), rtol=1e-12)
+    np.testing.assert_allclose(scores, model.cost_scores(X), rtol=1e-12)
 
 
 def test_informative_feature_is_the_most_important() -> None:
@@ -184,7 +184,7 @@ def test_wrong_cost_scale(wrong) -> None:
 
 def test_numbers_in_single_precision_do_not_round_the_steps() -> None:
     one, other = booster(learning_rate=0.5), booster(learning_rate=np.float32(0.5))
-    np.testing.assert_array_equal(one.fit(X, Y).predict_costs(X), other.fit(X, Y).predict_costs(X))
+    np.testing.assert_array_equal(one.fit(X, Y).cost_scores(X), other.fit(X, Y).cost_scores(X))
     assert other.estimator_weights_.dtype == np.float64
 
 
@@ -236,8 +236,7 @@ def test_max_bins_bounds_the_thresholds() -> None:
 def test_few_values_need_no_more_bins() -> None:
     data = np.round(X)
     models = [
-        booster(binning=binning).fit(data, Y).predict_costs(data)
-        for binning in ("quantile", "exact")
+        booster(binning=binning).fit(data, Y).cost_scores(data) for binning in ("quantile", "exact")
     ]
     np.testing.assert_array_equal(*models)
 
@@ -290,7 +289,7 @@ def test_unit_of_the_costs_does_not_matter(scale, factors) -> None:
     for factor in factors:
         scaled = booster(factor * COSTS, cost_scale=scale).fit(X, Y)
         np.testing.assert_array_equal(scaled.apply(X), plain.apply(X))
-        np.testing.assert_allclose(scaled.predict_costs(X), plain.predict_costs(X), rtol=1e-9)
+        np.testing.assert_allclose(scaled.cost_scores(X), plain.cost_scores(X), rtol=1e-9)
         np.testing.assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
         np.testing.assert_array_equal(scaled.cost_matrix_, factor * COSTS)
         np.testing.assert_allclose(scaled.train_score_, factor * plain.train_score_)
@@ -307,14 +306,14 @@ def test_auto_scale_bounds_the_margins() -> None:
 def test_reference_scale_leaves_small_costs() -> None:
     small = COSTS / 8
     one, other = (booster(small, cost_scale=scale).fit(X, Y) for scale in ("reference", None))
-    np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
+    np.testing.assert_array_equal(one.cost_scores(X), other.cost_scores(X))
 
 
 def test_a_number_becomes_the_largest_cost() -> None:
     for scale in (0.25, 1, 2.0):
         one = booster(cost_scale=scale).fit(X, Y)
         other = booster(COSTS / 4 * scale, cost_scale=None).fit(X, Y)
-        np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
+        np.testing.assert_array_equal(one.cost_scores(X), other.cost_scores(X))
         np.testing.assert_array_equal(one.cost_matrix_, COSTS)
         np.testing.assert_allclose(one.forest_.table, cost_margins(COSTS / 4 * scale).T)
 
@@ -330,9 +329,9 @@ def test_scale_matters_to_the_trees() -> None:
 def test_single_and_double_precision() -> None:
     data = X.astype(np.float32)
     single, double = booster().fit(data, Y), booster().fit(data.astype(np.float64), Y)
-    np.testing.assert_array_equal(single.predict_costs(data), double.predict_costs(data))
-    crossed = single.predict_costs(data.astype(np.float64))
-    np.testing.assert_array_equal(crossed, single.predict_costs(data))
+    np.testing.assert_array_equal(single.cost_scores(data), double.cost_scores(data))
+    crossed = single.cost_scores(data.astype(np.float64))
+    np.testing.assert_array_equal(crossed, single.cost_scores(data))
     assert single.predict_proba(data).dtype == np.float64
 
 
@@ -361,7 +360,7 @@ def test_weights_stand_for_copies() -> None:
     weight = np.random.default_rng(0).integers(0, 3, len(X))
     weighted = booster(binning="exact").fit(X, Y, weight)
     copied = booster(binning="exact").fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
-    np.testing.assert_allclose(weighted.predict_costs(X), copied.predict_costs(X), rtol=1e-5)
+    np.testing.assert_allclose(weighted.cost_scores(X), copied.cost_scores(X), rtol=1e-5)
 
 
 def test_more_rounds_than_needed_on_clean_data() -> None:

@@ -42,7 +42,7 @@ def test_it_is_adaboost_weighted_by_price(costs, weighted, parameters) -> None:
         np.testing.assert_array_equal(one.predicted, other.predicted)
         assert one.step == pytest.approx(other.step, rel=1e-9)
         np.testing.assert_allclose(one.sample_weight, other.sample_weight, rtol=1e-9)
-    np.testing.assert_allclose(model.predict_costs(X), plain.predict_costs(X), atol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(X), plain.cost_scores(X), atol=1e-9)
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
 
 
@@ -51,7 +51,7 @@ def test_equal_costs_are_adaboost(costs) -> None:
     model = CostGeneralizedAdaBoostClassifier(costs, n_estimators=10).fit(X, Y)
     plain = AdaBoostM1Classifier(n_estimators=10).fit(X, Y)
     np.testing.assert_array_equal(model.apply(X), plain.apply(X))
-    np.testing.assert_array_equal(model.predict_costs(X), plain.predict_costs(X))
+    np.testing.assert_array_equal(model.cost_scores(X), plain.cost_scores(X))
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), rtol=1e-12)
 
 
@@ -83,7 +83,7 @@ def test_units_do_not_matter(unit) -> None:
     heavy.fit(X, Y, np.full(len(Y), unit))
     for other in (costly, heavy):
         np.testing.assert_array_equal(other.apply(X), plain.apply(X))
-        np.testing.assert_allclose(other.predict_costs(X), plain.predict_costs(X), rtol=1e-9)
+        np.testing.assert_allclose(other.cost_scores(X), plain.cost_scores(X), rtol=1e-9)
         np.testing.assert_allclose(other.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
 
 
@@ -94,7 +94,7 @@ def test_costs_at_the_ends_of_the_range(costs, unit) -> None:
     model.fit(X, Y, np.full(len(Y), unit))
     dear = np.argmax(np.sum(costs, axis=1))
     np.testing.assert_array_equal(model.predict(X[dear == Y]), dear)
-    assert np.isfinite(model.predict_costs(X)).all()
+    assert np.isfinite(model.cost_scores(X)).all()
     assert np.isfinite(model.predict_proba(X)).all()
 
 

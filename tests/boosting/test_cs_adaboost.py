@@ -52,7 +52,7 @@ def test_badacost_for_two_classes_is_cs_adaboost(data, costs, parameters) -> Non
         np.testing.assert_array_equal(one.predicted, other.predicted)
         assert one.step == pytest.approx(other.step, rel=1e-9)
         np.testing.assert_allclose(one.sample_weight, other.sample_weight, rtol=1e-9)
-    np.testing.assert_allclose(model.predict_costs(X), booster.predict_costs(X), atol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(X), booster.cost_scores(X), atol=1e-9)
     np.testing.assert_allclose(model.predict_proba(X), booster.predict_proba(X), atol=1e-9)
     np.testing.assert_array_equal(model.predict(X), booster.predict(X))
 
@@ -68,7 +68,7 @@ def test_another_scale_of_badacost_stretches_the_steps(scale) -> None:
         np.testing.assert_array_equal(one.predicted, other.predicted)
         assert one.step == pytest.approx(2 * scale * other.step, rel=1e-9)  # margins 1 and 2 scale
         np.testing.assert_allclose(one.sample_weight, other.sample_weight, rtol=1e-9)
-    np.testing.assert_allclose(model.predict_costs(X), booster.predict_costs(X), rtol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(X), booster.cost_scores(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
@@ -105,7 +105,7 @@ def test_equal_costs_are_adaboost(rate) -> None:
         np.testing.assert_array_equal(one.predicted, other.predicted)
         assert one.step == pytest.approx(other.step / 2, rel=1e-9)
         np.testing.assert_allclose(one.sample_weight, other.sample_weight, rtol=1e-9)
-    np.testing.assert_allclose(model.predict_costs(X), plain.predict_costs(X), atol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(X), plain.cost_scores(X), atol=1e-9)
 
 
 # The loss.
@@ -122,7 +122,7 @@ def test_exponential_loss_falls_every_round(first, second, rate) -> None:
     prices = costs.sum(axis=1) / costs.max()
     side = np.where(y == 0, 1.0, -1.0)
     function, losses = np.zeros(len(y)), [1.0]
-    for done, scores in zip(rounds, model.staged_predict_costs(X), strict=True):
+    for done, scores in zip(rounds, model.staged_cost_scores(X), strict=True):
         function += done.step * np.where(done.predicted == 0, 1.0, -1.0)
         np.testing.assert_allclose(scores, np.outer(function, [-1, 1]) * prices, atol=1e-9)
         exponential = np.exp(-side * prices[y] * function)
@@ -137,7 +137,7 @@ def test_only_the_ratio_of_costs_counts() -> None:
     for factor in (2.0**-40, 1024.0, 1e-200, 1e200):
         scaled = CSAdaBoostClassifier(factor * COSTS, n_estimators=10).fit(X, y)
         np.testing.assert_array_equal(scaled.apply(X), plain.apply(X))
-        np.testing.assert_allclose(scaled.predict_costs(X), plain.predict_costs(X), rtol=1e-9)
+        np.testing.assert_allclose(scaled.cost_scores(X), plain.cost_scores(X), rtol=1e-9)
         np.testing.assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
         np.testing.assert_allclose(scaled.train_score_, factor * plain.train_score_)
 
@@ -149,7 +149,7 @@ def test_costs_at_the_ends_of_the_range(costs, unit) -> None:
     model = CSAdaBoostClassifier(costs, n_estimators=5).fit(X, y, np.full(len(y), unit))
     dear = np.argmax(np.sum(costs, axis=1))
     np.testing.assert_array_equal(model.predict(X[y == dear]), dear)
-    assert np.isfinite(model.predict_costs(X)).all()
+    assert np.isfinite(model.cost_scores(X)).all()
     assert np.isfinite(model.predict_proba(X)).all()
 
 

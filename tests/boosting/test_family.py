@@ -105,7 +105,7 @@ def make(cls, n_classes: int | None = None, **parameters):
 
 def outputs(model, X) -> dict[str, Any]:
     """Answers of every method that the model has."""
-    methods = ("predict", "predict_costs", "decision_function", "predict_proba")
+    methods = ("predict", "cost_scores", "decision_function", "predict_proba")
     return {name: getattr(model, name)(X) for name in methods if hasattr(model, name)}
 
 
@@ -143,7 +143,7 @@ def test_numbers_of_classes(cls, n_classes) -> None:
     X, y = make_blobs(20 * n_classes, 4, centers=n_classes, random_state=0)
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.05, 0, y)
     model = make(cls, n_classes, max_depth=8, n_estimators=4).fit(X, y)
-    assert model.predict_costs(X).shape == (len(X), n_classes)
+    assert model.cost_scores(X).shape == (len(X), n_classes)
     assert model.cost_matrix_.shape == (n_classes, n_classes)
     assert model.score(X, y) > 0.7
     for name, values in outputs(model, X).items():
@@ -167,7 +167,7 @@ def test_string_labels(cls) -> None:
     np.testing.assert_array_equal(
         model.predict(X), np.array(["ant", "beetle", "cricket"])[plain.predict(X)]
     )
-    np.testing.assert_array_equal(model.predict_costs(X), plain.predict_costs(X))
+    np.testing.assert_array_equal(model.cost_scores(X), plain.cost_scores(X))
 
 
 @members(takes_costs)
@@ -190,7 +190,7 @@ def test_weights_stand_for_copies(cls) -> None:
     weighted = make(cls, binning="exact").fit(X, y, weight)
     copied = make(cls, binning="exact").fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert weighted.n_estimators_ == copied.n_estimators_
-    np.testing.assert_allclose(weighted.predict_costs(X), copied.predict_costs(X), rtol=1e-5)
+    np.testing.assert_allclose(weighted.cost_scores(X), copied.cost_scores(X), rtol=1e-5)
     ignored = make(cls, binning="exact").fit(X[weight > 0], y[weight > 0], weight[weight > 0])
     assert_same_model(weighted, ignored, X)
 
@@ -244,7 +244,7 @@ def test_rows_of_costs_are_the_truth(cls) -> None:
     costs[1] *= 2.5
     rows, columns = (make(cls, cost_matrix=c, n_estimators=20).fit(X, y) for c in (costs, costs.T))
     assert (rows.predict(X) == 1).sum() > (columns.predict(X) == 1).sum() + 5
-    assert (rows.predict_costs(X) != columns.predict_costs(X)).any()
+    assert (rows.cost_scores(X) != columns.cost_scores(X)).any()
 
 
 @members(lambda cls: not takes_costs(cls))
@@ -310,7 +310,7 @@ def test_methods_agree(cls) -> None:
     X, y = data_for(cls)
     model = make(cls).fit(X, y)
     predicted = model.predict(X)
-    np.testing.assert_array_equal(predicted, model.predict_costs(X).argmin(axis=1))
+    np.testing.assert_array_equal(predicted, model.cost_scores(X).argmin(axis=1))
     values = model.decision_function(X)
     decided = (values > 0).astype(int) if is_binary(cls) else values.argmax(axis=1)
     np.testing.assert_array_equal(predicted, decided)
@@ -333,6 +333,23 @@ def test_warm_start_equals_one_long_fit(cls, parameters) -> None:
     parts = make(cls, n_estimators=5, warm_start=True, **parameters).fit(X, y, weight)
     parts.set_params(n_estimators=10).fit(X, y, weight)
     assert_same_model(whole, parts, X)
+
+
+@members()
+def test_categories(cls, tmp_path) -> None:
+    """Rounded values as categories: on a warm start, with validation data, and from a file."""
+    X, y = data_for(cls)
+    X = np.where(np.arange(6) < 3, X.round(), X)
+    parameters = {"categorical_features": [0, 2], "max_depth": 2}
+    known, unseen = (X[:200], y[:200]), {"X_val": X[200:], "y_val": y[200:]}
+    whole = make(cls, n_estimators=6, **parameters).fit(*known, **unseen)
+    parts = make(cls, n_estimators=3, warm_start=True, **parameters).fit(*known, **unseen)
+    parts.save(tmp_path / "model.bin")
+    for model in (parts, badacost.load(tmp_path / "model.bin")):
+        model.set_params(n_estimators=6).fit(*known, **unseen)
+        assert_same_model(whole, model, X)
+    assert whole.categories_[0].tolist() == np.unique(X[:200, 0]).tolist()
+    assert (whole.forest_.category_set >= 0).any()
 
 
 @members()
@@ -370,7 +387,7 @@ def test_seed_matters_only_where_there_is_chance(cls) -> None:
     one, two = (make(cls, random_state=seed).fit(X, y) for seed in (0, 1))
     assert_same_answers(one, two, X)
     one, two = (make(cls, random_state=seed, subsample=0.5).fit(X, y) for seed in (0, 1))
-    assert (one.predict_costs(X) != two.predict_costs(X)).any()
+    assert (one.cost_scores(X) != two.cost_scores(X)).any()
 
 
 @members()
@@ -385,9 +402,7 @@ def test_early_stopping_goes_back_to_the_best_round(cls) -> None:
     assert len(model.train_score_) == len(model.validation_score_) == best
     np.testing.assert_array_equal(model.validation_score_, full.validation_score_[:best])
     assert np.argmin(full.validation_score_[: best + 5]) == best - 1
-    np.testing.assert_array_equal(
-        model.predict_costs(X), list(full.staged_predict_costs(X))[best - 1]
-    )
+    np.testing.assert_array_equal(model.cost_scores(X), list(full.staged_cost_scores(X))[best - 1])
 
 
 @members()
@@ -580,9 +595,9 @@ def test_altered_files_are_refused(cls, change, message, tmp_path) -> None:
 CHANGED = {
     "n_estimators": 7, "learning_rate": 0.7, "max_depth": 3, "max_leaf_nodes": 9,
     "min_samples_split": 4, "min_samples_leaf": 3, "max_features": "sqrt", "criterion": "entropy",
-    "binning": "exact", "max_bins": 17, "subsample": 0.6, "early_stopping": True,
-    "validation_fraction": 0.3, "n_iter_no_change": 4, "tol": 0.1, "warm_start": True,
-    "callbacks": [print], "n_jobs": 2, "random_state": 5, "verbose": 1,
+    "binning": "exact", "max_bins": 17, "categorical_features": [1], "subsample": 0.6,
+    "early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 4, "tol": 0.1,
+    "warm_start": True, "callbacks": [print], "n_jobs": 2, "random_state": 5, "verbose": 1,
 }  # fmt: skip
 
 
@@ -628,7 +643,7 @@ def test_copies_predict_the_same_bits(cls) -> None:
 def test_unfitted(cls, tmp_path) -> None:
     model = make(cls)
     X, y = data_for(cls)
-    for method in ("predict", "predict_costs", "decision_function", "apply"):
+    for method in ("predict", "cost_scores", "decision_function", "apply"):
         with pytest.raises(NotFittedError, match="is not fitted yet"):
             getattr(model, method)(X)
     with pytest.raises(NotFittedError, match="is not fitted yet"):
@@ -649,7 +664,7 @@ def test_unfitted(cls, tmp_path) -> None:
         ("verbose", -1), ("callbacks", print), ("callbacks", ["print"]), ("max_depth", 0),
         ("max_leaf_nodes", 1), ("min_samples_split", 1), ("min_samples_leaf", 0),
         ("max_features", 0), ("max_features", "half"), ("criterion", "error"), ("binning", "none"),
-        ("max_bins", 1000), ("n_jobs", "all"),
+        ("max_bins", 1000), ("categorical_features", "first"), ("n_jobs", "all"),
     ],
 )  # fmt: skip
 @members()

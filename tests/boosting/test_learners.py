@@ -162,7 +162,7 @@ def test_random_states_are_set_even_inside_a_pipeline() -> None:
     scores = [
         BAdaCostClassifier(estimator=estimator, n_estimators=4, random_state=0)
         .fit(X, Y)
-        .predict_costs(X)
+        .cost_scores(X)
         for _ in range(2)
     ]
     np.testing.assert_array_equal(*scores)
@@ -196,8 +196,8 @@ def test_boosted_estimators(estimator, decision) -> None:
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     assert len(model.estimators_) == model.n_estimators_ == len(model.train_score_)
     assert all(type(weak) is type(estimator) for weak in model.estimators_)
-    *_, last = model.staged_predict_costs(X)
-    np.testing.assert_array_equal(last, model.predict_costs(X))
+    *_, last = model.staged_cost_scores(X)
+    np.testing.assert_array_equal(last, model.cost_scores(X))
     assert not hasattr(model, "forest_")
     assert not hasattr(model, "feature_importances_")
     with pytest.raises(AttributeError, match="apply needs the built-in tree; this model boosts"):

@@ -47,7 +47,7 @@ def objective(shares, y, costs, p, weight=None) -> float:
 
 def hypotheses(model, samples):
     """The shares h(.|x) of each round, from the differences of staged scores."""
-    scores = [np.zeros((len(samples), len(model.classes_))), *model.staged_predict_costs(samples)]
+    scores = [np.zeros((len(samples), len(model.classes_))), *model.staged_cost_scores(samples)]
     steps = model.estimator_weights_
     return [(a - b) / s for a, b, s in zip(scores[:-1], scores[1:], steps, strict=True)]
 
@@ -56,7 +56,7 @@ def mixtures(model, samples):
     """H after each round; an average has the even start as one more hypothesis."""
     start = 1.0 if model.step == "average" else 0.0
     mass = start + np.cumsum(model.estimator_weights_)
-    scores = model.staged_predict_costs(samples)
+    scores = model.staged_cost_scores(samples)
     return [(start / len(model.classes_) - c) / m for c, m in zip(scores, mass, strict=True)]
 
 
@@ -234,7 +234,7 @@ def test_order_of_the_labels_does_not_matter(step) -> None:
     one = quick(costs, step=step).fit(digits, y)
     other = quick(costs[np.ix_(order, order)], step=step).fit(digits, place[y])
     np.testing.assert_allclose(
-        other.predict_costs(digits), one.predict_costs(digits)[:, order], rtol=1e-7
+        other.cost_scores(digits), one.cost_scores(digits)[:, order], rtol=1e-7
     )
 
 
@@ -255,7 +255,7 @@ def test_unit_of_costs_does_not_matter(step) -> None:
     one = quick(step=step).fit(X, Y)
     for unit in (2.0**-60, 2.0**60):
         other = quick(ASYMMETRIC * unit, step=step).fit(X, Y, np.full(len(Y), unit))
-        np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
+        np.testing.assert_array_equal(one.cost_scores(X), other.cost_scores(X))
 
 
 @BOTH
@@ -263,7 +263,7 @@ def test_unit_of_costs_does_not_matter(step) -> None:
 def test_free_mistakes_and_high_powers(step, p) -> None:
     costs = [[0, 0, 1], [3, 0, 0], [1e-3, 1e3, 0]]
     model = quick(costs, step=step, p=p, learning_rate=1.0).fit(X, Y, WEIGHT * 1e-20)
-    assert np.isfinite(model.predict_costs(X)).all()
+    assert np.isfinite(model.cost_scores(X)).all()
     assert (model.estimator_weights_ > 0).all()
 
 
@@ -278,7 +278,7 @@ def test_numbers_of_classes(step, n_classes) -> None:
     model = quick(None, step=step, max_depth=8, learning_rate=1.0).fit(samples, names[y])
     np.testing.assert_array_equal(model.classes_, names)
     assert model.score(samples, names[y]) > 0.9
-    assert model.predict_costs(samples).shape == (len(y), n_classes)
+    assert model.cost_scores(samples).shape == (len(y), n_classes)
     assert model.feature_importances_.shape == (4,)
     assert model.feature_importances_.sum() == pytest.approx(1)
     assert not hasattr(model, "predict_proba")
@@ -292,7 +292,7 @@ def test_weights_stand_for_copies(step) -> None:
     copied = quick(step=step, binning="exact").fit(
         np.repeat(X, counts, axis=0), np.repeat(Y, counts)
     )
-    np.testing.assert_allclose(weighted.predict_costs(X), copied.predict_costs(X), rtol=1e-6)
+    np.testing.assert_allclose(weighted.cost_scores(X), copied.cost_scores(X), rtol=1e-6)
 
 
 @BOTH
@@ -303,7 +303,7 @@ def test_warm_start_and_threads_give_the_same_bits(step, random) -> None:
     parts.set_params(n_estimators=10).fit(X, Y, WEIGHT)
     threads = quick(n_estimators=10, step=step, n_jobs=2, **random).fit(X, Y, WEIGHT)
     for other in (parts, threads):
-        np.testing.assert_array_equal(other.predict_costs(X), whole.predict_costs(X))
+        np.testing.assert_array_equal(other.cost_scores(X), whole.cost_scores(X))
         np.testing.assert_array_equal(other.train_score_, whole.train_score_)
         assert_same_forest(whole.forest_, other.forest_)
 
@@ -328,9 +328,7 @@ def test_early_stopping_goes_back_to_the_best_round(step) -> None:
     assert model.stop_reason_ == "early stopping"
     assert np.argmin(model.validation_score_) == best - 1
     np.testing.assert_array_equal(model.validation_score_, full.validation_score_[:best])
-    np.testing.assert_array_equal(
-        model.predict_costs(X), list(full.staged_predict_costs(X))[best - 1]
-    )
+    np.testing.assert_array_equal(model.cost_scores(X), list(full.staged_cost_scores(X))[best - 1])
 
 
 @BOTH
@@ -385,7 +383,7 @@ def test_automatic_p_is_the_best_on_validation_data() -> None:
     best = min(trials, key=lambda p: trials[p].validation_score_[-1])
     assert model.p_ == best
     assert model.p == "auto"
-    np.testing.assert_array_equal(model.predict_costs(X), trials[best].predict_costs(X))
+    np.testing.assert_array_equal(model.cost_scores(X), trials[best].cost_scores(X))
 
 
 def test_automatic_p_holds_out_a_part_and_refits_on_everything() -> None:
@@ -394,9 +392,7 @@ def test_automatic_p_holds_out_a_part_and_refits_on_everything() -> None:
     assert {len(done.sample_weight) for done in rounds} == {len(X)}
     assert len(rounds) == 8
     assert not len(model.validation_score_)
-    np.testing.assert_array_equal(
-        model.predict_costs(X), quick(p=model.p_).fit(X, Y).predict_costs(X)
-    )
+    np.testing.assert_array_equal(model.cost_scores(X), quick(p=model.p_).fit(X, Y).cost_scores(X))
     with pytest.raises(ValueError, match="No stratified validation part"):
         quick(None, p="auto").fit(np.arange(3.0)[:, None], [0, 1, 2])
 
@@ -409,7 +405,7 @@ def test_automatic_p_is_kept_by_a_warm_start_and_a_file(tmp_path) -> None:
     assert (loaded.p, loaded.p_) == ("auto", chosen)
     for resumed in (model, loaded):
         assert resumed.set_params(n_estimators=8).fit(X, Y).p_ == chosen
-    np.testing.assert_array_equal(model.predict_costs(X), loaded.predict_costs(X))
+    np.testing.assert_array_equal(model.cost_scores(X), loaded.cost_scores(X))
 
 
 # Files.
@@ -422,10 +418,10 @@ def test_saved_model_predicts_the_same_bits(step, tmp_path) -> None:
     loaded = badacost.load(tmp_path / "model.bin")
     assert isinstance(loaded, LpCSBClassifier)
     assert (loaded.step, loaded.p, loaded.p_) == (step, 2.5, 2.5)
-    np.testing.assert_array_equal(loaded.predict_costs(X), model.predict_costs(X))
+    np.testing.assert_array_equal(loaded.cost_scores(X), model.cost_scores(X))
     for resumed in (model, loaded):
         resumed.set_params(n_estimators=8).fit(X, Y)
-    np.testing.assert_array_equal(loaded.predict_costs(X), model.predict_costs(X))
+    np.testing.assert_array_equal(loaded.cost_scores(X), model.cost_scores(X))
 
 
 @pytest.mark.parametrize(
@@ -500,6 +496,6 @@ def test_any_small_problem(problem) -> None:
     unseen = np.random.default_rng(0).normal(scale=10, size=(20, samples.shape[1]))
     for part in (samples, unseen):
         assert set(model.predict(part)) <= set(y)
-        assert np.isfinite(model.predict_costs(part)).all()
+        assert np.isfinite(model.cost_scores(part)).all()
     assert (model.estimator_weights_ > 0).all()
     assert np.isfinite(model.train_score_).all()

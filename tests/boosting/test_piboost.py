@@ -49,7 +49,7 @@ def assert_same_model(one: PIBoostClassifier, other: PIBoostClassifier, data=X) 
     for name in ("estimator_weights_", "train_score_", "validation_score_", "_stage_ends"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     assert_same_forest(one.forest_, other.forest_)
-    np.testing.assert_array_equal(one.predict_costs(data), other.predict_costs(data))
+    np.testing.assert_array_equal(one.cost_scores(data), other.cost_scores(data))
     assert one.stop_reason_ == other.stop_reason_
 
 
@@ -103,7 +103,7 @@ def test_scores_are_sums_of_margin_vectors(subsets) -> None:
             inside = model.subsets_[i]
             vector = np.where(inside, 1 / inside.sum(), -1 / (5 - inside.sum()))
             expected += step * np.where(outside[:, None], -vector, vector)
-    np.testing.assert_allclose(model.predict_costs(X), -expected, atol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(X), -expected, atol=1e-9)
     np.testing.assert_array_equal(model.predict(X), expected.argmax(axis=1))
     np.testing.assert_allclose(model.forest_.table.sum(axis=1), 0, atol=1e-12)
 
@@ -287,8 +287,8 @@ def test_all_subsets_perfect() -> None:
     assert (model.stop_reason_, model.n_estimators_) == ("perfect", 1)
     assert model.score(data, y) == 1
     assert np.isfinite(model.estimator_weights_).all()
-    before = model.predict_costs(data)
-    np.testing.assert_array_equal(model.fit(data, y).predict_costs(data), before)
+    before = model.cost_scores(data)
+    np.testing.assert_array_equal(model.fit(data, y).cost_scores(data), before)
 
 
 def test_constant_features_leave_the_shares_of_the_classes() -> None:
@@ -309,7 +309,7 @@ def test_nothing_to_learn_at_all(subsets) -> None:
         model.fit(data, y)
     assert (model.stop_reason_, model.n_estimators_) == ("useless", 1)
     assert len(model.estimator_weights_) == len(model.subsets_)
-    assert np.abs(model.predict_costs(data)).max() < 1e-4
+    assert np.abs(model.cost_scores(data)).max() < 1e-4
 
 
 class Scripted:
@@ -403,7 +403,7 @@ def test_posterior_of_a_population(n_classes, learning_rate, n_rounds) -> None:
     assert np.abs(found - truth).mean() < 0.01
     np.testing.assert_array_equal(found.argmax(axis=1), model.predict(CELLS))
     # The softmax of the scores is another answer, and wrong for more than two classes.
-    odds = np.exp(-model.predict_costs(CELLS))
+    odds = np.exp(-model.cost_scores(CELLS))
     softmax = odds / odds.sum(axis=1, keepdims=True)
     assert (np.abs(softmax - truth).mean() < 0.01) == (n_classes == 2)
 
@@ -461,7 +461,7 @@ def test_weights_stand_for_copies() -> None:
     weighted = booster(binning="exact", subsets=2).fit(X, Y, weight)
     copied = booster(binning="exact", subsets=2)
     copied.fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
-    np.testing.assert_allclose(weighted.predict_costs(X), copied.predict_costs(X), rtol=1e-5)
+    np.testing.assert_allclose(weighted.cost_scores(X), copied.cost_scores(X), rtol=1e-5)
 
 
 def test_a_class_without_weight() -> None:
@@ -544,7 +544,7 @@ def test_early_stopping_goes_back_to_the_best_round() -> None:
 @SUBSETS
 def test_last_stage_is_the_model(subsets) -> None:
     model = booster(subsets=subsets).fit(X, Y)
-    methods = ["predict", "predict_costs", "decision_function"]
+    methods = ["predict", "cost_scores", "decision_function"]
     for method in methods + ["predict_proba"] * (subsets == 1):
         stages = list(getattr(model, f"staged_{method}")(X))
         assert len(stages) == model.n_estimators_ == 8
@@ -559,7 +559,7 @@ def test_callbacks() -> None:
     assert (model.stop_reason_, model.n_estimators_, len(rounds)) == ("callback", 4, 4)
     before = np.zeros((len(X), 5))
     for done, scores, stage in zip(
-        rounds, model.staged_predict_costs(X), answers(model, X), strict=True
+        rounds, model.staged_cost_scores(X), answers(model, X), strict=True
     ):
         assert done.sample_weight.sum() == pytest.approx(1)
         assert (done.sample_weight > 0).all()
@@ -651,7 +651,7 @@ def test_any_data(seed, n, n_classes, parameters) -> None:
     weight = 10.0 ** rng.uniform(-6, 6, n)
     model = booster(n_estimators=4, **parameters).fit(data, y, weight)
     assert np.isin(model.predict(data), y).all()
-    assert np.isfinite(model.predict_costs(data)).all()
+    assert np.isfinite(model.cost_scores(data)).all()
     assert (model.estimator_weights_ > 0).all()
     if hasattr(model, "predict_proba"):
         np.testing.assert_allclose(model.predict_proba(data).sum(axis=1), 1)

@@ -52,7 +52,7 @@ def test_badacost_with_equal_costs_is_samme(load, rate, depth) -> None:
     parameters = {"n_estimators": 12, "learning_rate": rate, "max_depth": depth}
     samme, booster = SAMMEClassifier(**parameters), badacost(len(np.unique(y)), **parameters)
     assert_same_rounds(history(samme, X, y), history(booster, X, y))
-    np.testing.assert_allclose(samme.predict_costs(X), booster.predict_costs(X), atol=1e-9)
+    np.testing.assert_allclose(samme.cost_scores(X), booster.cost_scores(X), atol=1e-9)
     np.testing.assert_allclose(samme.predict_proba(X), booster.predict_proba(X), atol=1e-9)
     np.testing.assert_array_equal(samme.predict(X), booster.predict(X))
 

@@ -34,7 +34,7 @@ def assert_same_model(one: BAdaCostClassifier, other: BAdaCostClassifier) -> Non
     np.testing.assert_array_equal(one.estimator_weights_, other.estimator_weights_)
     np.testing.assert_array_equal(one.train_score_, other.train_score_)
     np.testing.assert_array_equal(one.validation_score_, other.validation_score_)
-    np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
+    np.testing.assert_array_equal(one.cost_scores(X), other.cost_scores(X))
     assert one.stop_reason_ == other.stop_reason_
     if one.estimator is None:
         assert_same_forest(one.forest_, other.forest_)
@@ -58,7 +58,7 @@ def test_scores_are_what_they_say(scoring, decision) -> None:
     ]
     for curve, data, y, w in parts:
         if scoring == "loss":
-            expected = [cmel(scores, y, w) for scores in model.staged_predict_costs(data)]
+            expected = [cmel(scores, y, w) for scores in model.staged_cost_scores(data)]
         else:
             expected = [
                 np.average(COSTS[y, predicted], weights=w)
@@ -84,7 +84,7 @@ def test_given_validation_data_do_not_stop_unasked() -> None:
     followed = booster(n_estimators=30).fit(X_TRAIN, Y_TRAIN, X_val=X_VAL, y_val=Y_VAL)
     assert followed.n_estimators_ == 30
     assert followed.stop_reason_ is None
-    np.testing.assert_array_equal(plain.predict_costs(X), followed.predict_costs(X))
+    np.testing.assert_array_equal(plain.cost_scores(X), followed.cost_scores(X))
 
 
 @pytest.mark.parametrize("scoring", ["cost", "loss"])
@@ -105,8 +105,8 @@ def test_early_stopping_cuts_back_to_the_best_round(scoring, given) -> None:
         best = stopped.n_estimators_
         np.testing.assert_array_equal(full.validation_score_[:best], stopped.validation_score_)
         assert (full.validation_score_[best : best + 6] >= stopped.validation_score_[-1]).all()
-        at_best = list(full.staged_predict_costs(X))[best - 1]
-        np.testing.assert_array_equal(at_best, stopped.predict_costs(X))
+        at_best = list(full.staged_cost_scores(X))[best - 1]
+        np.testing.assert_array_equal(at_best, stopped.cost_scores(X))
 
 
 @pytest.mark.parametrize("learning_rate", [0.1, 1.0])
@@ -120,8 +120,8 @@ def test_the_best_round_is_kept_even_if_the_fit_was_not_stopped(learning_rate) -
     cut.fit(X_TRAIN, Y_TRAIN, **validation)
     assert cut.stop_reason_ is None
     assert cut.n_estimators_ == cut.forest_.n_trees == len(cut.train_score_) == best
-    at_best = list(full.staged_predict_costs(X))[best - 1]
-    np.testing.assert_array_equal(cut.predict_costs(X), at_best)
+    at_best = list(full.staged_cost_scores(X))[best - 1]
+    np.testing.assert_array_equal(cut.cost_scores(X), at_best)
 
 
 def test_scores_that_stay_the_same_are_no_progress() -> None:
@@ -262,12 +262,12 @@ def test_cold_start_forgets() -> None:
 )
 def test_what_a_warm_start_cannot_change(change, y, message) -> None:
     model = booster(n_estimators=5, warm_start=True).fit(X, Y)
-    before = model.predict_costs(X)
+    before = model.cost_scores(X)
     parameters = model.get_params()
     with pytest.raises(ValueError, match=message):
         model.set_params(**{"n_estimators": 10, **change}).fit(X, y)
     model.set_params(**parameters)
-    np.testing.assert_array_equal(model.predict_costs(X), before)
+    np.testing.assert_array_equal(model.cost_scores(X), before)
     model.set_params(n_estimators=12).fit(X, Y)
     assert_same_model(model, booster().fit(X, Y))
 
@@ -300,11 +300,11 @@ def test_warm_start_after_a_second_fit_that_failed() -> None:
 @pytest.mark.parametrize("estimator", [None, GaussianNB()])
 def test_another_estimator_is_meant_for_the_next_fit(estimator) -> None:
     model = booster(estimator=estimator).fit(X, Y)
-    before = model.predict_costs(X)
-    stages = list(model.staged_predict_costs(X))
+    before = model.cost_scores(X)
+    stages = list(model.staged_cost_scores(X))
     model.set_params(estimator=GaussianNB() if estimator is None else None)
-    np.testing.assert_array_equal(model.predict_costs(X), before)
-    np.testing.assert_array_equal(list(model.staged_predict_costs(X)), stages)
+    np.testing.assert_array_equal(model.cost_scores(X), before)
+    np.testing.assert_array_equal(list(model.staged_cost_scores(X)), stages)
     assert hasattr(model, "feature_importances_") == (estimator is None)
     assert hasattr(model.fit(X, Y), "forest_") == (estimator is not None)
 
@@ -360,7 +360,7 @@ def test_a_callback_ends_the_fit() -> None:
     assert model.stop_reason_ == "callback"
     assert seen == [1, 2, 3, 4]  # the others hear of the last round too
     plain = booster(n_estimators=4).fit(X, Y)
-    np.testing.assert_array_equal(model.predict_costs(X), plain.predict_costs(X))
+    np.testing.assert_array_equal(model.cost_scores(X), plain.cost_scores(X))
     model.set_params(warm_start=True, callbacks=None).fit(X, Y)
     assert_same_model(model, booster().fit(X, Y))
 
@@ -401,8 +401,8 @@ def test_perfect_learner_ends_the_fit() -> None:
     assert model.score(data, y) == 1
     assert np.isfinite(model.estimator_weights_).all()
     assert model.predict_proba(data).max(axis=1).min() > 0.5
-    before = model.predict_costs(data)
-    np.testing.assert_array_equal(model.fit(data, y).predict_costs(data), before)
+    before = model.cost_scores(data)
+    np.testing.assert_array_equal(model.fit(data, y).cost_scores(data), before)
 
 
 def test_a_first_learner_without_use_warns_and_decides_alone() -> None:

@@ -47,7 +47,7 @@ def assert_same_model(one, other) -> None:
     for name in ("estimator_weights_", "train_score_", "validation_score_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     assert_same_forest(one.forest_, other.forest_)
-    np.testing.assert_array_equal(one.predict_costs(X), other.predict_costs(X))
+    np.testing.assert_array_equal(one.cost_scores(X), other.cost_scores(X))
     assert one.stop_reason_ == other.stop_reason_
 
 
@@ -210,12 +210,12 @@ def test_loss_falls_in_every_round(n_classes, learning_rate) -> None:
     weight = np.random.default_rng(2).uniform(0.5, 2, len(y))
     model = booster(costs, n_estimators=30, learning_rate=learning_rate, max_depth=6)
     model.fit(data, y, weight)
-    stages = model.staged_predict_costs(data)
+    stages = model.staged_cost_scores(data)
     losses = [charges(scores, y, costs, weight).sum() for scores in stages]
     assert len(losses) > 3
     assert losses[0] < (weight * costs[y].sum(axis=1)).sum()
     assert (np.diff(losses) < 0).all()
-    np.testing.assert_allclose(model.predict_costs(data).sum(axis=1), 0, atol=1e-9)
+    np.testing.assert_allclose(model.cost_scores(data).sum(axis=1), 0, atol=1e-9)
     constant = np.average(costs[y], axis=0, weights=weight).min()
     assert np.average(costs[y, model.predict(data)], weights=weight) < 0.7 * constant
 
@@ -226,7 +226,7 @@ def test_steps_of_a_fit_against_direct_computation() -> None:
     model = booster(learning_rate=0.7, callbacks=[rounds.append]).fit(X, Y, WEIGHT)
     scores = np.zeros((len(Y), 3))
     for done, step, after in zip(
-        rounds, model.estimator_weights_, model.staged_predict_costs(X), strict=True
+        rounds, model.estimator_weights_, model.staged_cost_scores(X), strict=True
     ):
         charge = charges(scores, Y, COSTS, WEIGHT)
         share = charge[np.arange(len(Y)), done.predicted].sum() / charge.sum()
@@ -290,7 +290,7 @@ def test_an_exhausted_pool_ends_the_fit() -> None:
     with pytest.warns(ConvergenceWarning, match="no better than chance"):
         model = booster(None, n_pool=1, max_depth=1).fit(np.round(noise / 9), np.arange(300) % 3)
     assert model.n_estimators_ == 1
-    assert np.isfinite(model.predict_costs(noise)).all()
+    assert np.isfinite(model.cost_scores(noise)).all()
 
 
 def test_a_perfect_member_ends_the_fit() -> None:
@@ -331,7 +331,7 @@ def test_costs_change_decisions() -> None:
 def test_unit_of_the_costs_does_not_matter(factor) -> None:
     plain, scaled = booster().fit(X, Y, WEIGHT), booster(factor * COSTS).fit(X, Y, WEIGHT)
     np.testing.assert_array_equal(scaled.apply(X), plain.apply(X))
-    np.testing.assert_allclose(scaled.predict_costs(X), plain.predict_costs(X), rtol=1e-9)
+    np.testing.assert_allclose(scaled.cost_scores(X), plain.cost_scores(X), rtol=1e-9)
 
 
 def test_costs_and_weights_of_any_size() -> None:
@@ -339,7 +339,7 @@ def test_costs_and_weights_of_any_size() -> None:
     for weight in (None, 10.0 ** np.linspace(-300, 200, len(Y)), np.full(len(Y), 1e-320)):
         for learning_rate in (1e-6, 1.0, 5.0):
             model = booster(costs, learning_rate=learning_rate).fit(X, Y, weight)
-            assert np.isfinite(model.predict_costs(X)).all()
+            assert np.isfinite(model.cost_scores(X)).all()
             assert np.isfinite(model.train_score_).all()
 
 
@@ -348,7 +348,7 @@ def test_weights_stand_for_copies_where_no_rows_are_drawn() -> None:
     parameters = {"binning": "exact", "sample_shares": (1.0,), "max_features": 2}
     weighted = booster(**parameters).fit(X, Y, weight)
     copied = booster(**parameters).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
-    np.testing.assert_allclose(weighted.predict_costs(X), copied.predict_costs(X), rtol=1e-5)
+    np.testing.assert_allclose(weighted.cost_scores(X), copied.cost_scores(X), rtol=1e-5)
     assert len({tree.threshold.tobytes() for tree in weighted.forest_.trees()}) > 1
 
 
@@ -383,9 +383,7 @@ def test_warm_start_on_other_samples() -> None:
     model.set_params(n_estimators=9).fit(X[1::2], Y[1::2])
     for old, new in zip(trees, model.forest_.trees(), strict=False):
         np.testing.assert_array_equal(old.threshold, new.threshold)
-    losses = [
-        charges(scores, Y[1::2], COSTS).sum() for scores in model.staged_predict_costs(X[1::2])
-    ]
+    losses = [charges(scores, Y[1::2], COSTS).sum() for scores in model.staged_cost_scores(X[1::2])]
     assert (np.diff(losses[4:]) < 0).all()
 
 
@@ -518,14 +516,14 @@ def test_any_small_data(
     model = booster(
         costs, learning_rate=learning_rate, sample_shares=shares, n_pool=n_pool, n_estimators=5
     ).fit(data, y, weight)
-    scores = model.predict_costs(data)
+    scores = model.cost_scores(data)
     assert np.isfinite(scores).all()
     assert (model.estimator_weights_ > 0).all()
     assert set(model.predict(data)) <= set(range(n_classes))
     again = booster(
         costs, learning_rate=learning_rate, sample_shares=shares, n_pool=n_pool, n_estimators=5
     ).fit(data, y, weight)
-    np.testing.assert_array_equal(again.predict_costs(data), scores)
+    np.testing.assert_array_equal(again.cost_scores(data), scores)
 
 
 def test_iris() -> None:

@@ -60,6 +60,21 @@ def test_numbers_behind_the_artists(costs):
     assert display.ax_.get_ylabel() == "true class"
 
 
+def test_a_column_for_those_that_are_asked(costs):
+    answers = [*PREDICTED[:-2], "ask a person", "ask a person"]
+    display = CostConfusionDisplay.from_predictions(TRUE, answers, costs, abstain=4)
+    assert display.costs.shape == display.counts.shape == display.text_.shape == (3, 4)
+    np.testing.assert_array_equal(display.counts[:, 3], [0, 0, 2])
+    np.testing.assert_array_equal(display.costs[:, 3], [0, 0, 8])
+    names = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert names == ["ant", "bee", "cat", "ask a person"]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["ant", "bee", "cat"]
+    amounts = np.arange(1.0, 28.0).reshape(9, 3)
+    display = CostConfusionDisplay.from_predictions(TRUE, PREDICTED, sample_cost=amounts)
+    assert display.costs[0, 2] == amounts[2, 2]
+    assert display.costs.trace() == 0
+
+
 def test_text_stands_out_from_its_cell(costs):
     display = CostConfusionDisplay.from_predictions(TRUE, PREDICTED, costs)
     costliest = np.unravel_index(display.costs.argmax(), (3, 3))
@@ -191,7 +206,7 @@ def test_sums_are_those_of_the_metrics(data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[0, 1]], [[1, 1]]), r"must both have shape \(K, K\); got \(1, 2\)"),
+        (([[0, 1, 2]], [[1, 1, 1]]), r"shape \(K, K\) or \(K, K \+ 1\); got \(1, 3\)"),
         (([[0, 1], [1, 0]], [[1]]), r"got \(2, 2\) and \(1, 1\)"),
         (([[0, -1], [1, 0]], np.ones((2, 2))), "Negative values in data passed to costs"),
         (([[0, np.nan], [1, 0]], np.ones((2, 2))), "costs contains NaN"),

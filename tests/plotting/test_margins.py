@@ -33,7 +33,7 @@ def assert_distribution(line, margins):
 def test_margins_after_some_rounds(model, samples):
     X, y = samples
     display = MarginDisplay.from_estimator(model, X, y, rounds=(10, 1))
-    stages = list(model.staged_predict_costs(X))
+    stages = list(model.staged_cost_scores(X))
     assert display.rounds == [1, 10]
     for row, line, number in zip(display.margins, display.lines_, (1, 10), strict=True):
         expected = margins_of(stages[number - 1], y, model.classes_)
@@ -48,7 +48,7 @@ def test_rounds_by_default(model, samples):
     assert MarginDisplay.from_estimator(model, *samples, per_class=True).rounds == [12]
     last = MarginDisplay.from_estimator(model, *samples).margins[-1]
     np.testing.assert_allclose(
-        last, margins_of(model.predict_costs(samples[0]), samples[1], model.classes_)
+        last, margins_of(model.cost_scores(samples[0]), samples[1], model.classes_)
     )
 
 
@@ -163,5 +163,5 @@ def test_errors(model, samples):
     with pytest.raises(ValueError, match=r"y has labels \['dog'\]"):
         MarginDisplay.from_estimator(model, X[:1], ["dog"])
     plain = LogisticRegression().fit(X, y)
-    with pytest.raises(TypeError, match="needs an estimator with staged_predict_costs: 'Logistic"):
+    with pytest.raises(TypeError, match="needs an estimator with staged_cost_scores: 'Logistic"):
         MarginDisplay.from_estimator(plain, X, y)

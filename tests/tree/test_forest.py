@@ -57,24 +57,29 @@ def random_samples(seed: int, n: int, dtype=np.float64) -> np.ndarray:
     return rng.choice(values, (n, N_FEATURES)).astype(dtype)
 
 
+def slow_child(forest: Forest, tree: Tree, node: int, x: np.ndarray) -> int:
+    """The child that a sample goes to."""
+    feature, value = tree.feature[node], float(x[tree.feature[node]])
+    tests_set = tree.category_set is not None and tree.category_set[node] >= 0
+    place = []
+    if tests_set:
+        known = forest.categories[slice(*forest.category_offsets[[feature, feature + 1]])]
+        place = np.flatnonzero(known == value).tolist()
+    if np.isnan(value) or (tests_set and not place):
+        right = not tree.missing_left[node]
+    elif tests_set:
+        word, bit = divmod(place[0], 32)
+        right = bool(int(tree.sets[tree.category_set[node], word]) >> bit & 1)
+    else:
+        right = value >= tree.threshold[node]
+    return int(tree.left[node]) + int(right)
+
+
 def slow_leaf(forest: Forest, tree: Tree, x: np.ndarray) -> int:
     """The leaf of a sample."""
     node = 0
     while not np.isnan(tree.threshold[node]):
-        feature, value = tree.feature[node], float(x[tree.feature[node]])
-        tests_set = tree.category_set is not None and tree.category_set[node] >= 0
-        place = []
-        if tests_set:
-            known = forest.categories[slice(*forest.category_offsets[[feature, feature + 1]])]
-            place = np.flatnonzero(known == value).tolist()
-        if np.isnan(value) or (tests_set and not place):
-            right = not tree.missing_left[node]
-        elif tests_set:
-            word, bit = divmod(place[0], 32)
-            right = bool(int(tree.sets[tree.category_set[node], word]) >> bit & 1)
-        else:
-            right = value >= tree.threshold[node]
-        node = int(tree.left[node]) + int(right)
+        node = slow_child(forest, tree, node, x)
     return node
 
 
@@ -415,8 +420,13 @@ def test_feature_importances() -> None:
     found = forest.feature_importances()
     assert found.sum() == pytest.approx(1.0)
     np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-6)
+    counts = np.bincount(forest.feature[~forest.is_leaf], minlength=N_FEATURES)
+    assert forest.feature_importances("count").tolist() == (counts / counts.sum()).tolist()
     stump = chain(0)
     assert stump.feature_importances().tolist() == [0.0]
+    assert stump.feature_importances("count").tolist() == [0.0]
+    with pytest.raises(ValueError, match="kind must be one of 'gain', 'count'; got 'cover'"):
+        forest.feature_importances("cover")
 
 
 # Two trees: a root with two leaves, then a root, a leaf and a root with two leaves.

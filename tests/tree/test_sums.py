@@ -31,7 +31,11 @@ GAIN = SquaredGradients(l2=1.0, min_hessian=0.5)
 
 
 def binned(X: np.ndarray, categorical: tuple[int, ...] = ()) -> BinnedData:
-    mapper = BinMapper.fit(X, categorical=categorical)
+    known = [np.unique(X[:, feature]) for feature in categorical]
+    categories = {
+        f: values[~np.isnan(values)] for f, values in zip(categorical, known, strict=True)
+    }
+    mapper = BinMapper.fit(X, categories=categories)
     return BinnedData(mapper, mapper.transform(X))
 
 
@@ -236,8 +240,8 @@ def test_values_that_are_missing_in_other_rows_only(n) -> None:
 
 
 def test_more_categories_than_a_set_can_hold() -> None:
-    column = np.arange(900.0)[:, None]
-    assert len(BinMapper.fit(column, categorical=(0,), max_bins=1000).categories[0]) == 255
+    with pytest.raises(ValueError, match="can have 255 categories, not 256"):
+        binned(np.arange(256.0)[:, None], categorical=(0,))
 
 
 @pytest.mark.parametrize(
@@ -335,15 +339,15 @@ def test_categories_at_prediction(order) -> None:
     np.testing.assert_array_equal(again.accumulate(X), forest.accumulate(X))
 
 
-def test_rare_categories_share_the_way_of_missing_ones() -> None:
-    """More categories than bins: the most frequent ones have a bin of their own."""
+def test_unknown_categories_share_the_way_of_missing_ones() -> None:
     rng = np.random.default_rng(0)
     column = np.concatenate([np.repeat(np.arange(255.0), 3), 1000.0 + np.arange(40.0)])
-    mapper = BinMapper.fit(rng.permutation(column)[:, None], categorical=(0,))
+    mapper = BinMapper.fit(rng.permutation(column)[:, None], categories={0: np.arange(255.0)})
     assert mapper.categories[0].tolist() == list(range(255))
     assert mapper.has_missing[0]
     codes = mapper.transform(np.array([[3.0], [1005.0], [np.nan], [7777.0]]))[0]
     assert codes.tolist() == [3, 255, 255, 255]
+    assert not BinMapper.fit(column[:765, None], categories={0: np.arange(255.0)}).has_missing[0]
 
 
 # The seam: a booster that the engine knows nothing of

@@ -46,8 +46,9 @@ class AdaC2M1Classifier(ReweightingClassifier):
         ``C[truth, prediction]``: rows are the truth, as in `BAdaCostClassifier`. Their
         scale has no effect.
     estimator, n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split,
-    min_samples_leaf, max_features, criterion, binning, max_bins, subsample, early_stopping,
-    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+    min_samples_leaf, max_features, criterion, binning, max_bins, categorical_features, subsample,
+    early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs,
+    random_state, verbose
         See `BAdaCostClassifier`.
         The learning rate shrinks the costs in each round as well: weights are multiplied by
         cost to the power of the rate. At one it is the published algorithm.
@@ -55,7 +56,7 @@ class AdaC2M1Classifier(ReweightingClassifier):
     Attributes
     ----------
     classes_, cost_matrix_, forest_, estimators_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, n_features_in_, feature_names_in_
+    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`. Votes are no probabilities: there is no predict_proba.
 
     References

@@ -71,7 +71,14 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         How values become bins: about equally many samples in each, equal steps as in the authors'
         code, or one for every distinct value, which is slow on large data.
     max_bins : int, default=256
-        Maximum number of bins of a feature, one of them for missing values if there are any.
+        Maximum number of bins of a feature, one of them for missing values if there are any. A
+        categorical feature has one for each of its 255 most frequent categories.
+    categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
+        Columns whose values are categories: text, numbers or booleans, without an order. The trees
+        test whether a category is in a set. "from_dtype" takes the columns of a data frame of the
+        dtype category (pandas), Categorical or Enum (polars); a list has the names of columns,
+        their positions, or True or False for each of them. Categories that were not seen in the
+        training, or have no bin, are treated as missing. A warm start keeps the known categories.
     subsample : float, default=1.0
         Share of the samples, drawn anew for each tree.
     n_refinements : int, default=0
@@ -127,6 +134,9 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         Why the fit ended before `n_estimators` rounds: a learner without mistakes, one no better
         than chance, or on request. With early stopping, rounds after the best are dropped even if
         it is None.
+    categories_ : dict
+        Known categories of each categorical feature, by its name, or its position if the training
+        data had no names.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -15,6 +15,7 @@ from badacost.boosting.learners import Criterion, SampleSet, cheapest_labels
 from badacost.boosting.saving import SavedForest
 from badacost.boosting.stagewise import Task
 from badacost.costs import as_cost_matrix
+from badacost.costs.decisions import CostDecisionMixin
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
@@ -25,7 +26,7 @@ from badacost.validation import check_samples, check_training_data, check_tree_p
 
 
 @saved_model
-class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
+class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, BaseEstimator):
     """A decision tree for mistakes with different prices: the weak learner of BAdaCost.
 
     Splits weigh classes by the sum of their costs, leaves take the label of minimum expected cost.
@@ -52,6 +53,8 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         distinct value.
     max_bins : int, default=256
         Maximum number of bins of a feature, one of them for missing values if there are any.
+    categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
+        Columns whose values are categories, see `BAdaCostClassifier`.
     n_jobs : int or None, default=None
         Threads. None is one, -1 is one for each core.
     random_state : int, RandomState instance or None, default=None
@@ -65,6 +68,8 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         Costs in the order of ``classes_``, with a zero diagonal.
     forest_ : badacost.tree.forest.Forest
         The tree; its table holds the class shares of every node.
+    categories_ : dict
+        Known categories of each categorical feature, by its name or position.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -93,6 +98,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         criterion: Criterion = "gini",
         binning: BinningMethod = "quantile",
         max_bins: int = 256,
+        categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -105,6 +111,7 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         self.criterion = criterion
         self.binning = binning
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -130,11 +137,11 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
         check_tree_parameters(self)
         # Should the fit fail, the model is not fitted, rather than a mixture of two.
         self.__dict__.pop("forest_", None)
-        X, encoded, weight, self.classes_, _ = check_training_data(self, X, y, sample_weight)
+        X, encoded, weight, self.classes_, kept = check_training_data(self, X, y, sample_weight)
         self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:
-            task = Task(SampleSet(X), encoded, weight, None, threads)
+            task = Task(SampleSet(X), encoded, weight, None, threads, kept)
             learner = task.tree_learner(self, len(self.classes_))
             shares = weight / exact_sum(weight)
             tree, class_weights, _ = learner.grow(shares, self.cost_matrix_, None, self._seed)
@@ -209,4 +216,5 @@ class CostSensitiveTreeClassifier(SavedForest, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags

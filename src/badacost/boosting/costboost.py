@@ -211,7 +211,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     def _hold_out(self, X: Samples, y: Labels, weight: FloatArray) -> list[Any]:
         """Training and validation parts; a class with a single sample is in one of them."""
-        share = self.validation_fraction
+        share: Any = self.validation_fraction
         share = share / len(y) if isinstance(share, Integral) else share
         if not share < 1.0:
             raise ValueError(

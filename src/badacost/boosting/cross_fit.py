@@ -104,7 +104,7 @@ class _Booster:
         self.fold, self.losses = fold, losses
         self.log_prior = np.log(counts / counts.sum())
         self.scores = np.tile(-self.log_prior, (len(y), 1))
-        self.shares = np.empty(self.scores.shape, np.float32)
+        self.shares: NDArray[np.float32] = np.empty(self.scores.shape, np.float32)
 
 
 class CrossFit:
@@ -197,7 +197,8 @@ class CrossFit:
             kernels.leaf_sums(shares, y, weight, train, rows, self._big, sums, first, last)
             return sums
 
-        gradient, hessian = np.moveaxis(sum(self._for_rows(sums_of, len(train))), 1, 0)
+        sums = np.sum(self._for_rows(sums_of, len(train)), axis=0)
+        gradient, hessian = sums[:, 0], sums[:, 1]
         values = (
             (1.0 - 1.0 / n_classes) * gradient / np.maximum(hessian + self._gain.l2, _MIN_HESSIAN)
         )

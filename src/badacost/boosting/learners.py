@@ -61,7 +61,10 @@ def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
 
 
 class SampleSet:
-    """Samples that models are asked about: as bins once there are any, else as they came."""
+    """Samples that models are asked about: as bins once there are any, else as they came.
+
+    Trees of an earlier fit, whose bins are not known, need a `mapper` with the same categories.
+    """
 
     def __init__(self, X: Samples):
         self.X: Any = X
@@ -74,6 +77,7 @@ class SampleSet:
             self.X,
             method=estimator.binning,
             max_bins=estimator.max_bins,
+            categories=estimator._columns.codes(),
             sample_weight=weight,
             seed=estimator._seed,
             threads=threads,
@@ -95,9 +99,9 @@ class SampleSet:
         if model.position is not None and self.data is not None:
             leaves = np.empty(self.data.bins.shape[1], np.min_scalar_type(len(model.left)))
             model.descend(self.data, leaves)
-        else:  # of an earlier fit, whose bins are not known
+        else:  # of an earlier fit
             table = np.zeros((int(model.value.max()) + 1, 1))
-            forest = Forest.from_trees([model], [1.0], table, self.X.shape[1])
+            forest = Forest.from_trees([model], [1.0], table, self.X.shape[1], self.mapper)
             leaves = forest.apply(self.X, threads)[:, 0]
         return model.value[leaves]
 

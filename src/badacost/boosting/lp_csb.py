@@ -260,8 +260,8 @@ class LpCSBClassifier(StagewiseClassifier):
         line search was better on noisy data with very different costs (cmc, with ``p=2`` and
         ``learning_rate=1``), the average nearly everywhere else.
     n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf,
-    max_features, criterion, binning, max_bins, subsample, early_stopping, validation_fraction,
-    n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+    max_features, criterion, binning, max_bins, categorical_features, subsample, early_stopping,
+    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
         See `BAdaCostClassifier`. An average hardly depends on the learning rate. Trees of full
         depth need a `subsample`, else the first of them makes no mistake and is the last.
 
@@ -277,7 +277,7 @@ class LpCSBClassifier(StagewiseClassifier):
         The trees. Leaves refer to rows ``-h(.|x)`` of its table.
     estimator_weights_ : ndarray of shape (n_estimators_,)
         Steps, learning rate included. Up to the start of an average, the shares H are
-        ``-predict_costs(X) / estimator_weights_.sum()``.
+        ``-cost_scores(X) / estimator_weights_.sum()``.
     n_estimators_ : int
         Number of rounds kept.
     train_score_ : ndarray of shape (n_estimators_,)
@@ -287,6 +287,8 @@ class LpCSBClassifier(StagewiseClassifier):
     stop_reason_ : {"perfect", "useless", "early stopping", "callback"} or None
         Why the fit ended before `n_estimators` rounds: a tree that takes no wrong label for right,
         one that tells nothing or does not lower the cost, or on request.
+    categories_ : dict
+        Known categories of each categorical feature, by its name or position.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -306,7 +308,7 @@ class LpCSBClassifier(StagewiseClassifier):
     >>> model = LpCSBClassifier(costs, n_estimators=20, max_depth=2).fit(X, y)
     >>> model.predict(X[:2])
     array([0, 0])
-    >>> shares = -model.predict_costs(X) / model.estimator_weights_.sum()
+    >>> shares = -model.cost_scores(X) / model.estimator_weights_.sum()
     >>> bool(abs(shares.sum(axis=1) - 1).max() < 1e-9)
     True
     """
@@ -363,7 +365,7 @@ class LpCSBClassifier(StagewiseClassifier):
             parts = self._hold_out(task.samples.X, task.y, task.weight)
             X, y, weight, X_val, y_val, weight_val = parts
             unseen = (SampleSet(X_val), y_val, weight_val)
-            trial = Task(SampleSet(X), y, weight, unseen, task.threads)
+            trial = replace(task, samples=SampleSet(X), y=y, weight=weight, validation=unseen)
         return min(_CANDIDATES, key=lambda p: self._cost_of(p, trial))
 
     def _cost_of(self, p: float, task: Task) -> float:

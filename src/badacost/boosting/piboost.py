@@ -156,8 +156,8 @@ class PIBoostClassifier(StagewiseClassifier):
         Factor of every step. The published algorithm has none; on held-out letters, with 4 levels
         and 100 rounds, the error was 0.09 at a rate of 1 and 0.15 at 0.1.
     n_estimators, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf, max_features,
-    criterion, binning, max_bins, subsample, early_stopping, validation_fraction, n_iter_no_change,
-    tol, warm_start, callbacks, n_jobs, random_state, verbose
+    criterion, binning, max_bins, categorical_features, subsample, early_stopping,
+    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
         See `BAdaCostClassifier`. A callback learns the mean of the sample weights of all subsets,
         and the classes that the trees of its round decide for together.
 
@@ -184,6 +184,8 @@ class PIBoostClassifier(StagewiseClassifier):
     stop_reason_ : {"perfect", "useless", "early stopping", "callback"} or None
         Why the fit ended before `n_estimators` rounds: all subsets have a learner without
         mistakes, those that have not cannot go on, or on request.
+    categories_ : dict
+        Known categories of each categorical feature, by its name or position.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -233,6 +233,15 @@ class ReweightingClassifier(StagewiseClassifier):
         weak = self.estimator
         if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
             raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
+        if weak is not None and not isinstance(self.categorical_features, str | None):
+            raise ValueError(
+                "categorical_features needs the built-in tree: leave it out, or encode categories "
+                "in the estimator, for example in a pipeline."
+            )
+
+    @property
+    def _categorical_features(self) -> Any:
+        return None if self.estimator is not None else self.categorical_features
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         super()._check_same_task(classes)
@@ -361,7 +370,7 @@ class PosteriorMixin(metaclass=ABCMeta):
         >>> probabilities.round(1)
         array([[0.9, 0.1, 0. ],
                [0. , 1. , 0. ]])
-        >>> (probabilities @ model.cost_matrix_).round(1)  # what each answer would cost on average
+        >>> model.predict_costs(X[[0, 70]]).round(1)  # what each answer would cost on average
         array([[0.1, 1. , 1. ],
                [1. , 0. , 1. ]])
         """

@@ -24,14 +24,15 @@ class SAMMEClassifier(CostBlindClassifier):
     Parameters
     ----------
     estimator, n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split,
-    min_samples_leaf, max_features, criterion, binning, max_bins, subsample, early_stopping,
-    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+    min_samples_leaf, max_features, criterion, binning, max_bins, categorical_features, subsample,
+    early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs,
+    random_state, verbose
         See `BAdaCostClassifier`.
 
     Attributes
     ----------
     classes_, cost_matrix_, forest_, estimators_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, n_features_in_, feature_names_in_
+    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`. Costs are 0|1; steps are those of the paper's corollary 1,
         (K-1)^2 / K times the weights of the original.
 

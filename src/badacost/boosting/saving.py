@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from inspect import signature
 from typing import Any, ClassVar, Self
 
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.categorical_columns import CategoricalColumns
 from badacost.costs.matrix import as_cost_matrix, plain
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import REBUILDING_ERRORS, labels_from_json, labels_to_json, save_model
+from badacost.tree.forest import Forest
 from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 
 
@@ -25,6 +28,20 @@ class SavedForest:
     """
 
     _unsaved: ClassVar[tuple[str, ...]] = ()
+    _columns: CategoricalColumns
+
+    @property
+    def _categorical_features(self) -> Any:
+        """The parameter `categorical_features`, where it has a meaning."""
+        model: Any = self
+        return model.categorical_features
+
+    @property
+    def categories_(self) -> dict[Any, NDArray[Any]]:
+        """Known categories of each categorical feature, by its name or position."""
+        names = getattr(self, "feature_names_in_", None)
+        known = self._columns.categories
+        return {j if names is None else names[j]: values for j, values in known.items()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
@@ -67,7 +84,7 @@ class SavedForest:
         model: Any = self
         if not hasattr(model, "forest_"):
             raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
-        parameters = {name: plain(getattr(model, name)) for name in self._saved_parameters()}
+        parameters = {name: _for_json(getattr(model, name)) for name in self._saved_parameters()}
         if not isinstance(parameters["random_state"], int):
             parameters["random_state"] = None
         header = {
@@ -78,6 +95,11 @@ class SavedForest:
         }
         if hasattr(model, "feature_names_in_"):
             header["feature_names"] = labels_to_json(model.feature_names_in_)
+        if self._columns.categories:
+            header["categories"] = [
+                [position, labels_to_json(known) if len(known) else None]
+                for position, known in self._columns.categories.items()
+            ]
         arrays = {
             "cost_matrix": model.cost_matrix_,
             **forest_to_arrays(model.forest_),
@@ -122,6 +144,7 @@ class SavedForest:
                 refuse("it does not have a name for each feature")
             if names.dtype != object or not all(isinstance(name, str) for name in names):
                 refuse("the names of its features are not strings")
+        rebuilt._columns = _columns_from_json(header.get("categories", []), rebuilt.forest_)
         rebuilt._restore(model)
         return rebuilt
 
@@ -133,3 +156,34 @@ class SavedForest:
 
     def _restore(self, model: ModelFile) -> None:
         """Check the parameters and rebuild what is derived from them."""
+
+
+def _for_json(value: Any) -> Any:
+    """A parameter as Python objects, lists of columns included."""
+    if isinstance(value, Collection) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return plain(value)
+
+
+def _columns_from_json(obj: Any, forest: Forest) -> CategoricalColumns:
+    """Return the categorical columns of a file, whose codes must be those of its trees."""
+    categories = {
+        position: np.empty(0, object) if labels is None else labels_from_json(labels)
+        for position, labels in obj
+    }
+    columns = CategoricalColumns(categories)
+    wanted, limits = forest.categories, forest.category_offsets
+    if wanted is None or limits is None:  # they come together
+        if categories:
+            refuse("its trees do not test the categories that it has")
+        return columns
+    if not all(type(column) is int and 0 <= column < forest.n_features for column in categories):
+        refuse("it has categories of features that it does not have")
+    if any(len(set(known.tolist())) < len(known) for known in categories.values()):
+        refuse("the categories of a feature are not distinct")
+    codes = columns.codes()
+    known = [codes.get(column, np.empty(0)) for column in range(forest.n_features)]
+    sizes = np.diff(limits).tolist()
+    if [*map(len, known)] != sizes or not np.array_equal(np.concatenate(known), wanted):
+        refuse("its trees do not test the categories that it has")
+    return columns

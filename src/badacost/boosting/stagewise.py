@@ -26,6 +26,7 @@ from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
 from badacost.boosting.learners import SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
 from badacost.boosting.saving import SavedForest
+from badacost.costs.decisions import CostDecisionMixin
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
@@ -143,7 +144,7 @@ class Task:
     weight: FloatArray
     validation: tuple[SampleSet, Labels, FloatArray] | None
     threads: Threads
-    kept: Mask  # which samples of the user have a weight
+    kept: Mask  # which samples of the user are among them: those with a weight
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
@@ -153,7 +154,9 @@ class Task:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class StagewiseClassifier(
+    CostDecisionMixin, SavedForest, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+):
     """Base of the boosting classifiers; `BAdaCostClassifier` documents the parameters.
 
     A subclass gives a meaning to the leaves of its trees (`_table`), says what a round does
@@ -169,6 +172,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
     max_features: int | float | str | None = None
     binning: BinningMethod = "quantile"
     max_bins: int = 256
+    categorical_features: Any = "from_dtype"
     subsample: float = 1.0
     early_stopping: bool = False
     validation_fraction: float = 0.1
@@ -210,7 +214,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Training samples. NaN is a missing value (with the built-in tree).
         y : array-like of shape (n_samples,)
             Classes, of any type that scikit-learn accepts.
@@ -389,6 +393,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         if task.validation is None:
             return None
         unseen, y, weight = task.validation
+        unseen.mapper = task.samples.mapper
         return ScoredSamples(
             y,
             weight,
@@ -506,7 +511,7 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         scores = self._scores(check_samples(self, X))
         return np.asarray(self.classes_[self._decide(scores)])
 
-    def predict_costs(self, X: ArrayLike) -> FloatArray:
+    def cost_scores(self, X: ArrayLike) -> FloatArray:
         """Return the cost scores c(x), the sums over the learners; the class of the least wins.
 
         Parameters
@@ -517,8 +522,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         Returns
         -------
         ndarray of shape (n_samples, K)
-            Scores, in the order of ``classes_``. They have no unit: for expected costs in that of
-            the cost matrix, take ``predict_proba(X) @ cost_matrix_`` where there are probabilities.
+            Scores, in the order of ``classes_``. They have no unit: `predict_costs` has that of
+            the cost matrix, where there are probabilities.
 
         Examples
         --------
@@ -526,10 +531,9 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         >>> from badacost import BAdaCostClassifier
         >>> X, y = load_wine(return_X_y=True)
         >>> model = BAdaCostClassifier([[0, 1, 5], [1, 0, 2], [10, 8, 0]]).fit(X, y)
-        >>> model.predict_costs(X[[0, 177]]).argmin(axis=1), model.predict(X[[0, 177]])
+        >>> model.cost_scores(X[[0, 177]]).argmin(axis=1), model.predict(X[[0, 177]])
         (array([0, 2]), array([0, 2]))
-        >>> expected = model.predict_proba(X[:1]) @ model.cost_matrix_
-        >>> expected.argmin(axis=1)
+        >>> model.predict_costs(X[:1]).argmin(axis=1)
         array([0])
         """
         return self._scores(check_samples(self, X))
@@ -567,8 +571,8 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
         for scores in self._staged_scores(check_samples(self, X)):
             yield self.classes_[self._decide(scores)]
 
-    def staged_predict_costs(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield `predict_costs` after every round."""
+    def staged_cost_scores(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Yield `cost_scores` after every round."""
         for scores in self._staged_scores(check_samples(self, X)):
             yield scores.copy()
 
@@ -656,4 +660,5 @@ class StagewiseClassifier(SavedForest, ClassifierMixin, BaseEstimator, metaclass
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags

@@ -255,8 +255,8 @@ class WangMultiBoostClassifier(StagewiseClassifier):
         Shares of the samples that trees are grown on, taken in turn. Samples are drawn whatever
         their weight, so that one of weight two is not quite the same as two of them.
     n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf,
-    max_features, criterion, binning, max_bins, subsample, early_stopping, validation_fraction,
-    n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+    max_features, criterion, binning, max_bins, categorical_features, subsample, early_stopping,
+    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
         See `BAdaCostClassifier`. `subsample` is a further factor of all `sample_shares`. A small
         `max_features` such as "sqrt" makes the pools of wide data much faster to grow, and their
         trees more different from each other.
@@ -264,7 +264,7 @@ class WangMultiBoostClassifier(StagewiseClassifier):
     Attributes
     ----------
     classes_, cost_matrix_, forest_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, n_features_in_, feature_names_in_
+    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`. Expected costs do not tell probabilities: there is no
         predict_proba.
 

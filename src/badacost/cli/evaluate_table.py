@@ -37,6 +37,7 @@ def evaluate_table(
 ) -> None:
     """Tell what decisions cost; `badacost.cli.evaluate` documents the options."""
     from badacost.cost_report.known_rows import known_rows_remark
+    from badacost.costs import labelled_costs
     from badacost.metrics import cost_confusion_matrix
     from badacost.tabular import CostSummary
     from badacost.tabular.target import known_labels
@@ -48,7 +49,7 @@ def evaluate_table(
     frame = table_with_target(data, target)
     weights = weights_of(frame, weight)
     truth = known_labels(frame[target], fitted.classes_, target)
-    prices: Any = fitted.charged_costs_
+    prices: Any = labelled_costs(fitted.charged_costs_, fitted.classes_)
     if costs is not None:
         prices = costs_of_classes(costs, fitted.classes_.tolist())
     with warnings_as_notes():

@@ -103,7 +103,7 @@ def _answers(
         shares = model.predict_proba(frame)
         columns |= {f"P({name})": shares[:, k] for k, name in enumerate(model.classes_)}
     if expected_costs:
-        costs = model.expected_costs(frame)
+        costs = model.predict_costs(frame)
         columns |= {f"cost({name})": costs[:, k] for k, name in enumerate(model.classes_)}
     for name in keep:
         if name in columns:

@@ -71,6 +71,14 @@ def report(
         str | None,
         typer.Option(help="Unit of the costs, as EUR.", rich_help_panel=_OF_CLASSIFIERS),
     ] = None,
+    abstain: Annotated[
+        float | None,
+        typer.Option(
+            help="Price of asking a person: adds how often that pays, and what it saves.",
+            metavar="PRICE",
+            rich_help_panel=_OF_CLASSIFIERS,
+        ),
+    ] = None,
     images: Annotated[
         list[Path] | None,
         typer.Option(
@@ -111,6 +119,7 @@ def report(
             "--costs": costs,
             "--target": target,
             "--currency": currency,
+            "--abstain": abstain is not None,
         }
         of_detectors = {"--images": images, "--annotations": annotations, "--format": format}
         if output.is_dir():
@@ -123,7 +132,8 @@ def report(
                     f"{str(model)!r} is a classifier: add --data, a table with the classes of rows "
                     "that it was not fitted to."
                 )
-            _report_costs(model, data, train, costs, target, output, currency=currency, **options)
+            options |= {"currency": currency, "abstain": abstain}
+            _report_costs(model, data, train, costs, target, output, **options)
         else:
             _refuse(of_classifiers, f"{str(model)!r} is no classifier")
             if format is not None and annotations is None:

@@ -20,6 +20,7 @@ _TABLE_KERNELS = (
     "badacost.tree.split_kernels",
     "badacost.tree.growth_kernels",
     "badacost.tree.forest_kernels",
+    "badacost.tree.shapley_kernels",
     "badacost.boosting.costboost_kernels",
     "badacost.boosting.wang_kernels",
 )
@@ -124,6 +125,8 @@ def _table_tasks() -> list[Callable[[], Any]]:
                 pass
             model.predict(samples)
             model.apply(samples)
+            model.forest_.contributions(samples[:1])
+            _ = model.forest_.expected_scores
 
         return run
 
@@ -133,6 +136,7 @@ def _table_tasks() -> list[Callable[[], Any]]:
         task("BAdaCostClassifier", X, max_features=0.5, subsample=0.7, max_leaf_nodes=4),
         task("BAdaCostClassifier", X, binning="exact", criterion="entropy"),
         task("BAdaCostClassifier", X, binning="uniform"),
+        task("BAdaCostClassifier", X.round(), categorical_features=[0, 1]),
     ]
 
 

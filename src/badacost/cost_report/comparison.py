@@ -11,8 +11,7 @@ import numpy as np
 from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence, positions
 from badacost.cost_report.naming import model_name
-from badacost.costs import minimum_cost_decision
-from badacost.costs.matrix import plain
+from badacost.costs.decisions import Prices
 from badacost.html_page import shorten
 
 LEVEL = 95  # percent of the resamples that an interval holds
@@ -85,12 +84,14 @@ def own_ways(evidence: Evidence) -> list[Way]:
     """Return the decisions of the model, first, those by its probabilities, and a constant."""
     ways = [Way(model_name(evidence.classifier), evidence.answers, "model")]
     beliefs = evidence.probabilities
+    prices = evidence.prices
     if beliefs is not None:
-        likeliest, cheapest = beliefs.argmax(axis=1), minimum_cost_decision(beliefs, evidence.costs)
+        likeliest, cheapest = beliefs.argmax(axis=1), prices.expected(beliefs).argmin(axis=1)
         ways.append(Way("the most probable class of the same model", likeliest, "cost-blind"))
         if (cheapest != evidence.answers).any():
             ways.append(Way("minimum expected cost by its probabilities", cheapest))
-    best = int(evidence.costs[evidence.truth].sum(axis=0).argmin())
+    truths = np.eye(len(evidence.labels))[evidence.truth]
+    best = int(prices.expected(truths).sum(axis=0).argmin())
     constant = (
         f"always “{shorten(evidence.labels[best], _MAX_LABEL_LENGTH)}”, the best constant answer"
     )
@@ -123,10 +124,11 @@ def samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
             f"{_N_FOLDS}-fold cross-validation on the training samples, with decisions of minimum "
             "expected cost"
         )
-    answers, features = _fitted(evidence, rival), evidence.encoded(evidence.features)
+    features = _fitted(evidence, rival)
+    answers = positions(rival.predict(features), evidence.classifier.classes_, "a rival")
     return [
         Way(COST_BLIND, answers, remark=f"{remark}."),
-        Way(COST_IN_DECISION, _minimum_expected(evidence, rival, features)),
+        Way(COST_IN_DECISION, _minimum_expected(evidence, rival, features, evidence.prices)),
     ]
 
 
@@ -134,22 +136,15 @@ def forest(evidence: Evidence, seed: int, n_jobs: int | None) -> Way:
     """Fit a random forest that decides by minimum expected cost."""
     from sklearn.ensemble import RandomForestClassifier
 
-    from badacost.decision import MinimumCostClassifier
-
-    classes = [plain(label) for label in evidence.classifier.classes_]
-    # With labels, since the training samples may lack a class.
-    costs = {
-        truth: dict(zip(classes, row, strict=True))
-        for truth, row in zip(classes, evidence.costs.tolist(), strict=True)
-    }
-    trees = RandomForestClassifier(_FOREST_TREES, random_state=seed, n_jobs=n_jobs)
-    rival = MinimumCostClassifier(trees, costs)
-    return Way("random forest, minimum expected cost", _fitted(evidence, rival))
+    rival = RandomForestClassifier(_FOREST_TREES, random_state=seed, n_jobs=n_jobs)
+    features = _fitted(evidence, rival)
+    answers = _minimum_expected(evidence, rival, features, evidence.prices)
+    return Way("random forest, minimum expected cost", answers)
 
 
 def compare(evidence: Evidence, ways: list[Way], seed: int) -> Comparison:
     """Return the costs of ways to decide, that of the model first, resampled for intervals."""
-    paid = np.stack([evidence.costs[evidence.truth, way.answers] for way in ways], axis=1)
+    paid = np.stack([evidence.prices.paid(evidence.truth, way.answers) for way in ways], axis=1)
     # Samples that cost the same in all ways are drawn together: their number is multinomial.
     kinds, counts = np.unique(paid, axis=0, return_counts=True)
     rng, n_samples = np.random.default_rng(seed), len(paid)
@@ -163,12 +158,11 @@ def compare(evidence: Evidence, ways: list[Way], seed: int) -> Comparison:
     return Comparison(ways, paid, np.concatenate(resampled))
 
 
-def _fitted(evidence: Evidence, rival: Any) -> Positions:
-    """Train a rival and let it decide."""
+def _fitted(evidence: Evidence, rival: Any) -> Any:
+    """Train a rival, and return the samples that it has to decide on."""
     features, truth = _training(evidence)
-    classes = np.asarray(evidence.classifier.classes_)
-    rival.fit(features, classes[truth])
-    return positions(rival.predict(evidence.encoded(evidence.features)), classes, "a rival")
+    rival.fit(features, np.asarray(evidence.classifier.classes_)[truth])
+    return evidence.encoded(evidence.features)
 
 
 def _training(evidence: Evidence) -> tuple[Any, Positions]:
@@ -199,16 +193,18 @@ def _cheapest_depth(
         for kept, tried in parts:
             candidate = clone(rival).set_params(max_depth=depth)
             candidate.fit(features[kept], classes[truth[kept]])
-            answers = _minimum_expected(evidence, candidate, features[tried])
+            # Training samples have no prices of their own.
+            answers = _minimum_expected(
+                evidence, candidate, features[tried], Prices(evidence.costs)
+            )
             paid[number] += evidence.costs[truth[tried], answers].sum()
     return depths[int(paid.argmin())]
 
 
-def _minimum_expected(evidence: Evidence, rival: Any, features: Any) -> Positions:
+def _minimum_expected(evidence: Evidence, rival: Any, features: Any, prices: Prices) -> Positions:
     """Decide by the probabilities of a rival, which may not know all classes."""
     known = positions(rival.classes_, evidence.classifier.classes_, "a rival")
-    probabilities = rival.predict_proba(features)
-    charges = probabilities @ evidence.costs[np.ix_(known, known)]
+    charges = prices.of_classes(known).expected(rival.predict_proba(features))
     return np.asarray(known[charges.argmin(axis=1)])
 
 

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.known_rows import count_known
-from badacost.costs.matrix import plain
-from badacost.metrics import charged_costs
+from badacost.costs.decisions import Prices, read_prices
+from badacost.costs.matrix import charged_costs, plain
+from badacost.validation import check_number
 
 _MAX_CLASSES_NAMED = 5
 
@@ -30,24 +31,32 @@ class Evidence:
         The samples, as the classifier takes them.
     truth, answers : ndarray of shape (n_samples,)
         True and predicted classes.
-    costs : ndarray of shape (K, K)
-        ``C[truth, prediction]``, with the price of being right.
+    prices : Prices
+        What decisions cost, with the price of being right, for all samples alike or for each.
     probabilities : ndarray of shape (n_samples, K) or None
         None if the classifier has none.
     training : tuple of features and positions, or None
         What it was trained on.
     feature_names : sequence or None
         Names of the features, or of the columns of a table.
+    abstain : float or None
+        The price of asking a person, if one can be asked.
     """
 
     classifier: Any
     features: Any
     truth: Positions
     answers: Positions
-    costs: FloatArray
+    prices: Prices
     probabilities: FloatArray | None
     training: tuple[Any, Positions] | None
     feature_names: Sequence[Any] | None
+    abstain: float | None = None
+
+    @cached_property
+    def costs(self) -> FloatArray:
+        """``C[truth, prediction]``, (K, K): the mean where prices are those of each sample."""
+        return self.prices.average()
 
     @cached_property
     def labels(self) -> list[str]:
@@ -72,10 +81,12 @@ class Evidence:
         """The classifier itself, or the one inside a classifier of tables."""
         return getattr(self.classifier, "classifier_", self.classifier)
 
-    @property
+    @cached_property
     def charged(self) -> FloatArray:
         """What they cost by truth and answer, (K, K)."""
-        return np.asarray(self.counts * self.costs)
+        sums = np.zeros(self.costs.shape)
+        np.add.at(sums, (self.truth, self.answers), self.prices.paid(self.truth, self.answers))
+        return sums
 
     def confusion(self, answers: Positions) -> NDArray[np.int64]:
         """Count samples by truth and these answers, (K, K)."""
@@ -97,6 +108,8 @@ def gather(
     costs: Any = None,
     train: tuple[Any, ArrayLike] | None = None,
     feature_names: Sequence[Any] | None = None,
+    sample_cost: ArrayLike | None = None,
+    abstain: float | None = None,
 ) -> Evidence:
     """Check the arguments of `badacost.cost_report.write_cost_report`, and ask the model."""
     for name in ("predict", "classes_"):
@@ -109,7 +122,17 @@ def gather(
         raise ValueError("there are no samples: give at least one row.")
     classifier, encode = _unwrapped(model)
     features = encode(X)
-    answers = positions(classifier.predict(features), model.classes_, "the answers of the model")
+    check_number("abstain", abstain, low=0.0, none=True)
+    if sample_cost is None:
+        costs = _own_costs(classifier) if costs is None else costs
+        prices = Prices(charged_costs(costs, model.classes_))
+    else:
+        prices = read_prices(costs, sample_cost, model.classes_, len(truth))
+    if sample_cost is not None and hasattr(classifier, "decide"):
+        decisions = classifier.decide(features, sample_cost=prices.values)
+    else:
+        decisions = classifier.predict(features)
+    answers = positions(decisions, model.classes_, "the answers of the model")
     if len(answers) != len(truth):
         raise ValueError(
             f"X has {len(answers)} rows and y has {len(truth)}: give one label for each row."
@@ -119,10 +142,11 @@ def gather(
         features,
         truth,
         answers,
-        charged_costs(_own_costs(classifier) if costs is None else costs, model.classes_),
+        prices,
         _probabilities(classifier, features),
         None if train is None else _training(train, encode, model.classes_),
         _names(model, X) if feature_names is None else feature_names,
+        abstain,
     )
 
 

@@ -31,6 +31,8 @@ def write_cost_report(
     title: str | None = None,
     currency: str | None = None,
     feature_names: Sequence[Any] | None = None,
+    sample_cost: ArrayLike | None = None,
+    abstain: float | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -70,6 +72,12 @@ def write_cost_report(
         Unit of the costs, such as "€" or "EUR".
     feature_names : sequence of str, optional
         Names of the features, if neither model nor samples have them.
+    sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), optional
+        Prices of each sample, in the place of `costs`; see `badacost.metrics.average_cost`. A model
+        that has `decide` decides by them.
+    abstain : float, optional
+        The price of asking a person. It adds how many samples would be handed to one, and what
+        that would save.
     random_state : int, default=0
         Seed of the resamples that intervals are from, and of the rivals.
     n_jobs : int, optional
@@ -110,7 +118,7 @@ def write_cost_report(
             f"currency {currency!r} is too long: give at most {_MAX_CURRENCY_LENGTH} letters, "
             "as 'EUR'."
         )
-    evidence = gather(model, X, y, costs, train, feature_names)
+    evidence = gather(model, X, y, costs, train, feature_names, sample_cost, abstain)
     known = known_rows_remark(evidence.classifier, len(evidence.truth), evidence.n_known)
     if known is not None and note is not None:
         note(known)

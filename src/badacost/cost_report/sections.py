@@ -14,6 +14,7 @@ from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.sensitivity import shift
 from badacost.costs import minimum_cost_decision
+from badacost.costs.decisions import is_asked
 from badacost.html_page import heat_table, key_figures, paragraph, plot, shorten, table
 from badacost.plotting.canvas import COST_UNIT, PALETTE, canvas
 from badacost.plotting.confusion import CostConfusionDisplay
@@ -23,6 +24,7 @@ from badacost.plotting.importances import FeatureImportancesDisplay
 _FEW_COSTLY = 10  # decisions that cost something; with fewer an interval says too little
 _MAX_MISTAKES = 15
 _MAX_PRICES_LISTED = 10
+_ASKING_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the price of asking a person
 _RELIABILITY_GROUPS = 10
 _MIN_IN_GROUP = 20
 _MAX_CELL_LENGTH = 40
@@ -125,7 +127,9 @@ def _prices(evidence: Evidence, compared: Comparison, money: Money) -> str:
         f"{money.amount(costs[i, j])}."
     )
     trained = getattr(evidence.classifier, "cost_matrix_", None)
-    if trained is not None and not np.allclose(_of_mistakes(trained), _of_mistakes(costs)):
+    if evidence.prices.of_samples:
+        text += " Prices differ from sample to sample: these are their averages."
+    elif trained is not None and not np.allclose(_of_mistakes(trained), _of_mistakes(costs)):
         text += " These are not the costs that the model was made for."
     return paragraph(text) + _matrix(
         evidence,
@@ -257,9 +261,42 @@ def _bars(compared: Comparison, money: Money) -> str:
     return plot(figure, f"Average cost of a decision, with {LEVEL} % intervals.")
 
 
+def _asking(evidence: Evidence, compared: Comparison, money: Money) -> str:
+    """Tell what decisions cost if a person may be asked, at that price and at others."""
+    if evidence.abstain is None:
+        return ""
+    if evidence.probabilities is None:
+        return paragraph("The model has no probabilities, so it cannot tell when to ask a person.")
+    expected = evidence.prices.expected(evidence.probabilities)
+    alone = evidence.prices.paid(evidence.truth, expected.argmin(axis=1))
+
+    def outcome(price: float) -> tuple[float, float]:
+        """Share of the samples that are handed to a person, and the average cost then."""
+        asked = is_asked(expected, price)
+        return float(asked.mean()), float(np.where(asked, price, alone).mean())
+
+    share, cost = outcome(evidence.abstain)
+    never = float(alone.mean())
+    text = (
+        f"A person is asked where no answer is expected to cost less than that. At "
+        f"{money.amount(evidence.abstain)} each, {share:.1%} of the samples are handed to a "
+        f"person, and a decision costs {money.rate(cost)} on average, asking included; without "
+        f"asking it costs {money.rate(never)}. All these decisions are those of minimum expected "
+        "cost by the probabilities of the model; the person is taken to be always right."
+    )
+    rows = []
+    for price in (factor * evidence.abstain for factor in _ASKING_FACTORS):
+        share, cost = outcome(price)
+        rows.append(
+            [money.amount(price), f"{share:.1%}", money.rate(cost), money.rate(never - cost)]
+        )
+    head = ["price of asking", "asked", "average cost", "saved by asking"]
+    return paragraph(text) + table(rows, head)
+
+
 def _curve(evidence: Evidence, compared: Comparison, money: Money) -> str:
     """Draw the cost after each round."""
-    if not hasattr(evidence.classifier, "staged_predict"):
+    if not hasattr(evidence.classifier, "staged_predict") or evidence.prices.of_samples:
         return ""
     classes = np.asarray(evidence.classifier.classes_)
     sets = {"these samples": (evidence.features, classes[evidence.truth])}
@@ -285,6 +322,8 @@ def _sensitivity(evidence: Evidence, compared: Comparison, money: Money) -> str:
     """Show which prices matter for the decisions."""
     if evidence.probabilities is None:
         return paragraph("The model has no probabilities, so this is not known.")
+    if evidence.prices.of_samples:
+        return paragraph("Every sample has prices of its own, so this was not tried.")
     beliefs, costs, labels = evidence.probabilities, evidence.costs, evidence.labels
     doubled, halved = (shift(beliefs, costs, evidence.truth, factor) for factor in (2.0, 0.5))
     text = (
@@ -337,7 +376,8 @@ def _reliability(evidence: Evidence, compared: Comparison, money: Money) -> str:
     beliefs = evidence.probabilities
     if beliefs is None:
         return ""
-    expected = (beliefs @ evidence.costs)[np.arange(len(beliefs)), evidence.answers].mean()
+    charges = evidence.prices.expected(beliefs)
+    expected = charges[np.arange(len(beliefs)), evidence.answers].mean()
     parts = paragraph(
         f"By its own probabilities the decisions of the model should cost {money.rate(expected)} "
         f"each; they cost {money.rate(compared.averages[0])}."
@@ -416,6 +456,7 @@ SECTIONS: dict[str, Section] = {
     "What was answered": _confusion,
     "Where the money goes": _where_money_goes,
     "Other ways to decide": _other_ways,
+    "If a person is asked": _asking,
     "Cost and number of trees": _curve,
     "If a price were different": _sensitivity,
     "Can the probabilities be trusted?": _reliability,

@@ -9,6 +9,7 @@ from badacost.costs.builders import (
     ordinal_costs,
     zero_one_costs,
 )
+from badacost.costs.decisions import ABSTAIN
 from badacost.costs.explanation import explain_costs
 from badacost.costs.matrix import (
     as_cost_matrix,
@@ -22,6 +23,7 @@ from badacost.costs.prices import costs_from_prices, costs_from_ratios
 from badacost.costs.table_file import read_costs, write_costs
 
 __all__ = [
+    "ABSTAIN",
     "as_cost_matrix",
     "background_costs",
     "circular_view_costs",

@@ -74,7 +74,7 @@ def costs_as_given(
         return 1.0 - np.eye(len(labels))
     if isinstance(costs, Mapping):
         cells = _cells_of_mapping(costs, labels, allow_extra_labels)
-    elif _is_frame(costs):
+    elif is_frame(costs):
         cells = _cells_of_frame(costs, labels, allow_extra_labels)
     else:
         cells = _cells_of_array(costs, labels)
@@ -83,14 +83,40 @@ def costs_as_given(
     return matrix
 
 
+def charged_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
+    """Read costs as `badacost.costs.as_cost_matrix` does, but keep the price of being right.
+
+    Parameters
+    ----------
+    costs : None, array-like of shape (K, K), nested mapping or data frame
+        ``C[truth, prediction]``: rows are the truth.
+    classes : iterable of K labels
+        The classes, in the order of the result. A mapping or data frame may price others too.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Costs as given, diagonal included.
+
+    Examples
+    --------
+    >>> charged_costs({"ham": {"spam": 5}, "spam": {"ham": 3, "spam": 1}}, ["ham", "spam"])
+    array([[0., 5.],
+           [3., 1.]])
+    """
+    labels = [plain(label) for label in classes]
+    as_cost_matrix(costs, labels, allow_extra_labels=True)  # which has more to check
+    return costs_as_given(costs, labels, allow_extra_labels=True)
+
+
 def named_classes(costs: Any) -> list[Any] | None:
     """Return the labels of the rows of a mapping or data frame; None if costs name none."""
     if isinstance(costs, Mapping):
         return [plain(label) for label in costs]
-    return [plain(label) for label in costs.index] if _is_frame(costs) else None
+    return [plain(label) for label in costs.index] if is_frame(costs) else None
 
 
-def _is_frame(costs: Any) -> bool:
+def is_frame(costs: Any) -> bool:
     """Tell whether costs are a data frame with labels."""
     return all(hasattr(costs, name) for name in ("index", "columns", "to_numpy"))
 

@@ -2,6 +2,7 @@
 
 from badacost.plotting.confusion import CostConfusionDisplay
 from badacost.plotting.cost_curve import CostCurveDisplay
+from badacost.plotting.decision_explanation import DecisionExplanationDisplay
 from badacost.plotting.importances import FeatureImportancesDisplay
 from badacost.plotting.margins import MarginDisplay
 from badacost.plotting.regions import DecisionRegionsDisplay
@@ -9,6 +10,7 @@ from badacost.plotting.regions import DecisionRegionsDisplay
 __all__ = [
     "CostConfusionDisplay",
     "CostCurveDisplay",
+    "DecisionExplanationDisplay",
     "DecisionRegionsDisplay",
     "FeatureImportancesDisplay",
     "MarginDisplay",

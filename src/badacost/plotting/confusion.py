@@ -10,16 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from badacost.arrays import FloatArray
-from badacost.metrics import cost_confusion_matrix
-from badacost.plotting.canvas import (
-    ask,
-    canvas,
-    costs_for,
-    labels_of,
-    positions,
-    short_number,
-)
-from badacost.validation import check_flag, check_sample_weight
+from badacost.costs import ABSTAIN
+from badacost.costs.decisions import Prices
+from badacost.metrics import bill_of
+from badacost.plotting.canvas import ask, canvas, costs_for, short_number
+from badacost.validation import check_flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +33,10 @@ class CostConfusionDisplay:
 
     Parameters
     ----------
-    costs : array-like of shape (K, K)
-        Total costs by truth (rows) and prediction (columns).
-    counts : array-like of shape (K, K)
+    costs : array-like of shape (K, K) or (K, K + 1)
+        Total costs by truth (rows) and prediction (columns). A column more is what it cost to ask
+        a person.
+    counts : array-like of the same shape
         Numbers, or weights, of samples by truth and prediction.
     display_labels : sequence of K labels, default=None
         How to call the classes; 0 to K - 1 by default.
@@ -53,7 +49,7 @@ class CostConfusionDisplay:
         Its figure.
     im_ : matplotlib AxesImage
         Shares of the total cost.
-    text_, count_text_ : ndarray of shape (K, K) of matplotlib Text, or None
+    text_, count_text_ : ndarray of matplotlib Text, of the shape of `costs`, or None
         The costs and counts in the cells; None where they are left out.
 
     Examples
@@ -80,9 +76,10 @@ class CostConfusionDisplay:
             for name, values in (("costs", costs), ("counts", counts))
         )
         n_classes = len(self.costs)
-        if self.costs.shape != (n_classes, n_classes) or self.counts.shape != self.costs.shape:
+        is_wide = self.costs.shape[1] in (n_classes, n_classes + 1)
+        if not is_wide or self.counts.shape != self.costs.shape:
             raise ValueError(
-                "costs and counts must both have shape (K, K); "
+                "costs and counts must both have shape (K, K) or (K, K + 1); "
                 f"got {self.costs.shape} and {self.counts.shape}."
             )
         self.display_labels = [*(range(n_classes) if display_labels is None else display_labels)]
@@ -135,7 +132,7 @@ class CostConfusionDisplay:
         return cls.from_predictions(
             y,
             predictions,
-            costs_for(estimator, cost_matrix, cls.__name__),
+            Prices(costs_for(estimator, cost_matrix, cls.__name__)),
             labels=estimator.classes_,
             sample_weight=sample_weight,
             display_labels=display_labels,
@@ -150,10 +147,12 @@ class CostConfusionDisplay:
         cls,
         y_true: ArrayLike,
         y_pred: ArrayLike,
-        cost_matrix: Any,
+        cost_matrix: Any = None,
         *,
         labels: Sequence[Any] | NDArray[Any] | None = None,
         sample_weight: ArrayLike | None = None,
+        sample_cost: ArrayLike | None = None,
+        abstain: ArrayLike | None = None,
         display_labels: Sequence[Any] | None = None,
         include_values: bool | None = None,
         cmap: Any = "Oranges",
@@ -167,8 +166,8 @@ class CostConfusionDisplay:
         y_true : array-like of shape (n_samples,)
             Classes of the samples.
         y_pred : array-like of shape (n_samples,)
-            Predicted classes.
-        cost_matrix : array-like of shape (K, K), mapping, data frame or None
+            Predicted classes, and `badacost.ABSTAIN` where a person is asked.
+        cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
             ``C[truth, prediction]``: rows are the truth. Charged as given, diagonal included, as
             in `badacost.metrics.cost_confusion_matrix`. None is a price of one for each mistake.
         labels : sequence of K labels, default=None
@@ -176,6 +175,10 @@ class CostConfusionDisplay:
             data frame of costs names, or else those that occur, sorted.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
+        sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), default=None
+            Prices of each sample, in the place of `cost_matrix`.
+        abstain : float or array-like of shape (n_samples,), default=None
+            The price of asking a person, or one for each sample.
         display_labels : sequence of K labels, default=None
             How to call the classes; `labels` by default.
         include_values, cmap, colorbar, ax
@@ -186,16 +189,9 @@ class CostConfusionDisplay:
         CostConfusionDisplay
             The display, drawn.
         """
-        costs = cost_confusion_matrix(
-            y_true, y_pred, cost_matrix, labels=labels, sample_weight=sample_weight
-        )
-        known = labels_of(cost_matrix, y_true, y_pred) if labels is None else list(labels)
-        cells = positions(y_true, known, "y_true"), positions(y_pred, known, "y_pred")
-        counts = np.zeros_like(costs)
-        np.add.at(counts, cells, check_sample_weight(sample_weight, len(cells[0])))
-        display = cls(
-            costs, counts, display_labels=known if display_labels is None else display_labels
-        )
+        bill = bill_of(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
+        names = bill.labels if display_labels is None else display_labels
+        display = cls(bill.charged, bill.counts, display_labels=names)
         return display.plot(include_values=include_values, cmap=cmap, colorbar=colorbar, ax=ax)
 
     def plot(
@@ -250,17 +246,18 @@ class CostConfusionDisplay:
         """Return the side of a cell in points, as the figure is now laid out."""
         self.figure_.figure.draw_without_rendering()
         box = self.ax_.get_window_extent()
-        return float(min(box.width, box.height) * 72 / self.figure_.dpi / len(self.costs))
+        return float(min(box.width, box.height) * 72 / self.figure_.dpi / max(self.costs.shape))
 
     def _name_classes(self) -> None:
         """Name the classes along both axes, upright below where they would touch each other."""
         names = [str(label) for label in self.display_labels]
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            axis.set_ticks(range(len(names)), names)
+        answers = [*names, ABSTAIN][: self.costs.shape[1]]
+        for axis, shown in ((self.ax_.xaxis, answers), (self.ax_.yaxis, names)):
+            axis.set_ticks(range(len(shown)), shown)
         cell = self._cell()
         size = min(_MAX_FONT_SIZE, 0.8 * cell)
         self.ax_.tick_params(labelsize=size)
-        if max(map(len, names)) * _CHARACTER * size > 0.9 * cell:
+        if max(map(len, answers)) * _CHARACTER * size > 0.9 * cell:
             self.ax_.tick_params(axis="x", labelrotation=90)
 
     def _write_values(self, include: bool | None) -> None:

@@ -96,7 +96,7 @@ class MarginDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Anything with ``classes_`` and ``staged_predict_costs``.
+            Anything with ``classes_`` and ``staged_cost_scores``.
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
@@ -113,7 +113,7 @@ class MarginDisplay:
             The display, drawn.
         """
         check_flag("per_class", per_class)
-        staged_costs = ask(estimator, "staged_predict_costs", cls.__name__)(X)
+        staged_costs = ask(estimator, "staged_cost_scores", cls.__name__)(X)
         classes = ask(estimator, "classes_", cls.__name__)
         truth = positions(y, classes, "y")
         wanted = None if rounds is None else _checked_rounds(rounds)
@@ -146,7 +146,7 @@ class MarginDisplay:
         Parameters
         ----------
         costs : array-like of shape (n_samples, K)
-            Cost scores, the lowest of a row for the class to choose: those of ``predict_costs``,
+            Cost scores, the lowest of a row for the class to choose: those of ``cost_scores``,
             or expected costs, or the negative of any scores of which the largest wins.
         y : array-like of shape (n_samples,)
             Classes of the samples.

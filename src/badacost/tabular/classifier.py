@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from badacost.arrays import FloatArray
 from badacost.boosting import BAdaCostClassifier
 from badacost.costs import minimum_cost_decision
+from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import as_cost_matrix, costs_as_given, plain
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import model_to_file, save_model, saved_model, with_part
@@ -42,7 +43,7 @@ def _has(method: str) -> Any:
 
 
 @saved_model
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableClassifier(CostDecisionMixin, ClassifierMixin, BaseEstimator):
     """A classifier of `badacost` for tables with numbers, booleans, dates and text.
 
     Parameters
@@ -262,39 +263,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows, K)
             Probabilities, in the order of ``classes_``.
         """
-        return np.asarray(self.classifier_.predict_proba(self._features(X)))
+        features = self._features(X)
+        return np.asarray(self.classifier_.predict_proba(features))
 
-    @_has("predict_costs")
-    def predict_costs(self, X: Any) -> FloatArray:
-        """Return the scores that the classifier compares; the class with the lowest is chosen.
-
-        Parameters
-        ----------
-        X : DataFrame
-            A table.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, K)
-            Scores without a unit; see `expected_costs` for money.
-        """
-        return np.asarray(self.classifier_.predict_costs(self._features(X)))
-
-    @_has("predict_proba")
-    def expected_costs(self, X: Any) -> FloatArray:
-        """Return what each answer is expected to cost, in the unit of the costs.
-
-        Parameters
-        ----------
-        X : DataFrame
-            A table.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, K)
-            ``predict_proba(X) @ charged_costs_``: columns are the answers.
-        """
-        return np.asarray(self.predict_proba(X) @ self.charged_costs_)
+    def _own_costs(self) -> FloatArray:
+        return self.charged_costs_
 
     @_has("staged_predict")
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
@@ -321,9 +294,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> FloatArray:
         """Share of each column of ``feature_names_in_`` in the gains of all splits."""
         check_is_fitted(self)
-        gains = self.classifier_.feature_importances_
+        return self._by_column(self.classifier_.feature_importances_)
+
+    def _by_column(self, values: FloatArray, axis: int = 0) -> FloatArray:
+        """Sum what belongs to features, along an axis, over those that come from each column."""
         ends = np.cumsum([len(column.feature_names) for column in self.encoder_.columns_])
-        return np.array([part.sum() for part in np.split(gains, ends[:-1])])
+        parts = np.split(values, ends[:-1], axis)
+        return np.stack([part.sum(axis=axis) for part in parts], axis)
 
     def _features(self, X: Any) -> FloatArray:
         check_is_fitted(self)

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from badacost.costs.matrix import plain
+from badacost.costs.decisions import Prices
+from badacost.costs.matrix import charged_costs, plain
 from badacost.metrics import average_cost, savings, total_cost
 from badacost.model_file import refuse
 from badacost.validation import check_sample_weight
@@ -95,7 +96,7 @@ class CostSummary:
         (1.0, 'ham')
         """
         options: dict[str, Any] = {"labels": classes, "sample_weight": sample_weight}
-        truth = np.asarray(y_true)
+        truth, costs = np.asarray(y_true), Prices(charged_costs(costs, classes))
         constants = [
             average_cost(truth, np.full(len(truth), label, dtype=truth.dtype), costs, **options)
             for label in classes

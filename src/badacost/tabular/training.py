@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.boosting import BAdaCostClassifier, SAMMEClassifier
+from badacost.costs.decisions import Prices
 from badacost.metrics import total_cost
 from badacost.progress import ProgressBar
 from badacost.tabular.classifier import TableClassifier
@@ -270,7 +271,7 @@ def _cheapest_depth(
                 paid[number] += total_cost(
                     labels[tried],
                     fitted._decide(features[tried]),
-                    fitted.charged_costs_,
+                    Prices(fitted.charged_costs_),
                     labels=fitted.classes_,
                     sample_weight=weight[tried],
                 )

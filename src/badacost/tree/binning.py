@@ -2,13 +2,13 @@
 
 A feature with edges ``e_0 < e_1 < ...`` has one bin more than edges; a value belongs to the bin
 whose number is the count of edges not greater than it. A test ``bin <= s`` is the test ``x < e_s``.
-A categorical feature has a bin for each category, the most frequent ones if there are too many.
-Missing values (NaN), and categories without a bin, have the code after the last bin.
+A categorical feature has a bin for each known category. Missing values (NaN), and categories that
+are not known, have the code after the last bin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -40,7 +40,7 @@ class BinMapper:
     edges : list of ndarray
         Increasing thresholds of every feature; none for a categorical one.
     has_missing : ndarray of bool of shape (n_features,)
-        Whether missing values, or categories without a bin, were seen.
+        Whether missing values, or unknown categories, were seen.
     categories : list of ndarray or None
         Sorted categories of every feature; None where values are ordered.
     equal_steps : bool
@@ -63,7 +63,7 @@ class BinMapper:
         *,
         method: BinningMethod = "quantile",
         max_bins: int = MAX_BINS,
-        categorical: Sequence[int] = (),
+        categories: Mapping[int, FloatArray] | None = None,
         sample_weight: FloatArray | None = None,
         seed: int = 0,
         threads: Threads | None = None,
@@ -78,10 +78,10 @@ class BinMapper:
             About as much weight in every bin, equal steps over the range of the values (as in the
             reference implementation), or one bin for every distinct value.
         max_bins : int
-            Maximum number of codes of a feature, that of missing values included; "exact" uses it
-            for categories only.
-        categorical : sequence of int
-            Features whose values are categories.
+            Maximum number of codes of an ordered feature, that of missing values included; not
+            for "exact".
+        categories : mapping of int to ndarray, optional
+            Features whose values are categories, and the known ones: increasing, at most 255.
         sample_weight : ndarray of shape (n_samples,), optional
             Weights for the quantiles; equal ones are the same as none.
         seed : int
@@ -116,12 +116,13 @@ class BinMapper:
         parts = (threads or Threads()).map(edges_of, X.shape[1])
         edges = [edges for part, _ in parts for edges in part]
         has_missing = np.concatenate([missing for _, missing in parts])
-        categories: list[FloatArray | None] = [None] * len(edges)
-        for feature in categorical:
-            n_known = min(max_bins, MAX_BINS) - 1
-            known, has_missing[feature] = _categories(X[:, feature], n_known)
-            categories[feature], edges[feature] = known, np.empty(0)
-        return cls(edges, has_missing, categories, method == "uniform")
+        known_of: list[FloatArray | None] = [None] * len(edges)
+        for feature, known in (categories or {}).items():
+            if len(known) >= MAX_BINS:
+                raise ValueError(f"A feature can have {MAX_BINS - 1} categories, not {len(known)}.")
+            known_of[feature], edges[feature] = known, np.empty(0)
+            has_missing[feature] = (places_of(known, X[:, feature]) == len(known)).any()
+        return cls(edges, has_missing, known_of, method == "uniform")
 
     @cached_property
     def n_bins(self) -> NDArray[np.int64]:
@@ -208,14 +209,14 @@ class BinnedData:
         sample_weight: FloatArray | None,
         seed: int,
         threads: Threads,
-        categorical: Sequence[int] = (),
+        categories: Mapping[int, FloatArray] | None = None,
     ) -> BinnedData:
         """Choose bins for a training set and put it into them, see `BinMapper.fit`."""
         mapper = BinMapper.fit(
             X,
             method=method,
             max_bins=max_bins,
-            categorical=categorical,
+            categories=categories,
             sample_weight=sample_weight,
             seed=seed,
             threads=threads,
@@ -328,13 +329,3 @@ def places_of(known: Any, column: NDArray[np.floating]) -> NDArray[np.intp]:
     places = np.searchsorted(known, column)
     found = np.append(known, np.nan)[places] == column
     return np.where(found, places, len(known))
-
-
-def _categories(column: NDArray[np.floating], max_categories: int) -> tuple[FloatArray, bool]:
-    """The most frequent categories, sorted, and whether any value is none of them."""
-    present = column[~np.isnan(column)].astype(np.float64)
-    known, counts = np.unique(present, return_counts=True)
-    if len(known) > max_categories:
-        frequent = np.argsort(-counts, kind="stable")[:max_categories]
-        known = known[np.sort(frequent)]
-    return known, len(present) < len(column) or len(np.unique(present)) > len(known)

@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
 from badacost.threads import Threads
-from badacost.tree import forest_kernels
+from badacost.tree import forest_kernels, shapley_kernels
 from badacost.tree.binning import BinMapper, BinnedData, places_of
 from badacost.tree.growth_kernels import N_WORDS, descend
+from badacost.validation import check_choice
 
 IntArray = NDArray[np.int32]
 _NODE_ARRAYS = (
@@ -29,6 +30,7 @@ _NODE_ARRAYS = (
 )  # fmt: skip
 _ROWS_AT_ONCE = 1024  # that are converted for the kernels
 _MIN_THREADED = 256  # rows for each thread
+_MIN_EXPLAINED = 32  # the same where each row takes long
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +327,7 @@ class Forest:
         >>> model = BAdaCostClassifier(n_estimators=5, max_depth=1).fit(X, y)
         >>> scores = model.forest_.accumulate(X, last_tree=3)
         >>> scores = model.forest_.accumulate(X, scores, first_tree=3)
-        >>> bool((scores == model.predict_costs(X)).all())
+        >>> bool((scores == model.cost_scores(X)).all())
         True
         """
         if scores is None:
@@ -336,7 +338,7 @@ class Forest:
         if scores.shape != (len(X), self.table.shape[1]):
             raise ValueError(f"scores must have shape {(len(X), self.table.shape[1])}.")
 
-        answers = _writable(self.value), _writable(self.tree_weights), _writable(self.table)
+        answers = self._answers
 
         def add(rows: slice, samples: FloatArray) -> None:
             forest_kernels.accumulate(samples, self._walk, *answers, first_tree, last, scores[rows])
@@ -354,14 +356,85 @@ class Forest:
         self._over_rows(fill, X, threads)
         return out
 
-    def feature_importances(self) -> FloatArray:
-        """Share of each feature in the weighted gains of all splits, summing to one."""
-        sizes = np.diff(self.offsets)
-        gains = self.gain.astype(np.float64) * self.weight * np.repeat(self.tree_weights, sizes)
-        totals = np.bincount(self.feature, gains, self.n_features).astype(np.float64)
+    def feature_importances(self, kind: Literal["gain", "count"] = "gain") -> FloatArray:
+        """Share of each feature in the weighted gains of all splits, or in their number."""
+        check_choice("kind", kind, ("gain", "count"))
+        if kind == "count":
+            totals = np.bincount(self.feature[~self.is_leaf], minlength=self.n_features) + 0.0
+        else:
+            sizes = np.diff(self.offsets)
+            gains = self.gain.astype(np.float64) * self.weight * np.repeat(self.tree_weights, sizes)
+            totals = np.bincount(self.feature, gains, self.n_features).astype(np.float64)
         return totals / (totals.sum() or 1.0)
 
-    def _over_rows(self, work: Any, X: Samples, threads: Threads | None) -> None:
+    def contributions(self, X: Samples, threads: Threads | None = None) -> FloatArray:
+        """Return the Shapley value of each feature for each score.
+
+        A feature that is not known is averaged out along the trees, with the training weights of
+        the nodes. With `expected_scores` the values of a sample sum to its scores, up to rounding.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Samples.
+        threads : Threads, optional
+            Threads to share the rows among.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features, n_outputs)
+            Contributions.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from badacost import BAdaCostClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = BAdaCostClassifier(n_estimators=5, max_depth=2).fit(X, y).forest_
+        >>> scores = forest.expected_scores + forest.contributions(X).sum(axis=1)
+        >>> bool(np.allclose(scores, forest.accumulate(X)))
+        True
+        """
+        out = np.empty((len(X), self.n_features, self.table.shape[1]))
+        # Polynomials of a degree below the number of features on a path are integrated exactly.
+        n_times = (min(int(self.depths.max(initial=0)), self.n_features) + 1) // 2
+        nodes, masses = np.polynomial.legendre.leggauss(max(1, n_times))
+        times, masses = (nodes + 1.0) / 2.0, masses / 2.0
+
+        def fill(rows: slice, samples: FloatArray) -> None:
+            shapley_kernels.contributions(
+                samples, self._walk, self._shares, *self._answers, times, masses, out[rows]
+            )
+
+        self._over_rows(fill, X, threads, _MIN_EXPLAINED)
+        return out
+
+    @property
+    def expected_scores(self) -> FloatArray:
+        """Scores of a sample of which nothing is known, shape (n_outputs,)."""
+        return shapley_kernels.expectation(self._walk, self._shares, *self._answers)
+
+    @property
+    def _answers(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """What kernels need to add up scores."""
+        return _writable(self.value), _writable(self.tree_weights), _writable(self.table)
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """Share of each node in the training samples of its parent."""
+        inner = np.flatnonzero(~self.is_leaf)
+        left = np.repeat(self.offsets[:-1], np.diff(self.offsets))[inner] + self.left[inner]
+        shares = np.ones(len(self.left))
+        counts = np.stack([self.count[left], self.count[left + 1]]).astype(np.float64)
+        total = counts.sum(axis=0)
+        halves = np.full_like(counts, 0.5)  # of nodes without samples
+        np.divide(counts, total, out=halves, where=total > 0.0)
+        shares[left], shares[left + 1] = halves
+        return shares
+
+    def _over_rows(
+        self, work: Any, X: Samples, threads: Threads | None, min_threaded: int = _MIN_THREADED
+    ) -> None:
         """Hand blocks of rows to kernels, in the one layout and type that they are compiled for."""
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns; got shape {X.shape}.")
@@ -383,7 +456,7 @@ class Forest:
                 work(rows, samples)
 
         n_rows = len(X)
-        if threads is None or n_rows < _MIN_THREADED * threads.n_threads:
+        if threads is None or n_rows < min_threaded * threads.n_threads:
             convert(0, n_rows)
         else:
             threads.map(convert, n_rows)

@@ -49,6 +49,14 @@ def _descend(X, row0, n_rows, nodes, depth, leaves):
 
 
 @njit(nogil=True)
+def is_in_set(sets, row, place):
+    """Whether a category, given as its place among the known ones, is in a set."""
+    code = np.uint32(place)
+    word = sets[np.uint32(row), code >> np.uint32(5)]
+    return word >> (code & np.uint32(31)) & np.uint32(1) == np.uint32(1)
+
+
+@njit(nogil=True)
 def _descend_carefully(X, row0, n_rows, nodes, missing_left, category_set, sets, depth, leaves):
     """The same with missing values and categories, which X has as places among the known ones."""
     for j in range(n_rows):
@@ -60,9 +68,7 @@ def _descend_carefully(X, row0, n_rows, nodes, missing_left, category_set, sets,
             if np.isnan(x):
                 right = not missing_left[node]
             elif category_set[node] >= 0:
-                code = np.uint32(x)
-                word = sets[np.uint32(category_set[node]), code >> np.uint32(5)]
-                right = word >> (code & np.uint32(31)) & np.uint32(1) == np.uint32(1)
+                right = is_in_set(sets, category_set[node], x)
             else:
                 right = x >= nodes[node].threshold
             leaves[j] = np.uint64(nodes[node].left) + np.uint64(right)

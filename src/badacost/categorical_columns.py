@@ -1,0 +1,222 @@
+"""Categorical columns: which ones they are, which categories they have, and the codes of these.
+
+To trees a category is a code, its place among the known categories of its column. Missing values,
+and categories that are not known, are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DTYPES = ("category", "Categorical", "Enum")  # of pandas, and of polars
+_NUMBERS, _OBJECTS = "biuf", "OSU"  # kinds of arrays that may have categories
+MAX_CATEGORIES = 255  # of a column: a byte, less the code of what is missing
+_MAX_NAMES_LISTED = 20
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalColumns:
+    """The known categories of each categorical column, by its position: sorted, numbers first."""
+
+    categories: dict[int, NDArray[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def fit(cls, X: Any, positions: Iterable[int], rows: Any = slice(None)) -> CategoricalColumns:
+        """Find the categories in some rows of X, the 255 most frequent ones if there are more."""
+        table, found = _as_table(X), {}
+        for position in positions:
+            levels, places = _levels(table, position)
+            counts: Counter[Any] = Counter()
+            used = places[rows]
+            n_cells = np.bincount(used[used >= 0], minlength=len(levels))
+            for level, count in zip(levels, n_cells.tolist(), strict=True):
+                if count and not _is_missing(level):
+                    counts[_checked(level, table, position)] += count
+            ordered = sorted(counts, key=_order)
+            frequent = sorted(ordered, key=lambda level: -counts[level])[:MAX_CATEGORIES]
+            found[position] = np.array(sorted(frequent, key=_order), dtype=object)
+        return cls(found)
+
+    def codes(self) -> dict[int, NDArray[np.float64]]:
+        """All codes of each categorical column."""
+        return {column: np.arange(float(len(known))) for column, known in self.categories.items()}
+
+    @cached_property
+    def _code_of(self) -> dict[int, dict[Any, int]]:
+        """Code of each category."""
+        return {
+            column: {level: code for code, level in enumerate(known.tolist())}
+            for column, known in self.categories.items()
+        }
+
+    def encode(self, X: Any) -> Any:
+        """Return samples with codes in the place of categories, a data frame as a data frame.
+
+        What does not have the columns is returned as it is, for others to refuse.
+        """
+        table = _as_table(X) if self.categories else None
+        if table is None or table.shape[1] <= max(self.categories):
+            return X
+        codes = {}
+        for position, code_of in self._code_of.items():
+            levels, places = _levels(table, position)
+            code = [code_of.get(level, np.nan) for level in levels]
+            codes[position] = np.array([*code, np.nan], np.float32)[places]
+        return _with_columns(table, codes)
+
+
+def check_categorical_features(given: Any) -> None:
+    """Raise unless the parameter `categorical_features` is something that chooses columns."""
+    if given is None or (isinstance(given, str) and given == "from_dtype"):
+        return
+    listed = isinstance(given, Collection) and not isinstance(given, str | bytes | Mapping)
+    kinds = {_kind(item) for item in given} if listed else {None}
+    if None in kinds or len(kinds) > 1:
+        raise TypeError(
+            'categorical_features must be "from_dtype", None, or a list of columns: their names, '
+            f"their positions, or True or False for each column; got {given!r:.80}."
+        )
+
+
+def _kind(item: Any) -> Any:
+    """The way in which a list of columns with this item chooses them, if it does."""
+    kinds = (str, bool | np.bool_, Integral)
+    return next((kind for kind in kinds if isinstance(item, kind)), None)
+
+
+def categorical_positions(X: Any, given: Any) -> list[int]:
+    """Return the positions of the columns that `categorical_features` chooses, sorted."""
+    if given is None:
+        return []
+    if isinstance(given, str):  # "from_dtype"
+        dtypes = X.dtypes if _is_frame(X) else []
+        return [i for i, dtype in enumerate(dtypes) if str(dtype).partition("(")[0] in _DTYPES]
+    table, items = _as_table(X), list(given)
+    if table is None or not items:
+        return []
+    n_columns = table.shape[1]
+    if isinstance(items[0], str):
+        return sorted({_position(table, name) for name in items})
+    if isinstance(items[0], bool | np.bool_):
+        if len(items) != n_columns:
+            raise ValueError(
+                f"categorical_features has {len(items)} values of True or False, but X has "
+                f"{n_columns} columns: give one for each column."
+            )
+        return np.flatnonzero(items).tolist()
+    for position in items:
+        if not 0 <= position < n_columns:
+            raise ValueError(
+                f"categorical_features has the position {position}, but the columns of X are "
+                f"0 to {n_columns - 1}."
+            )
+    return sorted({int(position) for position in items})
+
+
+def _position(table: Any, name: str) -> int:
+    """Position of the column of this name."""
+    if not _is_frame(table):
+        raise ValueError(
+            f"categorical_features names the column {name!r:.80}, but X has no names: give a "
+            "data frame, or positions."
+        )
+    names = list(table.columns)
+    if name not in names:
+        listed = ", ".join(f"{other!r:.80}" for other in names[:_MAX_NAMES_LISTED])
+        more = ", ..." * (len(names) > _MAX_NAMES_LISTED)
+        raise ValueError(
+            f"X has no column {name!r:.80}, which categorical_features names: there are "
+            f"{listed}{more}."
+        )
+    return names.index(name)
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether X is a data frame of pandas or polars."""
+    return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def _as_table(X: Any) -> Any:
+    """X as something that has columns: a data frame or a matrix; None where it has none."""
+    if _is_frame(X):
+        return X
+    array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
+    return array if array.ndim == 2 and array.dtype.kind in _NUMBERS + _OBJECTS else None
+
+
+def _levels(table: Any, position: int) -> tuple[list[Any], NDArray[np.integer]]:
+    """Return the different values of a column, and the place of each cell among them.
+
+    Missing cells have the place -1, or that of a missing value.
+    """
+    if not _is_frame(table):
+        values = table[:, position]
+    elif hasattr(table, "iloc"):
+        column = table.iloc[:, position]
+        if str(column.dtype) == "category":
+            return list(column.cat.categories), column.cat.codes.to_numpy()
+        values = np.asarray(column)
+    else:
+        values = np.asarray(table.to_series(position))
+    if values.dtype.kind in _NUMBERS:
+        levels, places = np.unique(values, return_inverse=True)
+        return levels.tolist(), places
+    place_of: dict[Any, int] = {}
+    cells = values.tolist() if values.dtype.kind in _OBJECTS else values  # dates would be numbers
+    places = np.fromiter(
+        (place_of.setdefault(cell, len(place_of)) for cell in cells), np.intp, len(values)
+    )
+    return list(place_of), places
+
+
+def _is_missing(level: Any) -> bool:
+    """Whether a value is one of those that stand for no value."""
+    return level is None or type(level).__name__ in ("NAType", "NaTType") or level != level
+
+
+def _checked(level: Any, table: Any, position: int) -> Any:
+    """Return a category as a Python object, or say what it should be."""
+    if isinstance(level, np.generic) and level.dtype.kind in _NUMBERS + "U":
+        level = level.item()
+    if not isinstance(level, bool | int | float | str):
+        name = repr(table.columns[position]) if _is_frame(table) else position
+        raise TypeError(
+            f"The categories of column {name:.80} must be text, numbers or booleans; got "
+            f"{level!r:.80} of type {type(level).__name__}: convert the column to text."
+        )
+    if isinstance(level, float) and math.isinf(level):
+        raise ValueError("X contains infinity: replace such values, by NaN if they are not known.")
+    return level
+
+
+def _order(level: Any) -> tuple[bool, Any]:
+    """Sort key of categories: text after numbers."""
+    return isinstance(level, str), level
+
+
+def _with_columns(table: Any, columns: dict[int, NDArray[np.float32]]) -> Any:
+    """Return a copy of a table with other columns at some positions."""
+    if not _is_frame(table):
+        kind = table.dtype.kind
+        dtype = object if kind in _OBJECTS else table.dtype if kind == "f" else np.float64
+        table = table.astype(dtype)
+        for position, values in columns.items():
+            table[:, position] = values
+    elif hasattr(table, "iloc"):
+        table = table.copy(deep=False)
+        for position, values in columns.items():
+            table.isetitem(position, values)
+    else:
+        table = table.with_columns(
+            **{table.columns[position]: values for position, values in columns.items()}
+        )
+    return table

@@ -1,0 +1,185 @@
+"""Compiled loops for exact Shapley values of the scores of a forest.
+
+A feature that is not known is averaged out along the tree: a node passes its sample on to both
+children, in the shares of the training weight that they got. The Shapley value of a feature is an
+integral over t, the chance of every other feature to be known. For one leaf the integrand is a
+product with one factor for each feature on the way there,
+
+    t [whether the sample passes its tests] + (1 - t) (share of the training weight that does)
+
+a polynomial, which Gauss-Legendre quadrature integrates without error. All terms are positive, so
+that nothing cancels. Rows are taken in blocks, and the innermost loops go over the rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from badacost.tree.forest_kernels import is_in_set
+
+_BLOCK = 64
+
+
+@njit(cache=True, nogil=True)
+def expectation(forest, share, value, weights, table):
+    """Scores of a sample of which nothing is known."""
+    total = np.zeros(table.shape[1])
+    reached = np.empty(share.shape[0])
+    for tree in range(weights.shape[0]):
+        first = forest.offsets[tree]
+        reached[first] = 1.0
+        for node in range(first, forest.offsets[tree + 1]):
+            left = first + forest.nodes[node].left
+            if left == node:
+                total += weights[tree] * reached[node] * table[value[node]]
+            else:  # children come later
+                reached[left] = reached[node] * share[left]
+                reached[left + 1] = reached[node] * share[left + 1]
+    return total
+
+
+@njit(nogil=True)
+def _test(values, threshold, missing_left, category_set, sets, n_rows, answers):
+    """Fill `answers` with one for samples that go right at a node, and zero for others."""
+    if category_set < 0:
+        for j in range(np.uint64(n_rows)):
+            missing = values[j] != values[j]
+            answers[j] = (values[j] >= threshold) | (missing & (not missing_left))
+        return
+    for j in range(n_rows):
+        if np.isnan(values[j]):
+            answers[j] = not missing_left
+        else:
+            answers[j] = is_in_set(sets, category_set, values[j])
+
+
+@njit(nogil=True)
+def _enter(level, share, is_right, times, path, n_rows):
+    """Bring the state of a path from its last node to a child."""
+    feature, right, known, passed, products, places, n_places = path
+    tested = feature[level - 1]
+    earlier = -1  # the level below an earlier test of the same feature
+    n_places[level] = n_places[level - 1]
+    for place in range(n_places[level]):
+        places[level, place] = places[level - 1, place]
+        if feature[places[level, place] - 1] == tested:
+            earlier = places[level, place]
+            places[level, place] = level
+    if earlier < 0:
+        places[level, n_places[level]] = level
+        n_places[level] += 1
+    passed[level] = share if earlier < 0 else share * passed[earlier]
+    here, answers = known[level], right[level - 1]
+    for j in range(np.uint64(n_rows)):
+        here[j] = answers[j] if is_right else 1.0 - answers[j]
+    if earlier >= 0:
+        before = known[earlier]
+        for j in range(np.uint64(n_rows)):
+            here[j] *= before[j]
+    for q in range(times.shape[0]):
+        t, unknown = times[q], (1.0 - times[q]) * passed[level]
+        old, new = products[level - 1, q], products[level, q]
+        if earlier < 0:
+            for j in range(np.uint64(n_rows)):
+                new[j] = old[j] * (t * here[j] + unknown)
+        else:  # the factor of the earlier test is replaced
+            scale = 1.0 / (t + (1.0 - t) * passed[earlier])
+            for j in range(np.uint64(n_rows)):
+                ratio = (t * here[j] + unknown) * scale
+                new[j] = old[j] * (before[j] * ratio + (1.0 - before[j]) * share)
+
+
+@njit(nogil=True)
+def _leave(level, scores, times, masses, path, n_rows, absent, weight, block):
+    """Add what the features on the way to a leaf contribute to its scores."""
+    feature, _, known, passed, products, places, n_places = path
+    absent[:n_rows] = 0.0
+    for q in range(times.shape[0]):  # the same for all features whose tests are not passed
+        factor, product = masses[q] / (1.0 - times[q]), products[level, q]
+        for j in range(np.uint64(n_rows)):
+            absent[j] -= factor * product[j]
+    for place in range(n_places[level]):
+        at = places[level, place]
+        weight[:n_rows] = 0.0
+        for q in range(times.shape[0]):
+            t, product = times[q], products[level, q]
+            factor = masses[q] * (1.0 - passed[at]) / (t + (1.0 - t) * passed[at])
+            for j in range(np.uint64(n_rows)):
+                weight[j] += factor * product[j]
+        here = known[at]
+        for j in range(np.uint64(n_rows)):
+            weight[j] = here[j] * weight[j] + (1.0 - here[j]) * absent[j]
+        for k in range(scores.shape[0]):
+            score, total = scores[k], block[feature[at - 1], k]
+            for j in range(np.uint64(n_rows)):
+                total[j] += score * weight[j]
+
+
+@njit(nogil=True)
+def _path_memory(depth, n_features, n_times, n_rows):
+    """What is known of each level of a path; level 0 is the root."""
+    n_levels, n_places = depth + 1, min(depth, n_features)
+    return (
+        np.empty(n_levels, np.int64),  # feature that the node tests
+        np.empty((n_levels, n_rows)),  # whether samples go right there
+        np.empty((n_levels, n_rows)),  # whether they pass all tests of the feature before it
+        np.empty(n_levels),  # share of the training weight that does
+        np.ones((n_levels, n_times, n_rows)),  # of the factors of all features
+        np.empty((n_levels, n_places), np.int64),  # levels below the last test of each feature
+        np.zeros(n_levels, np.int64),  # how many these are
+    )
+
+
+@njit(cache=True, nogil=True)
+def contributions(X, forest, share, value, weights, table, times, masses, out):
+    """Fill ``out[i, f, k]`` with the Shapley value of feature f for score k of sample i."""
+    n_outputs, n_features = table.shape[1], X.shape[1]
+    n_together = min(_BLOCK, X.shape[0])
+    depth = 0
+    for tree_depth in forest.depths:
+        depth = max(depth, tree_depth)
+    path = _path_memory(depth, n_features, times.shape[0], n_together)
+    waiting = np.empty((depth + 2, 3), np.int64)  # nodes, their levels, and whether they are right
+    absent, weight = np.empty(n_together), np.empty(n_together)
+    values = np.empty((n_features, n_together))
+    block = np.empty((n_features, n_outputs, n_together))
+    for row0 in range(0, X.shape[0], _BLOCK):
+        n_rows = min(_BLOCK, X.shape[0] - row0)
+        block[:] = 0.0
+        for j in range(n_rows):
+            values[:, j] = X[row0 + j]
+        for tree in range(weights.shape[0]):
+            a, b = forest.offsets[tree], forest.offsets[tree + 1]
+            nodes = forest.nodes[a:b]
+            waiting[0] = 0
+            n_waiting = 1
+            while n_waiting:
+                n_waiting -= 1
+                node, level, is_right = waiting[n_waiting]
+                if level:
+                    _enter(level, share[a + node], is_right, times, path, n_rows)
+                left, feature = np.int64(nodes[node].left), nodes[node].feature
+                if left == node:
+                    scores = weights[tree] * table[value[a + node]]
+                    _leave(level, scores, times, masses, path, n_rows, absent, weight, block)
+                    continue
+                path[0][level] = feature
+                _test(
+                    values[feature],
+                    nodes[node].threshold,
+                    forest.missing_left[a + node],
+                    forest.category_set[a + node],
+                    forest.sets,
+                    n_rows,
+                    path[1][level],
+                )
+                for side in range(2):
+                    waiting[n_waiting, 0] = left + side
+                    waiting[n_waiting, 1] = level + 1
+                    waiting[n_waiting, 2] = side
+                    n_waiting += 1
+        for j in range(n_rows):
+            for f in range(n_features):
+                for k in range(n_outputs):
+                    out[row0 + j, f, k] = block[f, k, j]
