@@ -1,4 +1,4 @@
-"""Speed and memory of `BAdaCostClassifier` against peers that are measured in the same run.
+"""Speed and memory of the classifiers against peers that are measured in the same run.
 
 Times of one thread are CPU times, the best of several runs that alternate between the contenders:
 on a shared machine wall time mostly measures the neighbours. Everything that was measured goes to
@@ -25,7 +25,7 @@ import xgboost
 from harness import (
     Figure,
     Figures,
-    best_cpu_times,
+    best_times,
     calibration,
     memory_status,
     process_times,
@@ -37,8 +37,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
-from badacost import BAdaCostClassifier
+from badacost import BAdaCostClassifier, CostBoostClassifier
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("BADACOST_SHARED", HERE.parents[1] / "shared"))
@@ -52,7 +53,9 @@ BAdaCostClassifier().fit(rng.normal(size=(150, 4)) + y[:, None], y)
 
 
 def round_times(
-    fits: dict[str, tuple[Callable[[int], object], int, int]], repeats: int = 5
+    fits: dict[str, tuple[Callable[[int], object], int, int]],
+    repeats: int = 5,
+    clock: Callable[[], float] = time.process_time,
 ) -> dict[str, float]:
     """CPU seconds per round: fits of few and of more rounds differ by rounds only, not set-up."""
     work = {
@@ -60,7 +63,7 @@ def round_times(
         for name, (fit, few, more) in fits.items()
         for n in (few, more)
     }
-    best = best_cpu_times(work, repeats)
+    best = best_times(work, repeats, clock)
     return {
         name: (best[f"{name} {more}"] - best[f"{name} {few}"]) / (more - few)
         for name, (_, few, more) in fits.items()
@@ -126,6 +129,104 @@ def measure_rounds(scale: float) -> Figures:
             yield Figure(f"{name}: AdaBoost / badacost", exact / ours, "x", at_least=40)
 
 
+def fit_costboost(
+    X: NDArray, y: NDArray, n_threads: int, n_rounds: int, **parameters: object
+) -> object:
+    """CostBoost of one fold, whose round is one tree fitted to all samples."""
+    return CostBoostClassifier(
+        n_estimators=n_rounds, n_folds=1, early_stopping=False, n_jobs=n_threads, **parameters
+    ).fit(X, y)
+
+
+def costboost_and_peers(
+    X: NDArray, y: NDArray, n_threads: int
+) -> dict[str, Callable[[int], object]]:
+    """Fits of a number of rounds by name: trees of depth 6 and 64 leaves, or as the name says."""
+
+    def ours(n_rounds: int, **parameters: object) -> object:
+        return fit_costboost(X, y, n_threads, n_rounds, **parameters)
+
+    def lgb(n_rounds: int, **parameters: object) -> object:
+        return fit_lightgbm(X, y, n_rounds, num_threads=n_threads, **parameters)
+
+    def xgb(n_rounds: int, strategy: str) -> object:
+        settings = {
+            "objective": "multi:softprob",
+            "num_class": int(y.max()) + 1,
+            "multi_strategy": strategy,
+            "tree_method": "hist",
+            "nthread": n_threads,
+        }
+        return xgboost.train(settings, xgboost.QuantileDMatrix(X, y, nthread=n_threads), n_rounds)
+
+    def cat(n_rounds: int) -> object:
+        return catboost.CatBoostClassifier(
+            iterations=n_rounds, thread_count=n_threads, verbose=False, allow_writing_files=False
+        ).fit(X, y)
+
+    return {
+        "CostBoost": ours,
+        "CostBoost, best first, 31 leaves": functools.partial(ours, tree="best", max_depth=None),
+        "LightGBM": functools.partial(lgb, num_leaves=64),
+        "LightGBM, 63 bins": functools.partial(lgb, num_leaves=64, max_bin=63),
+        "LightGBM, 31 leaves": functools.partial(lgb, num_leaves=31),
+        "XGBoost": functools.partial(xgb, strategy="one_output_per_tree"),
+        "XGBoost, vector leaves": functools.partial(xgb, strategy="multi_output_tree"),
+        "CatBoost": cat,
+    }
+
+
+def costboost_rounds(scale: float, n_threads: int) -> Figures:
+    """Time of a round on 50 000 x 50 samples: of the CPU on one thread, of the wall on more."""
+    clock, unit = (time.process_time, "CPU-ms") if n_threads == 1 else (time.perf_counter, "ms")
+    targets = {10: 3.0, 100: 15.0} if n_threads == 1 else {}
+    for n_classes in (5, 10, 26, 100):
+        X, y = gaussian_classes(scaled(50_000, scale, 2000), 50, n_classes, 0.5)
+        few, more = (2, 12) if n_classes <= 10 else (1, 4)
+        fits = {
+            name: (fit, *((2, 22) if name.startswith("CostBoost") else (few, more)))
+            for name, fit in costboost_and_peers(X, y, n_threads).items()
+        }
+        for name, (fit, _, _) in fits.items():
+            if name.startswith("CostBoost"):
+                fit(1)  # compiles the kernels
+        with threadpool_limits(n_threads):
+            times = round_times(fits, 3 if n_classes <= 10 else 2, clock)
+        for name, seconds in times.items():
+            yield Figure(f"K = {n_classes}: {name}, round", 1e3 * seconds, unit)
+        for name in list(fits)[1:]:
+            ratio = times[name] / times["CostBoost"]
+            target = targets.get(n_classes) if name == "LightGBM" else None
+            yield Figure(f"K = {n_classes}: {name} / CostBoost", ratio, "x", at_least=target)
+
+
+def measure_costboost(scale: float) -> Figures:
+    """CPU time of a round of CostBoost on 50 000 x 50 samples of 5 to 100 classes, and its peers'.
+
+    CostBoost has its 64 bins, the others their own defaults (254 to 256) unless the name says so.
+    """
+    return costboost_rounds(scale, n_threads=1)
+
+
+def measure_costboost_threads(scale: float) -> Figures:
+    """The same on two threads: wall time, which wants a machine without other work."""
+    return costboost_rounds(scale, n_threads=2)
+
+
+def measure_costboost_rows(scale: float) -> Figures:
+    """CPU time of a round of CostBoost per sample, for 10 000 to 1 000 000 x 20 of 5 classes."""
+    per_row = []
+    for n_rows in (10_000, 30_000, 100_000, 300_000, 1_000_000):
+        X, y = gaussian_classes(scaled(n_rows, scale, 2000), 20, 5, 0.5)
+        fit = functools.partial(fit_costboost, X, y, 1)
+        fit(1)  # compiles the kernels
+        seconds = round_times({"ours": (fit, 2, 12)}, 3)["ours"]
+        per_row.append(1e9 * seconds / len(X))
+        yield Figure(f"{n_rows} rows: round", 1e3 * seconds, "CPU-ms")
+        yield Figure(f"{n_rows} rows: round, per row", per_row[-1], "CPU-ns")
+    yield Figure("1 000 000 rows / 10 000 rows, time per row", per_row[-1] / per_row[0], "x")
+
+
 def measure_wide(scale: float) -> Figures:
     """Seconds per tree on 20 000 x 5000 samples of 21 classes, depth 9, 1/16 of the features.
 
@@ -185,7 +286,7 @@ def measure_letter(scale: float) -> Figures:
     fits[peer] = lambda: boosters.append(fit_lightgbm(X, y, 100))
     for model in models.values():
         model.fit(X[:500], np.arange(500) % 26)  # compiles the kernels
-    times = best_cpu_times(fits, 4)
+    times = best_times(fits, 4)
     shares = np.asarray(boosters[-1].predict(X_test))
     labels = {name: (model.predict(X_test),) * 2 for name, model in models.items()}
     labels[peer] = shares.argmax(axis=1), (shares @ costs).argmin(axis=1)
@@ -227,7 +328,7 @@ def measure_predict(scale: float) -> Figures:
         }
         for predict in work.values():
             predict()  # compiles the kernels
-        times = best_cpu_times(work, 5)
+        times = best_times(work, 5)
         n_visits = len(X) * n_trees / 1e6
         for name, seconds in times.items():
             speed = n_visits / seconds
@@ -250,7 +351,7 @@ def measure_small(_: float) -> Figures:
         work[f"LightGBM, depth {depth}"] = peer
     for fit in work.values():
         fit()
-    for name, seconds in best_cpu_times(work, 7).items():
+    for name, seconds in best_times(work, 7).items():
         yield Figure(f"{name}: 100 rounds", 1e3 * seconds, "CPU-ms")
     model, booster = BAdaCostClassifier().fit(X, y), fit_lightgbm(X, y, 34)
     row = X[:1].copy()
@@ -260,7 +361,7 @@ def measure_small(_: float) -> Figures:
     }
     for predict in rows.values():
         predict()
-    times = best_cpu_times(rows, 7)
+    times = best_times(rows, 7)
     for name, seconds in times.items():
         yield Figure(f"{name}: one row, about 100 trees", 1e6 * seconds / 200, "CPU-us")
     yield Figure("LightGBM / badacost, one row", times["LightGBM"] / times["badacost"], "x")
@@ -274,7 +375,7 @@ def measure_binning(scale: float) -> Figures:
             n_estimators=1, max_depth=1, max_features=1, binning=method, random_state=0
         )
         model.fit(X[:500], y[:500])
-        best = best_cpu_times({"fit": functools.partial(model.fit, X, y)}, 2)
+        best = best_times({"fit": functools.partial(model.fit, X, y)}, 2)
         yield Figure(f"{method} bins, and one stump", best["fit"], "CPU-s", at_most=target)
 
 
@@ -344,6 +445,9 @@ def measure_start(_: float) -> Figures:
 
 MEASUREMENTS = {
     "rounds": measure_rounds,
+    "costboost": measure_costboost,
+    "costboost_threads": measure_costboost_threads,
+    "costboost_rows": measure_costboost_rows,
     "wide": measure_wide,
     "letter": measure_letter,
     "predict": measure_predict,

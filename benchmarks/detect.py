@@ -22,7 +22,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from harness import Figure, Figures, best_cpu_times, calibration, run
+from harness import Figure, Figures, best_times, calibration, run
 from numpy.typing import NDArray
 
 from badacost.detection import Detections, Detector, load_detector
@@ -145,7 +145,7 @@ def opencv(scale: float) -> Figures:
                 full = cv2.filter2D(plane, -1, kernel, borderType=cv2.BORDER_CONSTANT)
                 cv2.resize(full, buffer.shape[:0:-1], interpolation=cv2.INTER_AREA)
 
-    best = best_cpu_times(
+    best = best_times(
         {
             "colour": lambda: rgb_to_luv(pixels),
             "colour cv": lambda: cv2.cvtColor(floats, cv2.COLOR_RGB2LUV),

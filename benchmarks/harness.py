@@ -54,16 +54,18 @@ Figures = Iterator[Figure]
 Measurement = Callable[[float], Figures]
 
 
-def best_cpu_times(
-    contenders: dict[str, Callable[[], object]], repeats: int = 3
+def best_times(
+    contenders: dict[str, Callable[[], object]],
+    repeats: int = 3,
+    clock: Callable[[], float] = time.process_time,
 ) -> dict[str, float]:
-    """CPU seconds of each contender, the best of several runs in turn."""
+    """CPU seconds, or those of another clock, of each contender: the best of runs in turn."""
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(repeats):
         for name, work in contenders.items():
-            start = time.process_time()
+            start = clock()
             work()
-            best[name] = min(best[name], time.process_time() - start)
+            best[name] = min(best[name], clock() - start)
     return best
 
 
@@ -76,7 +78,7 @@ def calibration() -> Figures:
     """Speed of the machine at the moment: memory bandwidth, and a sort that stays in the cache."""
     source, target = np.ones(2**25, np.float32), np.empty(2**25, np.float32)
     keys = np.random.default_rng(0).integers(0, 2**32, 2**16)
-    best = best_cpu_times(
+    best = best_times(
         {"copy": lambda: np.copyto(target, source), "sort": lambda: np.sort(keys, kind="stable")}, 7
     )
     bandwidth = 2 * source.nbytes / best["copy"] / 1e9

@@ -752,6 +752,18 @@ COMMANDS = [
         "got 'optdigit'",
     ),
     command(
+        "name of a rival mistyped",
+        "experiment rivals --contenders catboots --output results",
+        "must be one of 'CostBoost'",
+        "got 'catboots'",
+    ),
+    command(
+        "time measured while other fits run",
+        "experiment rivals --timing --jobs 2 --output results",
+        "--timing measures one fit after the other",
+        "leave out --jobs",
+    ),
+    command(
         "images of cars in the wrong folder",
         "experiment cars --quick --data nothing --output results",
         "nothing has neither train.txt nor label_2",

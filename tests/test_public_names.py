@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(badacost.__file__).parent
 LONG_RUNS = {  # minutes, or data that are not here: their examples show the call, and skip it
     "badacost.experiments.uci.run",
+    "badacost.experiments.rivals.run",
+    "badacost.experiments.rivals.draw_split",
     "badacost.experiments.cars.run_cars",
     "badacost.experiments.faces.run_faces",
 }

@@ -19,6 +19,15 @@ _STOPPED = "Stopped. The same command resumes where it stopped."
 _Output = Annotated[
     Path, typer.Option(help="Folder for the results; a stopped run is resumed there.")
 ]
+_QuickTables = Annotated[
+    bool, typer.Option("--quick", help="Two small data sets, short fits: under a minute.")
+]
+_Tables = Annotated[
+    Path | None, typer.Option(help="Folder of the data sets; see badacost.datasets.load_uci.")
+]
+_Sets = Annotated[
+    str | None, typer.Option(help="Data sets, separated by commas; all twelve by default.")
+]
 _Published = Annotated[
     list[Path] | None,
     typer.Option(help="File of a published detector to compare with; may be repeated."),
@@ -44,15 +53,9 @@ def _experiments() -> None:
 @app.command()
 def uci(
     output: _Output = Path("results"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Two small data sets, short fits: under a minute.")
-    ] = False,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the data sets; see badacost.datasets.load_uci.")
-    ] = None,
-    sets: Annotated[
-        str | None, typer.Option(help="Data sets, separated by commas; all twelve by default.")
-    ] = None,
+    quick: _QuickTables = False,
+    data: _Tables = None,
+    sets: _Sets = None,
     reading: Annotated[
         str, typer.Option(help="Whose confusion makes the costs: full, tree or training.")
     ] = "full",
@@ -89,13 +92,67 @@ def uci(
             seed=seed,
         )
         journal = output / f"{'-'.join(filter(None, ['uci', settings.variant]))}.jsonl"
-        if output.exists() and not output.is_dir():
-            raise NotADirectoryError(f"--output {output} is a file: name a folder.")
+        _check_folder(output)
         if fresh:
             journal.unlink(missing_ok=True)
         records = run(settings, journal, data=data, n_jobs=jobs)
         table = write_report(header(settings), records, output)
         _show(table)
+        typer.echo(f"The page and the numbers are in {output}.")
+
+
+@app.command()
+def rivals(
+    output: _Output = Path("results"),
+    quick: _QuickTables = False,
+    data: _Tables = None,
+    sets: _Sets = None,
+    contenders: Annotated[
+        str | None, typer.Option(help="Contenders, separated by commas; all by default.")
+    ] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help="Splits of each data set; 5.")] = None,
+    timing: Annotated[
+        bool,
+        typer.Option("--timing", help="Measure time on one and on two threads, on one split."),
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Fits at the same time; -1 is one for each core.")] = 1,
+    seed: _Seed = 0,
+    fresh: _Fresh = False,
+) -> None:
+    """The contest with the rivals: minimum-cost decisions of today's classifiers.
+
+    Writes rivals.md, rivals.json and a diagram of the ranks to OUTPUT. Every finished fit is
+    recorded at once: the same command resumes after an interruption, and other contenders, sets or
+    splits are added to what is there. --timing has a record of its own, and the page tells of both.
+    """
+    with plain_errors(_STOPPED):
+        from badacost.experiments.rivals import RivalSettings, header, run
+        from badacost.experiments.rivals_report import RivalTable, write_report
+
+        check_jobs(jobs)
+        if timing and jobs != 1:
+            raise ValueError("--timing measures one fit after the other: leave out --jobs.")
+        given: dict[str, Any] = {"seed": seed}
+        if splits is not None:
+            given["n_splits"] = splits
+        if sets is not None:
+            given["data_sets"] = _names("--sets", "data sets", sets)
+        if contenders is not None:
+            given["contenders"] = _names("--contenders", "contenders", contenders)
+        settings = replace(RivalSettings.of(quick=quick, timing=timing), **given)
+        _check_folder(output)
+        contest, clock = output / "rivals.jsonl", output / "rivals-timing.jsonl"
+        journal = clock if timing else contest
+        if fresh:
+            journal.unlink(missing_ok=True)
+        run(settings, journal, data=data, n_jobs=jobs)
+        if not contest.exists():
+            typer.echo("The times are recorded: the command without --timing writes the page.")
+            return
+        table, times = (RivalTable.read(path, header(settings)) for path in (contest, clock))
+        write_report(table, times, output)
+        if table.can_compare:
+            typer.echo(table.comparison(table.costs).to_markdown())
         typer.echo(f"The page and the numbers are in {output}.")
 
 
@@ -213,10 +270,23 @@ def _prepare(output: Path, name: str, fresh: bool) -> None:
     """Check the folder of the results, and remove those of an earlier run if that is wanted."""
     from badacost.experiments.contest import forget
 
-    if output.exists() and not output.is_dir():
-        raise NotADirectoryError(f"--output {output} is a file: name a folder.")
+    _check_folder(output)
     if fresh:
         forget(output / name)
+
+
+def _check_folder(output: Path) -> None:
+    """Raise where the folder of the results is a file."""
+    if output.exists() and not output.is_dir():
+        raise NotADirectoryError(f"--output {output} is a file: name a folder.")
+
+
+def _names(option: str, what: str, text: str) -> tuple[str, ...]:
+    """Names that are separated by commas."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ValueError(f"{option} names no {what}: separate their names by commas.")
+    return names
 
 
 def _numbers(option: str, text: str) -> tuple[float, ...]:
@@ -253,9 +323,7 @@ def _settings(quick: bool, sets: str | None, **options: Any) -> Settings:
     check_number("--rate", options["learning_rate"], low=0.0, open_low=True)
     given = {name: value for name, value in options.items() if value is not None}
     if sets is not None:
-        given["data_sets"] = tuple(name.strip() for name in sets.split(",") if name.strip())
-        if not given["data_sets"]:
-            raise ValueError("--sets names no data sets: separate their names by commas.")
+        given["data_sets"] = _names("--sets", "data sets", sets)
     base = protocol.Settings.quick() if quick else protocol.Settings()
     return replace(base, contenders=(), **given).complete()
 

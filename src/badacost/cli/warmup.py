@@ -17,6 +17,7 @@ from badacost.progress import ProgressBar
 
 _TABLE_KERNELS = (
     "badacost.tree.binning_kernels",
+    "badacost.tree.histogram_kernels",
     "badacost.tree.split_kernels",
     "badacost.tree.growth_kernels",
     "badacost.tree.forest_kernels",

@@ -336,7 +336,7 @@ def _costs(journal: Journal) -> dict[tuple[str, int], FloatArray]:
 
 def _weight(task: Task, settings: Settings, folder: str | None) -> float:
     """Rough share of a task in the whole time."""
-    X, y = _samples(task[0], folder)
+    X, y = samples(task[0], folder)
     n_classes = int(y.max()) + 1
     cells = len(X) * X.shape[1]
     drawn = len(X) * min(X.shape[1], settings.max_features)
@@ -370,14 +370,14 @@ class _Progress:
 
 
 @lru_cache(maxsize=2)
-def _samples(name: str, folder: str | None) -> tuple[FloatArray, Positions]:
+def samples(name: str, folder: str | None) -> tuple[FloatArray, Positions]:
     """Samples, and classes as numbers in the order of their sorted names."""
     X, y = load_uci(name, folder=folder, return_X_y=True)
     return X, np.unique(y, return_inverse=True)[1]
 
 
 def _fold(settings: Settings, name: str, number: int, folder: str | None) -> Fold:
-    X, y = _samples(name, folder)
+    X, y = samples(name, folder)
     splitter = StratifiedKFold(settings.n_folds, shuffle=True, random_state=settings.seed)
     train, test = list(splitter.split(X, y))[number]
     return Fold(X, y, train, test, seed=settings.seed + number)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, RowNumbers
-from badacost.tree.histogram_kernels import Summed
+from badacost.tree.histogram_kernels import Summed, round_columns
 
 _ROW_BITS = 24  # of single precision; with up to 2**29 rows, sums fit the 53 bits of a double
 
@@ -62,9 +62,9 @@ class Rows:
     @classmethod
     def of(cls, values: NDArray[np.floating]) -> Rows:
         """Round a matrix (n_samples, C) to numbers whose sums are exact."""
-        largest = np.abs(values).max(axis=0, initial=0.0)
-        quantum = np.ldexp(1.0, np.frexp(largest)[1] - _ROW_BITS)
-        return cls((np.rint(values / quantum) * quantum).astype(np.float32, order="C"))
+        rounded = np.empty(values.shape, np.float32)
+        round_columns(np.ascontiguousarray(values, np.float64), _ROW_BITS, rounded)
+        return cls(rounded)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -86,5 +86,5 @@ class Rows:
             order=np.arange(len(self), dtype=np.uint32)[used],
             labels=np.empty(0, np.uint8),
             weights=np.empty(0, np.float32),
-            rows=self.values[used].copy(),
+            rows=self.values[used] if rows is not None else self.values.copy(),
         )

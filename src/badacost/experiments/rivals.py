@@ -1,0 +1,644 @@
+"""The contest with the rivals: what minimum-cost decisions cost under their probabilities.
+
+Every contender is fitted with its default parameters to the same training parts of the twelve UCI
+data sets. Three kinds of costs are then charged on the test parts, for decisions of minimum
+expected cost. The same program measures the time on one and on several threads.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from threadpoolctl import threadpool_limits
+
+from badacost.arrays import FloatArray, Positions
+from badacost.boosting.badacost import BAdaCostClassifier
+from badacost.costs import minimum_cost_decision, ordinal_costs, zero_one_costs
+from badacost.datasets import UCI_NAMES
+from badacost.decision import MinimumCostClassifier
+from badacost.experiments.journal import Journal
+from badacost.experiments.uci import samples
+from badacost.progress import ProgressBar
+from badacost.validation import check_choice
+
+KINDS = ("random", "ordinal", "one class")
+TEST_SHARE = 0.4
+FEATURES_DRAWN = {"isolet": 32}  # a fit of CatBoost to all 617 takes half an hour
+N_FOLDS = 5
+PATIENCE = 30
+MAX_ROUNDS = 1000
+N_BINS = 15
+_LEAST_PROBABILITY = 1e-15
+
+
+@dataclass(frozen=True)
+class RivalSettings:
+    """What to run; results depend on the last three only, so that others can be added to them.
+
+    Attributes
+    ----------
+    data_sets : tuple of str
+        Names that `load_uci` knows.
+    contenders : tuple of str
+        Keys of `CONTENDERS`.
+    n_splits : int
+        Divisions of each data set into a training and a test part.
+    threads : tuple of int
+        Numbers of threads of each fit.
+    max_rows : int
+        Maximum number of samples drawn from a data set, 60 % of them for training.
+    n_rounds : int or None
+        Boosting rounds and trees of forests; None is the default of each contender.
+    seed : int
+        Seed of everything.
+
+    Examples
+    --------
+    >>> from badacost.experiments.rivals import RivalSettings
+    >>> RivalSettings.of(quick=True).data_sets
+    ('car', 'cmc')
+    >>> RivalSettings.of(timing=True).threads
+    (1, 2)
+    """
+
+    data_sets: tuple[str, ...] = UCI_NAMES
+    contenders: tuple[str, ...] = field(default_factory=lambda: tuple(CONTENDERS))
+    n_splits: int = 5
+    threads: tuple[int, ...] = (1,)
+    max_rows: int = 3000
+    n_rounds: int | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(cls, *, quick: bool = False, timing: bool = False) -> RivalSettings:
+        """Return the settings of one of the programs.
+
+        Parameters
+        ----------
+        quick : bool, default=False
+            Two small data sets and short fits, to see whether everything works.
+        timing : bool, default=False
+            One split of each data set, on one and on two threads.
+
+        Returns
+        -------
+        RivalSettings
+            The settings.
+        """
+        given: dict[str, Any] = {}
+        if quick:
+            given |= {"data_sets": ("car", "cmc"), "n_splits": 2, "max_rows": 400, "n_rounds": 5}
+        if timing:
+            timed = tuple(name for name, contender in CONTENDERS.items() if contender.timed)
+            given |= {"contenders": timed, "n_splits": 1, "threads": (1, 2)}
+        return cls(**given)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A training part and a test part, with classes 0..K-1, and costs by kind."""
+
+    X: FloatArray
+    y: Positions
+    X_test: FloatArray
+    y_test: Positions
+    costs: dict[str, FloatArray]
+    seed: int
+
+
+def draw_split(
+    settings: RivalSettings, name: str, number: int, folder: str | os.PathLike[str] | None = None
+) -> Split:
+    """Draw samples of a data set, divide them and draw costs.
+
+    Parameters
+    ----------
+    settings : RivalSettings
+        Sizes and seed.
+    name : str
+        Name of the data set.
+    number : int
+        Number of the split.
+    folder : path-like, optional
+        Where the data sets are, see `load_uci`.
+
+    Returns
+    -------
+    Split
+        The parts, stratified. A class of which a single sample was drawn is in the training part
+        only; classes of which none was drawn do not count.
+
+    Examples
+    --------
+    >>> from badacost.experiments.rivals import RivalSettings, draw_split
+    >>> split = draw_split(RivalSettings(), "car", 0)  # doctest: +SKIP
+    >>> split.costs["ordinal"][0]  # doctest: +SKIP
+    array([0., 1., 2., 3.])
+    """
+    from sklearn.model_selection import train_test_split
+
+    X, y = samples(name, None if folder is None else os.fspath(folder))
+    rng = np.random.default_rng([settings.seed, UCI_NAMES.index(name), number])
+    rows = rng.permutation(len(X))[: settings.max_rows]
+    columns = rng.permutation(X.shape[1])[: FEATURES_DRAWN.get(name)]
+    X, y = X[np.ix_(rows, np.sort(columns))], np.unique(y[rows], return_inverse=True)[1]
+    single = np.bincount(y)[y] == 1
+    seed = int(rng.integers(2**31))
+    several = np.flatnonzero(~single)
+    train, test = train_test_split(
+        several, test_size=TEST_SHARE, stratify=y[several], random_state=seed
+    )
+    train = np.concatenate([train, np.flatnonzero(single)])
+    return Split(X[train], y[train], X[test], y[test], draw_costs(int(y.max()) + 1, rng), seed)
+
+
+def draw_costs(n_classes: int, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """Draw a cost matrix ``C[truth, prediction]`` of each kind.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K.
+    rng : numpy Generator
+        Where random numbers come from.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (K, K)
+        "random": from 0.5 to 10, uniformly. "ordinal": 5 for each class too low, 1 for each class
+        too high. "one class": 20 where the truth is the class drawn, else 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.experiments.rivals import draw_costs
+    >>> costs = draw_costs(3, np.random.default_rng(0))
+    >>> costs["ordinal"]
+    array([[ 0.,  1.,  2.],
+           [ 5.,  0.,  1.],
+           [10.,  5.,  0.]])
+    >>> costs["one class"]
+    array([[ 0.,  1.,  1.],
+           [20.,  0., 20.],
+           [ 1.,  1.,  0.]])
+    """
+    one_class = zero_one_costs(n_classes)
+    random = rng.uniform(0.5, 10.0, one_class.shape) * one_class
+    one_class[rng.integers(n_classes)] *= 20.0
+    costs = (random, ordinal_costs(n_classes, under=5.0, over=1.0), one_class)
+    return dict(zip(KINDS, costs, strict=True))
+
+
+class _Calibrated:
+    """A classifier with a temperature, fitted to parts that it was not trained on.
+
+    Folds are as many as the rarest class has samples, at most 5, and none where that is one;
+    `n_parts` is the maximum number of them that are left out in turn.
+    """
+
+    def __init__(self, estimator: Any, seed: int, n_parts: int = N_FOLDS):
+        self.estimator, self.seed, self.n_parts = estimator, seed, n_parts
+
+    def fit(self, X: FloatArray, y: Positions) -> None:
+        self.n_folds = min(N_FOLDS, int(np.bincount(y).min()))
+        calibrates = self.n_folds > 1
+        self.model = MinimumCostClassifier(
+            self.estimator,
+            calibration="temperature" if calibrates else "none",
+            cv=_folds(self.n_folds, X, y, self.seed)[: self.n_parts] if calibrates else None,
+        ).fit(X, y)
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        return self.model.predict_proba(X)
+
+
+class _CrossFitted:
+    """LightGBM fitted without each of five folds, where it stops early; the mean of raw scores."""
+
+    def __init__(self, seed: int, n_threads: int, n_rounds: int):
+        self.parameters = {
+            "objective": "multiclass",
+            "num_threads": n_threads,
+            "seed": seed,
+            "verbosity": -1,
+        }
+        self.seed, self.n_rounds = seed, n_rounds
+
+    def fit(self, X: FloatArray, y: Positions) -> None:
+        import lightgbm
+
+        parameters = {**self.parameters, "num_class": int(y.max()) + 1}
+        self.boosters = []
+        for train, test in _folds(N_FOLDS, X, y, self.seed):
+            data = lightgbm.Dataset(X[train], y[train])
+            booster = lightgbm.train(
+                parameters,
+                data,
+                self.n_rounds,
+                valid_sets=[data.create_valid(X[test], y[test])],
+                callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
+            )
+            self.boosters.append(booster)
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        scores = [booster.predict(X, raw_score=True) for booster in self.boosters]
+        return np.asarray(softmax(np.mean(scores, axis=0), axis=1))
+
+
+def _folds(n_folds: int, X: FloatArray, y: Positions, seed: int) -> list[tuple[Any, Any]]:
+    from sklearn.model_selection import StratifiedKFold
+
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(X, y))
+
+
+def _costboost(seed: int, n_threads: int, **more: Any) -> Any:
+    from badacost.boosting.costboost import CostBoostClassifier
+
+    return CostBoostClassifier(random_state=seed, n_jobs=n_threads, **more)
+
+
+def _badacost(seed: int, n_threads: int, **more: Any) -> Any:
+    return BAdaCostClassifier(random_state=seed, n_jobs=n_threads, **more)
+
+
+def _catboost(seed: int, n_threads: int, **more: Any) -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(
+        random_state=seed,
+        thread_count=n_threads,
+        verbose=False,
+        allow_writing_files=False,
+        **more,
+    )
+
+
+def _lightgbm(seed: int, n_threads: int, **more: Any) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(random_state=seed, n_jobs=n_threads, verbose=-1, **more)
+
+
+def _xgboost(seed: int, n_threads: int, **more: Any) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(random_state=seed, n_jobs=n_threads, **more)
+
+
+def _hist_gradient_boosting(seed: int, n_threads: int, **more: Any) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=seed, **more)
+
+
+def _random_forest(seed: int, n_threads: int, **more: Any) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(random_state=seed, n_jobs=n_threads, **more)
+
+
+def _extra_trees(seed: int, n_threads: int, **more: Any) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(random_state=seed, n_jobs=n_threads, **more)
+
+
+def _logistic_regression(seed: int, n_threads: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, random_state=seed))
+
+
+def _calibrated_catboost(seed: int, n_threads: int, **more: Any) -> Any:
+    return _Calibrated(_catboost(seed, n_threads, **more), seed, n_parts=1)
+
+
+def _calibrated_lightgbm(seed: int, n_threads: int, **more: Any) -> Any:
+    return _Calibrated(_lightgbm(seed, n_threads, **more), seed)
+
+
+def _cross_fitted_lightgbm(seed: int, n_threads: int, n_rounds: int = MAX_ROUNDS) -> Any:
+    return _CrossFitted(seed, n_threads, n_rounds)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """An algorithm: how it is made from a seed and a number of threads, and what it is.
+
+    `package` is the module whose version counts, `rounds` the name of the parameter that limits
+    boosting rounds, `weight` the rough time of a fit relative to LightGBM's. With `takes_costs` it
+    is fitted for each kind of costs; with `own_rule` its decisions are its own, else they follow
+    from its probabilities. Those with `timed` are tried on several threads.
+    """
+
+    make: Callable[..., Any]
+    package: str
+    rounds: str | None = "n_estimators"
+    weight: float = 1.0
+    takes_costs: bool = False
+    own_rule: bool = False
+    timed: bool = False
+
+
+CONTENDERS: dict[str, Contender] = {
+    "CostBoost": Contender(_costboost, "badacost", weight=2.0, timed=True),
+    "CostBoost 1 fold": Contender(
+        lambda *given, **more: _costboost(*given, n_folds=1, **more), "badacost", timed=True
+    ),
+    "BAdaCost": Contender(_badacost, "badacost", takes_costs=True, own_rule=True),
+    "BAdaCost bayes": Contender(_badacost, "badacost", takes_costs=True),
+    "CatBoost": Contender(_catboost, "catboost", "iterations", weight=20.0, timed=True),
+    "CatBoost calibrated": Contender(_calibrated_catboost, "catboost", "iterations", weight=40.0),
+    "LightGBM": Contender(_lightgbm, "lightgbm", timed=True),
+    "LightGBM calibrated": Contender(_calibrated_lightgbm, "lightgbm", weight=6.0),
+    "LightGBM cross-fitted": Contender(_cross_fitted_lightgbm, "lightgbm", "n_rounds", weight=9.0),
+    "XGBoost": Contender(_xgboost, "xgboost", timed=True),
+    "HistGradientBoosting": Contender(_hist_gradient_boosting, "sklearn", "max_iter", timed=True),
+    "Random forest": Contender(_random_forest, "sklearn", weight=0.5, timed=True),
+    "Extra trees": Contender(_extra_trees, "sklearn", weight=0.5),
+    "Logistic regression": Contender(_logistic_regression, "sklearn", rounds=None, weight=0.5),
+}
+CONTROL = "CostBoost"
+
+
+def header(settings: RivalSettings) -> dict[str, Any]:
+    """What all results depend on; each of them has the version of its own package as well."""
+    return {
+        "experiment": "rivals",
+        "settings": {
+            "max_rows": settings.max_rows,
+            "features_drawn": FEATURES_DRAWN,
+            "n_rounds": settings.n_rounds,
+            "seed": settings.seed,
+        },
+        "versions": {
+            "python": platform.python_version(),
+            **{name: _version(name) for name in ("numpy", "sklearn")},
+        },
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return str(import_module(package).__version__)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f'{error.name} is missing: install it with pip install "badacost[rivals]", or leave '
+            "its contenders out."
+        ) from error
+
+
+Task = tuple[str, int, str, int]  # data set, split, contender, threads
+
+
+def run(
+    settings: RivalSettings,
+    journal_path: str | os.PathLike[str],
+    *,
+    data: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
+    verbose: bool = True,
+) -> list[dict[str, Any]]:
+    """Run what is missing from the journal, and return all of its records.
+
+    Parameters
+    ----------
+    settings : RivalSettings
+        What to run.
+    journal_path : path-like
+        The results file. Results in it are kept; those of other contenders, data sets and splits
+        are added.
+    data : path-like, optional
+        Folder of the data sets, see `load_uci`.
+    n_jobs : int, default=1
+        Fits at the same time, each in a process of its own; -1 is one for each core.
+    verbose : bool, default=True
+        Whether to show progress.
+
+    Returns
+    -------
+    list of dict
+        Results, in no particular order.
+
+    Examples
+    --------
+    >>> from badacost.experiments.rivals import RivalSettings, run
+    >>> settings = RivalSettings.of(quick=True)
+    >>> settings.n_splits
+    2
+    >>> records = run(settings, "rivals-quick.jsonl")  # doctest: +SKIP
+    """
+    from joblib import Parallel, delayed
+
+    for contender in settings.contenders:  # all must be there before a long run begins
+        check_choice("contenders", contender, CONTENDERS)
+        _version(CONTENDERS[contender].package)
+    folder = None if data is None else os.fspath(data)
+    sizes = {name: _size(name, folder) for name in settings.data_sets}
+    journal = Journal(journal_path, header(settings))
+    done = {task_of(record) for record in journal.records}
+    weights = {
+        (name, split, contender, n_threads): size * CONTENDERS[contender].weight
+        for name, size in sizes.items()
+        for split in range(settings.n_splits)
+        for contender in settings.contenders
+        for n_threads in settings.threads
+    }
+    missing = sorted(set(weights) - done, key=lambda task: (weights[task], task))
+    bar = ProgressBar(max(len(missing), 1), "rivals") if verbose else None
+    total, finished = sum(weights[task] for task in missing), 0.0
+    parallel = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+    calls = (delayed(_run_task)(settings, task, folder) for task in missing)
+    for number, record in enumerate(parallel(calls), start=1):
+        journal.append(record)
+        finished += weights[task_of(record)]
+        if bar is not None:
+            bar.update(number, share=finished / total)
+    if bar is not None:
+        bar.close()
+    return journal.records
+
+
+def task_of(record: dict[str, Any]) -> Task:
+    """Which data set, split, contender and number of threads a result belongs to."""
+    return record["data_set"], record["split"], record["contender"], record["threads"]
+
+
+def _size(name: str, folder: str | None) -> float:
+    """Rough time of a fit, in any unit."""
+    X, y = samples(name, folder)
+    return float(FEATURES_DRAWN.get(name, X.shape[1]) * (y.max() + 1))
+
+
+def _run_task(settings: RivalSettings, task: Task, folder: str | None) -> dict[str, Any]:
+    """Do one task and return its record."""
+    name, number, contender, n_threads = task
+    split = draw_split(settings, name, number, folder)
+    try:
+        _warm_up(contender, n_threads)
+        results = compete(settings, split, contender, n_threads)
+    except Exception as error:
+        raise RuntimeError(f"{contender} failed on {name}, split {number}: {error}") from error
+    return {
+        "data_set": name,
+        "split": number,
+        "contender": contender,
+        "threads": n_threads,
+        "version": _version(CONTENDERS[contender].package),
+        **results,
+    }
+
+
+@cache
+def _warm_up(contender: str, n_threads: int) -> None:
+    """Load and compile what a contender needs, so that this is not part of its time."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 3
+    X = rng.normal(size=(600, 4)) + y[:, np.newaxis]
+    split = Split(X, y, X, y, draw_costs(3, rng), seed=0)
+    compete(RivalSettings(n_rounds=2), split, contender, n_threads)
+
+
+def compete(
+    settings: RivalSettings, split: Split, contender: str, n_threads: int = 1
+) -> dict[str, Any]:
+    """Fit a contender to the training part, and measure decisions and probabilities on the test.
+
+    Parameters
+    ----------
+    settings : RivalSettings
+        Boosting rounds.
+    split : Split
+        Samples and costs.
+    contender : str
+        Key of `CONTENDERS`.
+    n_threads : int, default=1
+        Threads of the fit.
+
+    Returns
+    -------
+    dict
+        ``costs`` (average by kind), ``log_loss`` and ``calibration_error`` (None without
+        probabilities), ``fit`` and ``predict`` (seconds ``cpu`` and ``wall``), and ``n_folds`` if
+        it was calibrated. Those of several fits are averages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from badacost.experiments.rivals import RivalSettings, Split, compete, draw_costs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> costs = draw_costs(3, np.random.default_rng(0))
+    >>> split = Split(X[::2], y[::2], X[1::2], y[1::2], costs, seed=0)
+    >>> found = compete(RivalSettings(), split, "Logistic regression")
+    >>> round(found["costs"]["one class"], 3)
+    0.44
+    """
+    rival = CONTENDERS[contender]
+    rounds: dict[str, Any] = {}
+    if settings.n_rounds is not None and rival.rounds is not None:
+        rounds[rival.rounds] = settings.n_rounds
+    costs, measures, times = {}, [], []
+    for kinds in ([kind] for kind in KINDS) if rival.takes_costs else [KINDS]:
+        given: Any = {"cost_matrix": split.costs[kinds[0]]} if rival.takes_costs else {}
+        model = rival.make(split.seed, n_threads, **rounds, **given)
+        rule = model.predict if rival.own_rule else model.predict_proba
+        with warnings.catch_warnings(), threadpool_limits(n_threads):
+            # Rare classes in folds, fits that did not converge: part of the comparison.
+            warnings.simplefilter("ignore", UserWarning)
+            _, fit = _timed(lambda: model.fit(split.X, split.y))  # noqa: B023
+            found, predict = _timed(lambda: rule(split.X_test))  # noqa: B023
+        times.append({"fit": fit, "predict": predict})
+        if not rival.own_rule:
+            found = np.asarray(found, dtype=np.float64)
+            measures.append((log_loss(found, split.y_test), calibration_error(found, split.y_test)))
+        for kind in kinds:
+            matrix = split.costs[kind]
+            decisions = found if rival.own_rule else minimum_cost_decision(found, matrix)
+            costs[kind] = float(matrix[split.y_test, decisions].mean())
+    loss, error = np.mean(measures, axis=0).tolist() if measures else (None, None)
+    results = {
+        "costs": costs,
+        "log_loss": loss,
+        "calibration_error": error,
+        **{
+            step: {clock: float(np.mean([t[step][clock] for t in times])) for clock in fit}
+            for step in ("fit", "predict")
+        },
+    }
+    return results | ({"n_folds": model.n_folds} if isinstance(model, _Calibrated) else {})
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """Return what some work returns, and the seconds it took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return result, {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+
+
+def log_loss(probabilities: FloatArray, truth: Positions) -> float:
+    """Mean of minus the logarithm of the probability of the truth, at least 1e-15.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, K)
+        Probabilities.
+    truth : ndarray of shape (n_samples,)
+        Classes 0..K-1.
+
+    Returns
+    -------
+    float
+        The mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.experiments.rivals import log_loss
+    >>> round(log_loss(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([1, 1])), 2)
+    17.41
+    """
+    of_truth = probabilities[np.arange(len(truth)), truth]
+    return float(-np.log(np.clip(of_truth, _LEAST_PROBABILITY, 1.0)).mean())
+
+
+def calibration_error(probabilities: FloatArray, truth: Positions) -> float:
+    """Expected calibration error of the most probable class, in 15 bins of equal width.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, K)
+        Probabilities.
+    truth : ndarray of shape (n_samples,)
+        Classes 0..K-1.
+
+    Returns
+    -------
+    float
+        Mean over the samples of the difference, in their bin, between the mean probability of the
+        most probable class and the share of samples that it is right for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.experiments.rivals import calibration_error
+    >>> round(calibration_error(np.array([[0.2, 0.8], [0.2, 0.8]]), np.array([1, 0])), 2)
+    0.3
+    """
+    confidence = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == truth
+    bins = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
+    gaps = np.bincount(bins, confidence - right, minlength=N_BINS)
+    return float(np.abs(gaps).sum() / len(truth))
