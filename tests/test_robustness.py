@@ -76,7 +76,7 @@ def fitted(model, data, y, weight=None):
         (X, Y + 0.5, ValueError, "Unknown label type: continuous"),
         (X, np.eye(3)[Y], ValueError, "y should be a 1d array"),
         (X, [None] * 150, ValueError, "Unknown label type"),
-        (np.full((150, 2), "a"), Y, ValueError, "X contains text, such as 'a': encode"),
+        (np.full((150, 2), "a"), Y, ValueError, "X contains text, such as 'a': make text"),
         (pd.DataFrame({"a": ["u", "v", "w"] * 50}), Y, ValueError, "X contains text, such as 'u'"),
         (np.where(X > 7, np.inf, X), Y, ValueError, "X contains infinity: replace"),
         (X + 1j, Y, ValueError, "Complex data not supported"),
@@ -102,7 +102,7 @@ def test_bad_training_data(make, data, y, error, message) -> None:
         (X[:, :3], ValueError, "X has 3 features, but .* is expecting 4"),
         (np.where(X > 7, np.inf, X), ValueError, "X contains infinity: replace"),
         (scipy.sparse.csr_array(X), TypeError, "Sparse data was passed for X"),
-        (np.full((2, 4), "a"), ValueError, "X contains text, such as 'a': encode"),
+        (np.full((2, 4), "a"), ValueError, "X contains text, such as 'a': make text"),
     ],
 )
 def test_bad_data_to_predict(make, data, error, message) -> None:

@@ -118,10 +118,11 @@ class DecisionExplanation:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from badacost import BAdaCostClassifier
+    >>> from badacost.costs import labelled_costs
     >>> from badacost.explain import explain_decision
     >>> iris = load_iris(as_frame=True)
     >>> names = iris.target_names[iris.target]
-    >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
+    >>> costs = labelled_costs([[0, 1, 1], [1, 0, 1], [1, 10, 0]], iris.target_names)
     >>> model = BAdaCostClassifier(costs, n_estimators=20, max_depth=2).fit(iris.data, names)
     >>> explanation = explain_decision(model, iris.data[70:71], against="versicolor")
     >>> explanation.headline
