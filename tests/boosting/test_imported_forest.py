@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import badacost
 from badacost import ImportedForestClassifier, MinimumCostClassifier, ModelFileError
@@ -172,6 +173,16 @@ class TestClassifier:
             model.predict(X)
         with pytest.raises(NotFittedError):
             ImportedForestClassifier.of_fitted(make())
+
+
+@parametrize_with_checks(
+    [ImportedForestClassifier(light(min_child_samples=1))],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "LightGBM counts samples, not weights"
+    },
+)
+def test_estimator_checks(estimator, check) -> None:
+    check(estimator)
 
 
 def test_names_of_features_come_along() -> None:

@@ -101,7 +101,7 @@ def _of_lightgbm(model: Any) -> ForeignTrees:
 
 def _lightgbm_tree(root: dict[str, Any]) -> tuple[Tree, FloatArray]:
     """A tree, level by level, and the values of its leaves."""
-    nodes, left = [root], []
+    nodes, left = [root], list[int]()
     for node in nodes:
         is_leaf = "split_feature" not in node
         left.append(len(left) if is_leaf else len(nodes))
