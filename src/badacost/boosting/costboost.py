@@ -88,6 +88,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         distinct value, which symmetric trees take if there are at most 256.
     max_bins : int, default=32
         Maximum number of bins of a feature, one of them for missing values if there are any.
+    categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
+        Columns whose values are categories; see `BAdaCostClassifier`.
     subsample : float, default=1.0
         Share of the samples that a tree is grown on, drawn anew each time.
     early_stopping : bool, default=True
