@@ -35,8 +35,8 @@ POLARS = pl.DataFrame(
 )
 
 
-def fitted(X: Any, chosen: Any = "from_dtype", max_categories: int = 255) -> CategoricalColumns:
-    return CategoricalColumns.fit(X, categorical_positions(X, chosen), max_categories)
+def fitted(X: Any, chosen: Any = "from_dtype") -> CategoricalColumns:
+    return CategoricalColumns.fit(X, categorical_positions(X, chosen))
 
 
 # Which columns
@@ -191,7 +191,7 @@ def test_a_column_without_any_category() -> None:
 
 
 def test_rows_that_are_not_looked_at() -> None:
-    columns = CategoricalColumns.fit(PANDAS, [1], 255, np.array([True, True, False, True]))
+    columns = CategoricalColumns.fit(PANDAS, [1], np.array([True, True, False, True]))
     assert columns.categories[1].tolist() == ["red"]
 
 
@@ -225,7 +225,9 @@ def test_any_column(cells, max_categories, others) -> None:
     """Codes are places among the most frequent values; all else is missing."""
     known = Counter(cell for cell in cells if cell is not None and cell == cell)
     X = np.array([*cells, None], dtype=object)[:, None]
-    columns = fitted(X, [0], max_categories)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("badacost.categorical_columns.MAX_CATEGORIES", max_categories)
+        columns = fitted(X, [0])
     found = columns.categories[0].tolist()
     assert found == sorted(found, key=lambda cell: (isinstance(cell, str), cell))
     assert len(found) == min(len(known), max_categories)

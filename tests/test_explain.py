@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 
 import badacost
+from badacost.costs import labelled_costs
 from badacost.explain import (
     DecisionExplanation,
     explain_decision,
@@ -22,6 +23,7 @@ from badacost.tabular import TableClassifier
 
 COSTS = np.array([[0.0, 1.0, 7.0], [2.0, 0.0, 3.0], [11.0, 5.0, 0.0]])  # C[truth, prediction]
 CLASSES = np.array(["ant", "bee", "cat"])
+LABELLED = labelled_costs(COSTS, CLASSES)
 WITH_COSTS = (
     "BAdaCostClassifier",
     "CostBoostClassifier",
@@ -46,7 +48,7 @@ def fitted(name: str = "BAdaCostClassifier", **options):
     if name != "CostSensitiveTreeClassifier":
         options.setdefault("n_estimators", 8)
     if name in WITH_COSTS:
-        options.setdefault("cost_matrix", COSTS)
+        options.setdefault("cost_matrix", LABELLED)
     options.setdefault("max_depth", 3)
     return getattr(badacost, name)(random_state=0, **options).fit(X, Y)
 
@@ -75,7 +77,7 @@ def test_names_and_threads(model) -> None:
     named = fitted(n_jobs=2)
     assert explain_scores(named, X).feature_names == [f"feature {i}" for i in range(5)]
     np.testing.assert_array_equal(explain_scores(named, X).values, explain_scores(model, X).values)
-    named = badacost.BAdaCostClassifier(COSTS, n_estimators=2).fit(frame, Y)
+    named = badacost.BAdaCostClassifier(LABELLED, n_estimators=2).fit(frame, Y)
     assert explain_scores(named, frame).feature_names == list("vwxyz")
 
 
@@ -173,7 +175,7 @@ def test_tables() -> None:
         }
     )
     table.loc[3, "colour"] = None
-    inner = badacost.BAdaCostClassifier(COSTS, n_estimators=8)
+    inner = badacost.BAdaCostClassifier(LABELLED, n_estimators=8)
     model = TableClassifier(inner).fit(table, Y)
     scores = explain_scores(model, table)
     assert scores.values.shape == (200, 3, 3)
@@ -190,7 +192,7 @@ def test_tables() -> None:
 
 def test_one_sample_in_any_form(model) -> None:
     frame = pd.DataFrame(X, columns=list("vwxyz"))
-    named = badacost.BAdaCostClassifier(COSTS, n_estimators=8, max_depth=3).fit(frame, Y)
+    named = badacost.BAdaCostClassifier(LABELLED, n_estimators=8, max_depth=3).fit(frame, Y)
     expected = explain_decision(model, X[5]).contributions
     forms = [
         (model, X[5:6]),

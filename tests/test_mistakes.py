@@ -31,6 +31,7 @@ from PIL import Image
 from sklearn.cluster import KMeans
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as Tree
 from typer.testing import CliRunner
@@ -39,6 +40,7 @@ import badacost
 from badacost import (
     AdaC2M1Classifier,
     BAdaCostClassifier,
+    CostBoostClassifier,
     CSAdaBoostClassifier,
     ImportedForestClassifier,
     LpCSBClassifier,
@@ -1104,6 +1106,59 @@ CALLS = [
         lambda: BAdaCostClassifier(estimator=KMeans()).fit(X, Y),
         TypeError,
         "estimator must be a classifier or None; got KMeans()",
+    ),
+    call(
+        "folds of groups without the groups",
+        lambda: CostBoostClassifier(cv=GroupKFold(3)).fit(X, Y),
+        ValueError,
+        "The 'groups' parameter should not be None",
+        "list(GroupKFold(5).split(X, y, groups))",
+    ),
+    call(
+        "more folds than samples of a splitter",
+        lambda: CostBoostClassifier(cv=KFold(100)).fit(X, Y),
+        ValueError,
+        "cv makes no folds of these samples",
+        "give fewer folds",
+    ),
+    call(
+        "a fold without samples",
+        lambda: CostBoostClassifier(cv=[(range(60), [])]).fit(X, Y),
+        ValueError,
+        "without samples to train on or to leave out",
+        "give fewer folds",
+    ),
+    call(
+        "other folds on a warm start",
+        lambda: (
+            CostBoostClassifier(n_estimators=1, n_folds=2, warm_start=True)
+            .fit(X, Y)
+            .set_params(n_folds=3, n_estimators=2)
+            .fit(X, Y)
+        ),
+        ValueError,
+        "With warm_start=True the number of folds must stay as it was",
+        "set n_folds and cv as for the first fit",
+    ),
+    call(
+        "symmetric trees without a limit",
+        lambda: CostBoostClassifier(max_depth=None).fit(X, Y),
+        ValueError,
+        "max_depth must be a number for symmetric trees",
+        "at most 16",
+    ),
+    call(
+        "no regularisation at all",
+        lambda: CostBoostClassifier(l2=0, min_hessian=0).fit(X, Y),
+        ValueError,
+        "l2 and min_hessian must not both be zero",
+    ),
+    call(
+        "nothing left to train on",
+        lambda: CostBoostClassifier(n_folds=1, validation_fraction=60).fit(X, Y),
+        ValueError,
+        "validation_fraction=60 leaves no samples for training",
+        "choose a smaller one",
     ),
     call(
         "fewer rounds after a warm start",

@@ -15,7 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 import badacost
-from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier, ModelFileError
+from badacost import (
+    BAdaCostClassifier,
+    CostBoostClassifier,
+    CostSensitiveTreeClassifier,
+    ModelFileError,
+)
 from badacost.costs import labelled_costs, scale_costs
 from badacost.loss import cost_margins
 from badacost.model_file import ModelFile, read_model, write_model
@@ -26,6 +31,7 @@ COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
 REDUCIBLE = np.array([[0.0, 2, 1], [0, 0, 1], [0, 3, 0]])
 
 boost = partial(BAdaCostClassifier, n_estimators=6, max_depth=2, random_state=0)
+costboost = partial(CostBoostClassifier, n_estimators=3, max_depth=2, n_folds=2, random_state=0)
 tree = partial(CostSensitiveTreeClassifier, max_depth=3, random_state=0)
 
 
@@ -295,7 +301,7 @@ def files(tmp_path_factory):
     """A file of each kind; the features have names."""
     folder = tmp_path_factory.mktemp("models")
     frame = pd.DataFrame(X, columns=list("abcd"))
-    for kind, make in (("boost", boost), ("tree", tree)):
+    for kind, make in (("boost", boost), ("costboost", costboost), ("tree", tree)):
         make(COSTS).fit(frame, Y).save(folder / kind)
     return folder
 
@@ -397,7 +403,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.name)
-@pytest.mark.parametrize("kind", ["boost", "tree"])
+@pytest.mark.parametrize("kind", ["boost", "costboost", "tree"])
 def test_edits_of_any_model_are_refused(files, tmp_path, kind, edit) -> None:
     assert_refused(files / kind, tmp_path / "edited", edit)
 
@@ -493,7 +499,30 @@ def test_edits_of_a_tree_are_refused(files, tmp_path, edit) -> None:
     assert_refused(files / "tree", tmp_path / "edited", edit)
 
 
-@pytest.mark.parametrize(("kind", "other"), [("boost", "tree"), ("tree", "boost")])
+COSTBOOST_EDITS = [
+    parameter("n_folds", 0),
+    parameter("tree", "oblique"),
+    parameter("l2", -1.0),
+    parameter("min_hessian", "small"),
+    parameter("n_directions", 0),
+    parameter("cv", 5),
+    Edit("no oof_cost", remove("oof_cost")),
+    Edit("negative oof_cost", update(oof_cost=-1.0)),
+    Edit("oof_cost is text", update(oof_cost="1")),
+    Edit("no log_prior", arrays=remove("log_prior")),
+    Edit("short log_prior", arrays=update(log_prior=np.zeros(2))),
+    Edit("log_prior of singles", arrays=update(log_prior=np.zeros(3, np.float32))),
+    Edit("infinite log_prior", arrays=update(log_prior=np.array([0.0, 0.0, -np.inf]))),
+    Edit("stage_ends that fall", arrays=update(stage_ends=np.array([0, 4, 2, 6]))),
+]
+
+
+@pytest.mark.parametrize("edit", COSTBOOST_EDITS, ids=lambda edit: edit.name)
+def test_edits_of_costboost_are_refused(files, tmp_path, edit) -> None:
+    assert_refused(files / "costboost", tmp_path / "edited", edit)
+
+
+@pytest.mark.parametrize(("kind", "other"), [("boost", "tree"), ("tree", "costboost")])
 def test_a_file_under_the_name_of_another_class(files, tmp_path, kind, other) -> None:
     contents = read_model(files / kind)
     other_kind = read_model(files / other).kind
@@ -519,7 +548,7 @@ def test_a_greedy_number_of_threads_does_no_harm(files, tmp_path) -> None:
     np.testing.assert_array_equal(badacost.load(tmp_path / "edited").cost_scores(frame), expected)
 
 
-@pytest.mark.parametrize("kind", ["boost", "tree"])
+@pytest.mark.parametrize("kind", ["boost", "costboost", "tree"])
 def test_flipped_bytes(files, tmp_path, kind) -> None:
     """An error of one kind, or, where a byte carries no meaning, the same model."""
     original = (files / kind).read_bytes()
@@ -541,7 +570,7 @@ def test_flipped_bytes(files, tmp_path, kind) -> None:
     assert refused > 75
 
 
-@pytest.mark.parametrize("kind", ["boost", "tree"])
+@pytest.mark.parametrize("kind", ["boost", "costboost", "tree"])
 def test_random_edits_of_numbers(files, tmp_path, kind) -> None:
     """Whatever an array holds, a model that is loaded also predicts."""
     chance = np.random.default_rng(0)

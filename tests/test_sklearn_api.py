@@ -37,6 +37,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import badacost
 from badacost import (
     BAdaCostClassifier,
+    CostBoostClassifier,
     CostSensitiveTreeClassifier,
     MinimumCostClassifier,
     SAMMEClassifier,
@@ -56,6 +57,11 @@ def small(costs=None, **parameters) -> BAdaCostClassifier:
     return BAdaCostClassifier(costs, **{"n_estimators": 8, "max_depth": 2, **parameters})
 
 
+def costboost(costs=None, **parameters) -> CostBoostClassifier:
+    defaults = {"n_estimators": 20, "max_depth": 2, "learning_rate": 0.3, "n_folds": 2}
+    return CostBoostClassifier(costs, **{**defaults, "random_state": 0, **parameters})
+
+
 def noisy(n: int = 600, n_classes: int = 3, seed: int = 0):
     """Classes that overlap, so that costs matter everywhere."""
     return make_classification(
@@ -65,8 +71,8 @@ def noisy(n: int = 600, n_classes: int = 3, seed: int = 0):
 
 BOTH = pytest.mark.parametrize(
     "model",
-    [small(), small(decision="bayes"), CostSensitiveTreeClassifier(max_depth=3)],
-    ids=["margin", "bayes", "tree"],
+    [small(), small(decision="bayes"), costboost(), CostSensitiveTreeClassifier(max_depth=3)],
+    ids=["margin", "bayes", "costboost", "tree"],
 )
 
 
@@ -75,6 +81,8 @@ BOTH = pytest.mark.parametrize(
         BAdaCostClassifier(),
         BAdaCostClassifier(decision="bayes"),
         BAdaCostClassifier(criterion="entropy", max_leaf_nodes=8, n_estimators=20),
+        CostBoostClassifier(),
+        CostBoostClassifier(tree="best", n_estimators=20),
         CostSensitiveTreeClassifier(),
     ]
 )
@@ -102,7 +110,9 @@ def test_unfitted(model) -> None:
     assert not hasattr(clone(model), "feature_importances_")
 
 
-@pytest.mark.parametrize("cls", [BAdaCostClassifier, CostSensitiveTreeClassifier])
+@pytest.mark.parametrize(
+    "cls", [BAdaCostClassifier, CostBoostClassifier, CostSensitiveTreeClassifier]
+)
 def test_parameters_survive_clone_and_set_params(cls) -> None:
     values = {
         "cost_matrix": ASYMMETRIC,
@@ -110,8 +120,14 @@ def test_parameters_survive_clone_and_set_params(cls) -> None:
         "learning_rate": 0.7,
         "decision": "bayes",
         "estimator": CostSensitiveTreeClassifier(max_depth=1),
+        "n_folds": 3,
+        "cv": [([0], [1])],
+        "tree": "best",
         "max_depth": 3,
         "max_leaf_nodes": 9,
+        "min_hessian": 0.1,
+        "l2": 0.5,
+        "n_directions": 2,
         "min_samples_split": 4,
         "min_samples_leaf": 3,
         "max_features": "sqrt",
@@ -272,7 +288,7 @@ def routing():
 
 
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("model", [small(), CostSensitiveTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize("model", [small(), costboost(), CostSensitiveTreeClassifier(max_depth=2)])
 def test_weights_are_routed(model) -> None:
     weight = np.random.default_rng(0).uniform(0.1, 1, 150)
     requested = (
@@ -377,7 +393,8 @@ def test_types_of_samples(model, dtype) -> None:
 
 @pytest.mark.parametrize(
     "make", [small, lambda c: small(c, estimator=CostSensitiveTreeClassifier(max_depth=2)),
-             CostSensitiveTreeClassifier], ids=["booster", "estimator", "tree"],
+             costboost, CostSensitiveTreeClassifier],
+    ids=["booster", "estimator", "costboost", "tree"],
 )  # fmt: skip
 def test_copies_predict_the_same_bits(make, tmp_path) -> None:
     model = make(labelled_costs(ASYMMETRIC, np.unique(NAMES))).fit(X, NAMES)
@@ -402,9 +419,10 @@ def test_copies_predict_the_same_bits(make, tmp_path) -> None:
     [
         small,
         lambda costs: small(costs, decision="bayes"),
+        costboost,
         lambda costs: CostSensitiveTreeClassifier(costs, max_depth=3),
     ],
-    ids=["margin", "bayes", "tree"],
+    ids=["margin", "bayes", "costboost", "tree"],
 )
 class TestCosts:
     def test_costly_misses_of_a_class_raise_its_recall(self, make) -> None:

@@ -129,9 +129,9 @@ class DecisionExplanation:
     >>> print(explanation.to_text(max_features=1))
     'virginica' is cheaper than 'versicolor' here: 0.569 expected, against 4.47.
     What speaks for 'virginica' (+) and for 'versicolor' (-):
-      petal width (cm) = 1.8  +5.842
-      3 other features        -1.549
-      nothing known yet       -0.390
+      petal width (cm) = 1.8  +6.576
+      3 other features        -2.885
+      nothing known yet       +0.212
       difference              +3.903
     P('setosa') = 0.162, P('versicolor') = 0.407, P('virginica') = 0.431.
     """
@@ -249,8 +249,8 @@ def explain_scores(model: Any, X: Any) -> Explanation:
 
     Contributions are exact Shapley values: the mean, over all orders in which the features of a
     sample could become known, of what a feature changes. Features that are not known yet are
-    averaged out along the trees, by the training weights of their nodes [1]_; in boosting, these
-    are the weights of the round that grew the tree.
+    averaged out along the trees, where the sides of a split count by their numbers of training
+    samples [1]_.
 
     Parameters
     ----------

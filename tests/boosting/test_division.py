@@ -14,6 +14,7 @@ from badacost.boosting import (
     AdaBoostM1Classifier,
     AdaC2M1Classifier,
     BAdaCostClassifier,
+    CostBoostClassifier,
     CostGeneralizedAdaBoostClassifier,
     CostSensitiveTreeClassifier,
     CSAdaBoostClassifier,
@@ -41,6 +42,9 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     (PIBoostClassifier, {"subsets": 2, "criterion": "entropy"}),
     (LpCSBClassifier, {}),
     (LpCSBClassifier, {"step": "line_search", "p": 2.0, "learning_rate": 1.0}),
+    (CostBoostClassifier, {"early_stopping": False}),
+    (CostBoostClassifier, {"early_stopping": False, "tree": "best", "n_folds": 2}),
+    (CostBoostClassifier, {"early_stopping": False, "n_folds": 1, "binning": "uniform"}),
     (CostSensitiveTreeClassifier, {}),
     (CostSensitiveTreeClassifier, {"criterion": "entropy", "max_leaf_nodes": 20}),
 ]

@@ -42,7 +42,7 @@ def assert_same_model(one: BAdaCostClassifier, other: BAdaCostClassifier) -> Non
 
 def best_round(model: BAdaCostClassifier) -> int:
     """Of the rounds of least cost on the validation data, that of least loss, counted from 1."""
-    losses = [cmel(scores, Y_VAL) for scores in model.staged_predict_costs(X_VAL)]
+    losses = [cmel(scores, Y_VAL) for scores in model.staged_cost_scores(X_VAL)]
     cheapest = model.validation_score_ <= model.validation_score_.min() + model.tol
     return int(np.argmin(np.where(cheapest, losses, np.inf))) + 1
 
@@ -138,7 +138,7 @@ def test_the_loss_decides_where_costs_stay_the_same() -> None:
     model = booster(n_estimators=30, early_stopping=True, n_iter_no_change=4)
     model.fit(X_TRAIN, Y_TRAIN, X_val=X_VAL[sure], y_val=Y_VAL[sure])
     assert not model.validation_score_.any()
-    losses = [cmel(scores, Y_VAL[sure]) for scores in model.staged_predict_costs(X_VAL[sure])]
+    losses = [cmel(scores, Y_VAL[sure]) for scores in model.staged_cost_scores(X_VAL[sure])]
     assert np.argmin(losses) == model.n_estimators_ - 1 > 10
 
 

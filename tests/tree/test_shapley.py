@@ -28,11 +28,8 @@ from tests.tree.test_forest import (
 
 def cover(tree: Tree, node: int) -> tuple[float, float]:
     """Shares of the left and the right child in the training samples of a node."""
-    for covers in (tree.weight, tree.count, np.ones(len(tree.left))):
-        left, right = covers[tree.left[node] : tree.left[node] + 2].astype(float)
-        if left + right > 0:
-            break
-    return left / (left + right), right / (left + right)
+    left, right = tree.count[tree.left[node] : tree.left[node] + 2].astype(float)
+    return (left / (left + right), right / (left + right)) if left + right else (0.5, 0.5)
 
 
 def expected(forest: Forest, tree: Tree, x: np.ndarray, known: set[int], node: int = 0):
@@ -101,15 +98,20 @@ def test_the_definition_for_symmetric_trees(depth) -> None:
     )
 
 
-@pytest.mark.parametrize("empty", [["weight"], ["weight", "count"]])
 @pytest.mark.parametrize("seed", range(5))
-def test_nodes_without_weight(seed, empty) -> None:
-    """Counts take the place of weights, and halves that of counts; single zeros mean never."""
+def test_nodes_without_samples(seed) -> None:
+    """Halves where both sides have none; a single zero means never."""
     rng = np.random.default_rng(seed)
     forest = random_forest(seed, 2)
-    nothing = rng.uniform(size=len(forest.weight)) < 0.5
-    zeros = {name: np.where(nothing, 0, getattr(forest, name)) for name in empty}
-    check(replace(forest, **zeros), random_samples(seed, 4))
+    nothing = rng.uniform(size=len(forest.count)) < 0.5
+    check(replace(forest, count=np.where(nothing, 0, forest.count)), random_samples(seed, 4))
+
+
+def test_weights_do_not_matter() -> None:
+    forest, X = random_forest(3, 2), random_samples(3, 4)
+    other = replace(forest, weight=np.zeros_like(forest.weight))
+    np.testing.assert_array_equal(other.contributions(X), forest.contributions(X))
+    np.testing.assert_array_equal(other.expected_scores, forest.expected_scores)
 
 
 def test_a_deep_tree_of_one_feature_and_one_without_splits() -> None:
@@ -159,11 +161,7 @@ def as_dictionary(forest: Forest, output: int) -> dict:
     """One output in the form that shap takes; it goes left where x <= threshold."""
     trees = []
     for tree, weight in zip(forest.trees(), forest.tree_weights, strict=True):
-        n, leaf = len(tree.left), tree.is_leaf
-        covers = np.ones(n)
-        for node in np.flatnonzero(~leaf):
-            a = tree.left[node]
-            covers[a : a + 2] = covers[node] * np.array(cover(tree, node))
+        leaf = tree.is_leaf
         right = np.where(leaf, -1, tree.left + 1)
         left = np.where(leaf, -1, tree.left)
         trees.append(
@@ -174,7 +172,7 @@ def as_dictionary(forest: Forest, output: int) -> dict:
                 "features": np.where(leaf, -2, tree.feature),
                 "thresholds": np.where(leaf, 0.0, np.nextafter(tree.threshold, -np.inf)),
                 "values": (weight * forest.table[tree.value, output])[:, np.newaxis],
-                "node_sample_weight": covers,
+                "node_sample_weight": tree.count.astype(float),
             }
         )
     return {"trees": trees}

@@ -20,7 +20,7 @@ from badacost.boosting.cross_fit import (
 )
 from badacost.boosting.learners import growth_of
 from badacost.boosting.reweighting import PosteriorMixin
-from badacost.boosting.rounds import Descent
+from badacost.boosting.rounds import Descent, Stage
 from badacost.boosting.stagewise import Followed, ScoredSamples, StagewiseClassifier, Task
 from badacost.costs import as_cost_matrix
 from badacost.exact_sums import exact_sum
@@ -61,9 +61,9 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     n_folds : int, default=5
         Parts of the training samples that are left out in turn. With 1 there is a single model, and
         `validation_fraction` of the samples tell when to stop.
-    cv : splitter, iterable of (train, test) or None, default=None
-        Folds of another kind, such as `sklearn.model_selection.GroupKFold`, in the place of
-        `n_folds` folds that are drawn at random within each class.
+    cv : int, splitter of scikit-learn, iterable of (train, test) or None, default=None
+        Folds of another kind, in the place of `n_folds` folds that are drawn at random within each
+        class. For samples that belong together, ``list(GroupKFold(5).split(X, y, groups))``.
     tree : {"symmetric", "best"}, default="symmetric"
         Trees with the same test in all nodes of a level, or grown best leaf first.
     max_depth : int or None, default=5
@@ -76,7 +76,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         Minimum sum of second derivatives in a leaf.
     l2 : float, default=1.0
         Added to the second derivatives: a larger one makes the values of small leaves smaller. Both
-        numbers are those of the beginning; they fall with the root of the mean second derivative.
+        numbers are those of the beginning; they fall with the root of the mean second derivative. A
+        sample of weight 2 counts as two; weights with a mean below one are scaled to a mean of one.
     n_directions : int, default=1
         Projections of the gradients that the structure of a tree follows. Other numbers than the
         default are compiled on first use.
@@ -87,9 +88,14 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         How values become bins: about equally many samples in each, equal steps, or one for every
         distinct value, which symmetric trees take if there are at most 256.
     max_bins : int, default=32
-        Maximum number of bins of a feature, one of them for missing values if there are any.
+        Maximum number of bins of a feature, one of them for missing values if there are any. A
+        categorical feature has one for each of its 255 most frequent categories.
     categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
-        Columns whose values are categories; see `BAdaCostClassifier`.
+        Columns whose values are categories: text, numbers or booleans, without an order. The trees
+        test whether a category is in a set. "from_dtype" takes the columns of a data frame of the
+        dtype category (pandas), Categorical or Enum (polars); a list has the names of columns,
+        their positions, or True or False for each of them. Categories that were not seen in the
+        training, or have no bin, are treated as missing. A warm start keeps the known categories.
     subsample : float, default=1.0
         Share of the samples that a tree is grown on, drawn anew each time.
     early_stopping : bool, default=True
@@ -124,7 +130,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         decisions will cost; of the validation samples if there are any. NaN without either.
     oof_probabilities_ : ndarray of shape (n_samples, K)
         Class probabilities of the training samples from the fold that left them out; NaN for those
-        that no fold left out. Not there with ``n_folds=1``, nor in a model from a file.
+        that no fold left out. Not there with ``n_folds=1`` or validation data, nor in a model from
+        a file.
     log_prior_ : ndarray of shape (K,)
         Logarithms of the class probabilities before the first round.
     forest_ : badacost.tree.forest.Forest
@@ -136,11 +143,15 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     train_score_, validation_score_ : ndarray of shape (n_estimators_,)
         Log-loss after each round on the training samples of the folds, and on samples left out.
     stop_reason_ : {"useless", "early stopping", "callback"} or None
-        Why the fit ended before `n_estimators` rounds: trees that split nothing, or on request.
+        Why the fit ended before `n_estimators` rounds: trees that split nothing (if they are the
+        first, the model is the frequencies of the classes), or on request.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if the training data had any.
+    categories_ : dict
+        Known categories of each categorical feature, by its name, or its position if the training
+        data had no names.
 
     References
     ----------
@@ -200,12 +211,6 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     def _table(self) -> FloatArray:
         return self.forest_.table  # leaves have values of their own
 
-    def _check_same_task(self, classes: NDArray[Any]) -> None:
-        super()._check_same_task(classes)
-        n_trees = np.diff(self._stage_ends)
-        if self.cv is None and n_trees.max(initial=0) > self.n_folds:
-            raise ValueError("With warm_start=True the number of folds must stay as it was.")
-
     @property
     def _cross_fits(self) -> bool:
         return self.n_folds > 1 or self.cv is not None
@@ -216,14 +221,14 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
         """Training and validation parts; a class with a single sample is in one of them."""
-        share: Any = self.validation_fraction
-        share = share / len(y) if isinstance(share, Integral) else share
-        if not share < 1.0:
+        given: Any = self.validation_fraction
+        n_held_out = int(given) if isinstance(given, Integral) else max(1, round(given * len(y)))
+        if not n_held_out < len(y):
             raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} leaves no samples for training: "
-                "choose a smaller one."
+                f"validation_fraction={given!r} leaves no samples for training: choose a smaller "
+                "one."
             )
-        held = held_out_rows(X.T, y, more[0], share, self._seed)
+        held = held_out_rows(X.T, y, more[0], n_held_out, self._seed)
         return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
 
     def _start(self, task: Task) -> CrossFit:
@@ -231,12 +236,18 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         growth = growth_of(self, len(data.bins))
         if self.tree == "symmetric":
             growth = replace(growth, order="symmetric", max_leaf_nodes=None)
+        folds = self._folds(task, data)
+        if (np.diff(self._stage_ends) != len(folds)).any():
+            raise ValueError(
+                "With warm_start=True the number of folds must stay as it was: set n_folds and cv "
+                "as for the first fit."
+            )
         descent = CrossFit(
             data,
             growth,
             task.y,
             task.weight,
-            self._folds(task, data),
+            folds,
             n_classes=len(self.classes_),
             gain=SquaredGradients(float(self.l2), float(self.min_hessian)),
             learning_rate=float(self.learning_rate),
@@ -263,6 +274,10 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             self._left_out = FoldLoss(fit, left_out=True)
         return FoldLoss(fit, left_out=False), self._left_out
 
+    def _chance_stage(self, stage: Stage) -> Stage:
+        """A first stage that splits nothing: the model is the frequencies of the classes."""
+        return stage
+
     def _measure(self, part: ScoredSamples) -> tuple[float, float]:
         shares = self._posterior(part.scores)[np.arange(len(part.y)), part.y]
         loss = part.mean(-np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
@@ -282,8 +297,10 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         return np.asarray(self._posterior(scores) @ self.cost_matrix_)
 
     def _boost(self, task: Task) -> None:
-        super()._boost(task)
-        left_out = self.__dict__.pop("_left_out")
+        try:
+            super()._boost(task)
+        finally:
+            left_out = self.__dict__.pop("_left_out", None)
         self.oof_cost_ = np.nan
         self.__dict__.pop("oof_probabilities_", None)
         if isinstance(left_out, ScoredSamples):
@@ -294,8 +311,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             shares = left_out.best_shares if self.early_stopping else left_out.fit.left_out_shares()
             known = ~np.isnan(shares[:, 0])
             decisions = np.argmin(shares[known] @ self.cost_matrix_, axis=1)
-            paid = self.cost_matrix_[task.y[known], decisions] * task.weight[known]
-            self.oof_cost_ = exact_sum(paid) / exact_sum(task.weight[known])
+            paid = self.cost_matrix_[task.y[known], decisions]
+            self.oof_cost_ = exact_sum(paid * left_out.weights[known])
             self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
             self.oof_probabilities_[task.kept] = shares
 

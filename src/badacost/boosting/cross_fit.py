@@ -28,6 +28,7 @@ from badacost.tree.sums import Rows
 
 _MAX_VALUE = 4.0  # of a leaf, before the learning rate
 _MIN_HESSIAN = 1e-12  # without any regularisation
+_MAX_MEAN_WEIGHT = 1e6  # a sample may count as so many; on average at least as one
 _SMALL = 1_000_000  # samples times features up to which a thread takes whole folds
 _MIN_ROWS = 4096  # for each thread
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
@@ -67,22 +68,29 @@ def given_folds(cv: Any, y: Labels, kept: Mask) -> list[Fold]:
         given = rows[chosen]  # rows or a mask
         return place[given[kept[given]]]
 
-    splits = check_cv(cv, labels, classifier=True).split(rows, labels)
-    folds = [Fold(part(train), part(test)) for train, test in splits]
+    try:
+        splits = check_cv(cv, labels, classifier=True).split(rows, labels)
+        folds = [Fold(part(train), part(test)) for train, test in splits]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv makes no folds of these samples ({str(error).rstrip('.')}): give fewer folds, or "
+            "the splits, for example list(GroupKFold(5).split(X, y, groups))."
+        ) from error
     if not folds or not all(len(fold.train) and len(fold.left_out) for fold in folds):
-        raise ValueError("cv has a fold without samples to train on or to leave out: use fewer.")
+        raise ValueError(
+            "cv has no folds, or one without samples to train on or to leave out: give fewer "
+            "folds, or a list where it was an iterator that has come to its end."
+        )
     return folds
 
 
 def held_out_rows(
-    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, share: float, seed: int
+    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, n_held_out: int, seed: int
 ) -> Mask:
-    """Choose a share of the samples, about the same of all classes, at least one."""
-    places = np.floor(np.arange(len(y) + 1) * share)
-    held = np.zeros(len(y), bool)
+    """Choose some of the samples, about the same share of all classes."""
+    places = np.arange(len(y) + 1) * n_held_out // len(y)
+    held = np.empty(len(y), bool)
     held[_mixed_within_classes(columns, y, weight, seed)] = places[1:] > places[:-1]
-    if not held.any():
-        held[len(y) // 2] = True
     return held
 
 
@@ -103,6 +111,7 @@ class _Booster:
     def __init__(self, fold: Fold, y: Labels, weight: FloatArray, n_classes: int, losses: Any):
         counts = exact_bincount(y[fold.train], weight[fold.train], n_classes) + 1.0
         self.fold, self.losses = fold, losses
+        self.total = exact_sum(weight[fold.train])
         self.log_prior = np.log(counts / counts.sum())
         self.scores = np.tile(-self.log_prior, (len(y), 1))
         self.shares: NDArray[np.float32] = np.empty(self.scores.shape, np.float32)
@@ -130,9 +139,12 @@ class CrossFit:
         n = len(y)
         self._y, self._gain, self._rate, self._seed = y, gain, learning_rate, seed
         self._n_directions, self._subsample = n_directions, subsample
-        self._weight = weight * (n / exact_sum(weight))
+        given = exact_sum(weight)
+        total = float(np.clip(given, n, n * _MAX_MEAN_WEIGHT))
+        self._weight = weight.copy() if total == given else weight / given * total
+        self.weights = weight / given
         # Adding and subtracting this rounds to multiples of which all sums are exact.
-        self._big = 1.5 * np.ldexp(1.0, np.frexp(float(n))[1] + 1)
+        self._big = 1.5 * np.ldexp(1.0, np.frexp(total)[1] + 1)
         apart = len(folds) >= threads.n_threads and data.bins.size <= _SMALL
         self._over_folds, self._over_rows = (threads, Threads()) if apart else (Threads(), threads)
         self._grower = TreeGrower(data, growth, self._over_rows)
@@ -144,11 +156,6 @@ class CrossFit:
         self.log_prior = np.mean([booster.log_prior for booster in self.boosters], axis=0)
         nothing = np.zeros(n, np.int32), np.empty((0, n_classes))
         self._over_folds.run(self._add, [(booster, 0.0, *nothing) for booster in self.boosters])
-
-    @property
-    def weights(self) -> FloatArray:
-        """Weights of the samples, summing to one: those of the user."""
-        return self._weight / len(self._weight)
 
     def fit(self, n_done: int) -> Stage:
         """Grow a tree in each fold."""
@@ -183,7 +190,7 @@ class CrossFit:
             lambda a, b: kernels.sketch(shares, y, weight, directions, gradients, a, b), n
         )
         rounded = Rows.of(gradients)
-        gain = self._scaled_gain(rounded.values[train, -1], n_classes)
+        gain = self._scaled_gain(rounded.values[train, -1], booster.total, n_classes)
         drawn = draw_samples(weight[train], self._subsample, rng)
         grown = self._grower.grow(
             rounded,
@@ -206,12 +213,14 @@ class CrossFit:
         table = np.clip(values, -_MAX_VALUE, _MAX_VALUE)
         return replace(grown.tree, value=number), rows, table
 
-    def _scaled_gain(self, hessians: NDArray[np.float32], n_classes: int) -> SquaredGradients:
+    def _scaled_gain(
+        self, hessians: NDArray[np.float32], total: float, n_classes: int
+    ) -> SquaredGradients:
         """Regularisation that falls with the root of the mean hessian, from one in the beginning.
 
         Where classes can be told apart, hessians vanish, and with a constant l2 so would the steps.
         """
-        mean = float(hessians.sum(dtype=np.float64)) / len(hessians)  # exact: the terms are rounded
+        mean = float(hessians.sum(dtype=np.float64)) / total  # exact, since terms are rounded
         scale = float(np.sqrt(mean / (1.0 - 1.0 / n_classes)))
         return SquaredGradients(self._gain.l2 * scale, self._gain.min_hessian * scale)
 
@@ -233,7 +242,7 @@ class CrossFit:
         weights = np.zeros_like(self.losses)
         for row, booster in zip(weights, self.boosters, strict=True):
             part = booster.fold.left_out if left_out else booster.fold.train
-            row[part] = self._weight[part]
+            row[part] = self.weights[part]
         return weights / exact_sum(weights.ravel())
 
     def left_out_shares(self) -> FloatArray:
@@ -252,6 +261,7 @@ class FoldLoss(Followed):
         self.fit = fit
         self.best_shares: FloatArray | None = None  # of samples left out, in the best round
         self._left_out, self._weights = left_out, fit.part_weights(left_out)
+        self.weights = self._weights.sum(axis=0)  # of the samples, all together one
         self.losses = self.curve
 
     def follow(self, stage: Stage) -> None:

@@ -373,10 +373,11 @@ class PosteriorMixin(metaclass=ABCMeta):
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return class probabilities, in closed form from the minimiser of the loss.
 
-        At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``,
-        where pi depends on the costs only: for BAdaCost it is the stationary distribution of C*,
-        without costs it is uniform. Boosted scores are over-confident when many rounds fit noise:
-        calibrate (``sklearn.calibration``) if probabilities matter.
+        At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``.
+        For BAdaCost pi is the stationary distribution of C*, which depends on the costs only,
+        without costs it is uniform, and for CostBoost it is the frequencies of the classes. Boosted
+        scores are over-confident when many rounds fit noise: stop early, or calibrate
+        (``sklearn.calibration``) if probabilities matter.
 
         A fitted model has no such method if so many mistakes are free that costs do not link all
         classes.

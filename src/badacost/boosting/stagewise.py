@@ -146,12 +146,12 @@ class ScoredSamples(Followed):
     ):
         super().__init__()
         self.y = y
-        self.weight = weight
+        self.weight = weight / weight.max()  # neither huge nor tiny, so that products keep digits
         self.costs = costs
         self.scores = np.zeros((len(y), n_classes))
         self.best_scores = self.scores
         self._rows_of, self._measure = rows_of, measure
-        self._total = exact_sum(weight)
+        self._total = exact_sum(self.weight)
 
     def mean(self, values: FloatArray) -> float:
         """Weighted mean, which does not depend on the order of the samples."""

@@ -370,8 +370,9 @@ class Forest:
     def contributions(self, X: Samples, threads: Threads | None = None) -> FloatArray:
         """Return the Shapley value of each feature for each score.
 
-        A feature that is not known is averaged out along the trees, with the training weights of
-        the nodes. With `expected_scores` the values of a sample sum to its scores, up to rounding.
+        A feature that is not known is averaged out along the trees, by the numbers of training
+        samples in the nodes. With `expected_scores` the values of a sample sum to its scores, up to
+        rounding.
 
         Parameters
         ----------

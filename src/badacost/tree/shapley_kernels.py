@@ -1,11 +1,11 @@
 """Compiled loops for exact Shapley values of the scores of a forest.
 
 A feature that is not known is averaged out along the tree: a node passes its sample on to both
-children, in the shares of the training weight that they got. The Shapley value of a feature is an
+children, in the shares of the training samples that they got. The Shapley value of a feature is an
 integral over t, the chance of every other feature to be known. For one leaf the integrand is a
 product with one factor for each feature on the way there,
 
-    t [whether the sample passes its tests] + (1 - t) (share of the training weight that does)
+    t [whether the sample passes its tests] + (1 - t) (share of the training samples that do)
 
 a polynomial, which Gauss-Legendre quadrature integrates without error. All terms are positive, so
 that nothing cancels. Rows are taken in blocks, and the innermost loops go over the rows.
@@ -124,7 +124,7 @@ def _path_memory(depth, n_features, n_times, n_rows):
         np.empty(n_levels, np.int64),  # feature that the node tests
         np.empty((n_levels, n_rows)),  # whether samples go right there
         np.empty((n_levels, n_rows)),  # whether they pass all tests of the feature before it
-        np.empty(n_levels),  # share of the training weight that does
+        np.empty(n_levels),  # share of the training samples that do
         np.ones((n_levels, n_times, n_rows)),  # of the factors of all features
         np.empty((n_levels, n_places), np.int64),  # levels below the last test of each feature
         np.zeros(n_levels, np.int64),  # how many these are

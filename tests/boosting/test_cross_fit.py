@@ -1,0 +1,256 @@
+"""Folds of CostBoost: which samples are left out, and what boosters on them know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, StratifiedKFold
+
+from badacost.boosting.cross_fit import (
+    CrossFit,
+    Fold,
+    FoldLoss,
+    given_folds,
+    held_out_rows,
+    random_folds,
+)
+from badacost.threads import Threads
+from badacost.tree.binning import BinnedData
+from badacost.tree.gain_kernels import SquaredGradients
+from badacost.tree.grower import Growth
+
+
+def samples(n: int, n_classes: int, seed: int = 0):
+    rng = np.random.default_rng([seed, n, n_classes])
+    X = rng.normal(size=(n, 3)).round(1)
+    y = (X[:, 0] * 2 + rng.normal(size=n) > 0) + rng.integers(0, n_classes - 1, n)
+    return X, y.astype(np.uint8), rng.uniform(0.5, 2.0, n)
+
+
+# Folds at random
+
+
+@given(st.integers(2, 80), st.integers(2, 6), st.integers(1, 12), st.integers(0, 2**31 - 1))
+def test_random_folds(n, n_classes, n_folds, seed) -> None:
+    """Every sample is left out once; parts and the classes in them are of equal size."""
+    X, y, weight = samples(n, n_classes)
+    folds = random_folds(X.T, y, weight, n_folds, seed)
+    assert len(folds) == min(n, n_folds)
+    np.testing.assert_array_equal(np.sort(np.concatenate([f.left_out for f in folds])), range(n))
+    for fold in folds:
+        np.testing.assert_array_equal(np.sort([*fold.train, *fold.left_out]), range(n))
+    for members in (np.full(n, True), *(y == k for k in range(n_classes))):
+        assert np.ptp([members[fold.left_out].sum() for fold in folds]) <= 1
+
+
+def test_random_folds_follow_the_samples() -> None:
+    X, y, weight = samples(60, 3)
+    order = np.random.default_rng(0).permutation(60)
+    known = random_folds(X.T, y, weight, 4, seed=5)
+    moved = random_folds(X[order].T, y[order], weight[order], 4, seed=5)
+    for one, other in zip(known, moved, strict=True):
+        assert set(one.left_out) == set(order[other.left_out])
+    other = random_folds(X.T, y, weight, 4, seed=6)
+    assert any(set(a.left_out) != set(b.left_out) for a, b in zip(known, other, strict=True))
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_random_folds_know_nothing_of_the_values(column) -> None:
+    X, y, weight = samples(4000, 2)
+    folds = random_folds(X.T, y, weight, 4, seed=0)
+    means = [X[fold.left_out, column].mean() for fold in folds]
+    np.testing.assert_allclose(means, X[:, column].mean(), atol=4.0 / np.sqrt(1000))
+
+
+@given(st.integers(2, 60), st.data())
+def test_held_out_rows(n, random) -> None:
+    n_held_out = random.draw(st.integers(1, n - 1))
+    X, y, weight = samples(n, 3)
+    held = held_out_rows(X.T, y, weight, n_held_out, seed=3)
+    assert held.sum() == n_held_out
+    share = n_held_out / n
+    for k in range(3):
+        assert abs(held[y == k].sum() - share * (y == k).sum()) < 2
+    order = np.random.default_rng(n).permutation(n)
+    moved = held_out_rows(X[order].T, y[order], weight[order], n_held_out, seed=3)
+    chosen, others = (
+        sorted(zip(map(tuple, part), labels, strict=True))
+        for part, labels in ((X[held], y[held]), (X[order][moved], y[order][moved]))
+    )
+    assert chosen == others
+
+
+# Folds that are given
+
+
+ALL = np.full(30, True)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        3,
+        KFold(3),
+        StratifiedKFold(3),
+        list(GroupKFold(3).split(np.zeros(30), groups=np.arange(30) // 4)),
+        GroupKFold(3).split(np.zeros(30), groups=np.arange(30) // 4),
+        [(np.arange(30) % 3 != k, np.arange(30) % 3 == k) for k in range(3)],
+    ],
+    ids=["number", "KFold", "StratifiedKFold", "groups", "iterator", "masks"],
+)
+def test_given_folds(cv) -> None:
+    folds = given_folds(cv, np.arange(30) % 2, ALL)
+    assert len(folds) == 3
+    for fold in folds:
+        np.testing.assert_array_equal(np.sort([*fold.train, *fold.left_out]), range(30))
+
+
+def test_given_folds_count_the_samples_of_the_user() -> None:
+    kept = np.arange(30) % 5 > 0
+    cv = [(np.arange(10, 30), np.arange(10)), (np.arange(15), np.arange(15, 30))]
+    folds = given_folds(cv, np.arange(24) % 3, kept)
+    users = np.flatnonzero(kept)
+    for fold, (train, test) in zip(folds, cv, strict=True):
+        np.testing.assert_array_equal(users[fold.train], [i for i in train if kept[i]])
+        np.testing.assert_array_equal(users[fold.left_out], [i for i in test if kept[i]])
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (GroupKFold(3), r"The 'groups' parameter should not be None\): give fewer folds, or the s"),
+        (KFold(40), "Cannot have number of splits n_splits=40"),
+        ("five", "Expected `cv` as an integer"),
+        ([([0, 1], [99])], "out of bounds"),
+        ([0, 1, 2], "cv makes no folds of these samples"),
+        ([], "cv has no folds, or one without samples"),
+        ([([0, 1], [])], "cv has no folds, or one without samples"),
+        (iter([]), "a list where it was an iterator that has come to its end"),
+    ],
+)
+def test_folds_that_are_none(cv, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        given_folds(cv, np.arange(30) % 2, ALL)
+
+
+def test_a_fold_whose_samples_have_no_weight() -> None:
+    with pytest.raises(ValueError, match="without samples to train on or to leave out"):
+        given_folds(KFold(3), np.arange(20) % 2, np.arange(30) >= 10)
+
+
+# Boosters
+
+
+def cross_fit(X, y, weight, folds, threads: Threads | None = None) -> CrossFit:
+    threads = threads or Threads()
+    data = BinnedData.of(
+        X,
+        method="quantile",
+        max_bins=32,
+        categories={},
+        sample_weight=weight,
+        seed=0,
+        threads=threads,
+    )
+    return CrossFit(
+        data,
+        Growth(max_depth=3, order="symmetric"),
+        y,
+        weight,
+        folds,
+        n_classes=int(y.max()) + 1,
+        gain=SquaredGradients(1.0, 1e-3),
+        learning_rate=0.3,
+        n_directions=3,
+        subsample=1.0,
+        seed=0,
+        threads=threads,
+    )
+
+
+def test_what_is_left_out_does_not_matter() -> None:
+    """Neither its classes nor its weights: trees and scores are those of the others."""
+    X, y, weight = samples(200, 3)
+    fold = Fold(np.arange(120), np.arange(120, 200))
+    other = y.copy()
+    other[120:] = (y[120:] + 1) % 3
+    grown = []
+    for labels in (y, other):
+        fit = cross_fit(X, labels, weight, [fold])
+        for number in range(4):
+            fit.advance(fit.fit(number))
+        grown.append(fit.boosters[0])
+    np.testing.assert_array_equal(grown[0].scores, grown[1].scores)
+    assert (grown[0].losses[120:] != grown[1].losses[120:]).any()
+
+
+def test_priors_and_losses() -> None:
+    X, y, weight = samples(200, 3)
+    weight *= 3.0
+    folds = random_folds(X.T, y, weight, 3, seed=0)
+    fit = cross_fit(X, y, weight, folds)
+    for fold, booster in zip(folds, fit.boosters, strict=True):
+        counts = np.bincount(y[fold.train], weight[fold.train]) + 1.0
+        np.testing.assert_allclose(booster.log_prior, np.log(counts / counts.sum()))
+        np.testing.assert_allclose(booster.losses, -booster.log_prior[y])
+    stage = fit.fit(0)
+    fit.advance(stage)
+    train, left_out = FoldLoss(fit, left_out=False), FoldLoss(fit, left_out=True)
+    train.follow(stage)
+    left_out.follow(stage)
+    parts = [(fold.train, fold.left_out) for fold in folds]
+    for followed, part in ((train, 0), (left_out, 1)):
+        rows = [p[part] for p in parts]
+        losses = [b.losses[r] for b, r in zip(fit.boosters, rows, strict=True)]
+        weights = np.concatenate([weight[r] for r in rows])
+        mean = np.average(np.concatenate(losses), weights=weights)
+        assert followed.curve == [pytest.approx(mean, rel=1e-12)]
+    np.testing.assert_allclose(left_out.weights, weight / weight.sum())
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(1e-300, 1.0), (0.1, 1.0), (1.0, 1.0), (7.0, 7.0), (1e300, 1e6)]
+)
+def test_a_sample_counts_as_at_least_one_on_average(factor, expected) -> None:
+    X, y, _ = samples(100, 3)
+    fold = Fold(np.arange(100), np.arange(0))
+    fit = cross_fit(X, y, np.full(100, factor), [fold])
+    counts = expected * np.bincount(y) + 1.0
+    np.testing.assert_allclose(fit.log_prior, np.log(counts / counts.sum()))
+    np.testing.assert_allclose(fit.weights, 0.01)
+
+
+def test_folds_may_overlap() -> None:
+    X, y, weight = samples(60, 2)
+    folds = given_folds(
+        RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), y, np.full(60, True)
+    )
+    fit = cross_fit(X, y, weight, folds)
+    assert np.isfinite(fit.left_out_shares()).all()
+    np.testing.assert_allclose(FoldLoss(fit, left_out=True).weights, weight / weight.sum())
+
+
+def test_samples_that_are_never_left_out() -> None:
+    X, y, weight = samples(60, 2)
+    fit = cross_fit(X, y, weight, [Fold(np.arange(40), np.arange(40, 60))])
+    shares = fit.left_out_shares()
+    assert np.isnan(shares[:40]).all()
+    np.testing.assert_allclose(shares[40:].sum(axis=1), 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_folds", [1, 5])
+def test_threads_and_sizes(n_folds) -> None:
+    """Threads share folds of small data and rows of large data; each way gives the same bits."""
+    X, y, weight = samples(9000, 3)
+    folds = random_folds(X.T, y, weight, max(n_folds, 2), seed=0)[:n_folds]
+    scores = []
+    for n_jobs in (1, 2, 3):
+        with Threads(n_jobs) as threads:
+            fit = cross_fit(X, y, weight, folds, threads)
+            for number in range(3):
+                fit.advance(fit.fit(number))
+        scores.append([booster.scores for booster in fit.boosters])
+    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[0], scores[2])
