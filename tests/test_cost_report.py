@@ -25,6 +25,7 @@ from badacost import (
     ABSTAIN,
     AdaC2M1Classifier,
     BAdaCostClassifier,
+    CostBoostClassifier,
     CostSensitiveTreeClassifier,
     MinimumCostClassifier,
     PIBoostClassifier,
@@ -33,7 +34,7 @@ from badacost import (
 )
 from badacost.cost_report import write_cost_report
 from badacost.cost_report.comparison import N_RESAMPLES, Way, compare, forest, samme
-from badacost.cost_report.evidence import Evidence, gather, positions
+from badacost.cost_report.evidence import Evidence, gather, out_of_fold_cost, positions
 from badacost.cost_report.known_rows import count_known
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.naming import model_name
@@ -426,10 +427,25 @@ def test_rival_has_a_depth_of_its_own() -> None:
         (TableClassifier(BAdaCostClassifier(decision="bayes")), "BAdaCost, bayes rule"),
         (TableClassifier(SAMMEClassifier()), "SAMME"),
         (MinimumCostClassifier(GaussianNB(), COSTS), "GaussianNB, bayes rule"),
+        (TableClassifier(MinimumCostClassifier(SAMMEClassifier())), "SAMME, bayes rule"),
+        (TableClassifier(CostBoostClassifier()), "CostBoost"),
     ],
 )
 def test_names_of_models(model, name) -> None:
     assert model_name(model) == f"the model ({name})"
+
+
+def test_costboost_out_of_fold(tmp_path) -> None:
+    X, y = noisy()
+    model = CostBoostClassifier(COSTS, n_estimators=5, random_state=0).fit(X, y)
+    page = text_of(written(tmp_path, model, X, y))
+    said = "Out of fold, the training expected "
+    assert f"{said}{model.oof_cost_:.2f}" in page
+    assert said not in text_of(written(tmp_path, model, X, y, costs=2 * np.asarray(COSTS)))
+    assert out_of_fold_cost(model, model.cost_matrix_) == model.oof_cost_
+    assert out_of_fold_cost(booster().fit(X, y), model.cost_matrix_) is None
+    rival = samme(gather(model, X, y, train=(X, y)), 0, None)[0]
+    assert rival.remark.startswith("SAMME has default settings, but trees of depth")
 
 
 def test_same_page_again(tmp_path) -> None:

@@ -26,6 +26,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from lightgbm import LGBMClassifier
 from PIL import Image
 from sklearn.cluster import KMeans
 from sklearn.ensemble import VotingClassifier
@@ -41,6 +42,7 @@ from badacost import (
     BAdaCostClassifier,
     CostBoostClassifier,
     CSAdaBoostClassifier,
+    ImportedForestClassifier,
     LpCSBClassifier,
     MinimumCostClassifier,
     costs,
@@ -56,7 +58,7 @@ from badacost.detection.annotations import (
 )
 from badacost.explain import explain_decision, explain_scores
 from badacost.plotting import CostConfusionDisplay, CostCurveDisplay, DecisionRegionsDisplay
-from badacost.tabular import TableClassifier, read_table
+from badacost.tabular import TableClassifier, fit_cheapest, read_table
 
 matplotlib.use("Agg")
 
@@ -465,8 +467,20 @@ COMMANDS = [
     command(
         "no such algorithm",
         f"{FIT} --costs costs.csv --algorithm xgboost",
-        "'xgboost' is not one of 'badacost', 'samme'",
+        "'xgboost' is not one of 'costboost', 'auto', 'badacost', 'samme'",
         status=2,
+    ),
+    command(
+        "an option of one algorithm where several are compared",
+        f"{FIT} --costs costs.csv --algorithm auto",
+        "--trees is of no use here, since --algorithm auto compares algorithms as they are",
+        "leave it out",
+    ),
+    command(
+        "a rule that CostBoost does not have",
+        f"{FIT} --costs costs.csv --decision margin",
+        "costboost decides by minimum expected cost only",
+        "leave --decision out",
     ),
     command("an option mistyped", "fit patients.csv --taget grade", "--target", status=2),
     command("no target", "fit patients.csv --costs costs.csv", "'--target'", status=2),
@@ -1338,6 +1352,33 @@ CALLS = [
         ValueError,
         'decision="bayes" needs probabilities, and LpCSBClassifier has none',
         'use decision="own"',
+    ),
+    call(
+        "trees of a library that is not known",
+        lambda: ImportedForestClassifier(Tree()).fit(X, Y),
+        TypeError,
+        "the trees of a DecisionTreeClassifier cannot be imported",
+        "give an LGBMClassifier or a CatBoostClassifier",
+    ),
+    call(
+        "a file for a classifier of another library",
+        lambda: (
+            MinimumCostClassifier(LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1))
+            .fit(X, Y)
+            .save("model.badacost")
+        ),
+        TypeError,
+        "a file of badacost cannot hold a LGBMClassifier",
+        "put it into an ImportedForestClassifier",
+    ),
+    call(
+        "a comparison of models that pay different prices",
+        lambda: fit_cheapest(
+            {"one": fitted_to_table(), "other": TableClassifier(drop=["patient"])}, TABLE, "grade"
+        ),
+        ValueError,
+        "models with different costs cannot be compared",
+        "give all the same",
     ),
     call(
         "no such table",

@@ -27,12 +27,15 @@ from badacost.tabular import (
     TableClassifier,
     TableEncoder,
     best_depth,
+    contenders,
     find_dataset,
     fit_and_try,
+    fit_cheapest,
     read_table,
     write_table,
 )
 from badacost.tabular.columns import Column
+from badacost.tabular.contest import _Run
 from badacost.tabular.target import classes_in_text, known_labels, target_labels
 
 COSTS = {"low": {"mid": 1, "high": 2}, "mid": {"low": 4, "high": 1}, "high": {"low": 9, "mid": 3}}
@@ -807,3 +810,114 @@ class TestBestDepth:
         model = TableClassifier(LogisticRegression())
         with pytest.raises(ValueError, match="has no max_depth"):
             best_depth(model, table.load(), table.target, (1,))
+
+
+class TestContest:
+    def models(self, **others) -> dict[str, TableClassifier]:
+        boosters = {
+            "stump": BAdaCostClassifier(n_estimators=1, max_depth=1, random_state=0),
+            "booster": BAdaCostClassifier(n_estimators=20, max_depth=2, decision="bayes"),
+            **others,
+        }
+        return {
+            name: TableClassifier(booster, cost_matrix=COSTS) for name, booster in boosters.items()
+        }
+
+    def test_the_cheapest_is_fitted_to_all_rows(self) -> None:
+        said: list[str] = []
+        model, trials = fit_cheapest(self.models(), patients(), "risk", announce=said.append)
+        assert [trial.name for trial in trials] == ["stump", "booster"]
+        assert trials[1].average_cost < trials[0].average_cost
+        assert said == ["booster is cheapest; fitting it to all 120 rows."]
+        assert (model.classifier_.n_estimators, model.n_rows_) == (20, 120)
+        assert model.held_out_.n_rows == 120
+        assert model.held_out_.average_cost == pytest.approx(trials[1].average_cost)
+        assert model.held_out_.rivals["stump"] == pytest.approx(trials[0].average_cost)
+
+    def test_all_models_decide_on_the_same_parts(self) -> None:
+        models = {"one": small_model(), "same": small_model()}
+        _, (one, same) = fit_cheapest(models, patients(), "risk", n_folds=3, random_state=4)
+        assert (one.average_cost, one.standard_error) == (same.average_cost, same.standard_error)
+        weight = np.random.default_rng(0).integers(1, 4, 120)
+        _, (weighted, _) = fit_cheapest(models, patients(), "risk", sample_weight=weight)
+        assert weighted.average_cost != one.average_cost
+        assert 0.0 < weighted.standard_error < 1.0
+
+    def test_standard_error_by_hand(self) -> None:
+        labels, paid, charged = np.zeros(4), np.array([0.0, 1.0, 5.0, 2.0]), np.zeros((2, 2))
+        run = _Run(labels, labels, np.ones(4), paid, charged, 0.0)
+        assert run.average_cost == 2.0
+        assert run.standard_error == pytest.approx(np.std(paid) / 2.0)
+        doubled = _Run(labels, labels, np.full(4, 2.0), paid, charged, 0.0)
+        assert doubled.standard_error == pytest.approx(run.standard_error)
+
+    def test_depths_are_chosen_where_there_are_any(self) -> None:
+        given = badacost.CostBoostClassifier(n_estimators=5, random_state=0)
+        models = self.models(costboost=given)
+        del models["stump"]
+        _, trials = fit_cheapest(models, patients(), "risk", depths=(1, 3), n_folds=2)
+        assert len(trials) == 2
+        only = {"booster": models["booster"]}
+        model, _ = fit_cheapest(only, patients(), "risk", depths=(5,), n_folds=2)
+        assert model.classifier_.max_depth == 5
+
+    def test_rare_classes_are_never_decided(self) -> None:
+        frame = patients()
+        frame.loc[:1, "risk"] = "unclear"
+        costs = COSTS | {"unclear": {"low": 1, "mid": 1, "high": 1}}
+        costs = {truth: prices | {"unclear": 2} for truth, prices in costs.items()}
+        costs["unclear"]["unclear"] = 0
+        models = {"one": TableClassifier(BAdaCostClassifier(n_estimators=2), cost_matrix=costs)}
+        model, _ = fit_cheapest(models, frame, "risk")
+        assert (model.held_out_.n_rows, model.n_rows_) == (118, 120)
+
+    @pytest.mark.parametrize(
+        ("models", "message"),
+        [
+            ({}, "there are 0 models to compare: name 1 to 20"),
+            (
+                {"a": small_model(), "b": TableClassifier(SAMMEClassifier(n_estimators=2))},
+                "different costs cannot be compared",
+            ),
+        ],
+    )
+    def test_refused(self, models, message) -> None:
+        with pytest.raises(ValueError, match=message):
+            fit_cheapest(models, patients(), "risk", n_folds=2)
+        with pytest.raises(ValueError, match="no class has 99 rows"):
+            fit_cheapest({"a": small_model()}, patients(), "risk", n_folds=99)
+
+    def test_contenders(self, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "catboost", None)
+        models, not_installed = contenders(COSTS, n_jobs=1, random_state=0)
+        assert list(models) == ["CostBoost", "BAdaCost", "SAMME", "LightGBM"]
+        assert not_installed == ["catboost"]
+        assert models["BAdaCost"].classifier.decision == "bayes"
+        monkeypatch.setitem(sys.modules, "lightgbm", None)
+        free = {"low": {"mid": 0, "high": 2}, "mid": {"low": 0, "high": 1},
+                "high": {"low": 0, "mid": 1}}  # fmt: skip
+        models, not_installed = contenders(free)
+        assert not_installed == ["lightgbm", "catboost"]
+        assert models["BAdaCost"].classifier.decision == "margin"
+
+    @pytest.mark.parametrize("name", ["CostBoost", "BAdaCost", "SAMME", "LightGBM", "CatBoost"])
+    def test_a_file_holds_every_contender(self, name, tmp_path) -> None:
+        if name == "CatBoost":
+            pytest.importorskip("catboost")
+        model = contenders(COSTS, n_jobs=1, random_state=0)[0][name]
+        if name == "CatBoost":
+            model.classifier.estimator.set_params(iterations=20)
+        model.fit(patients(), "risk").save(tmp_path / "m.badacost")
+        again, later = badacost.load(tmp_path / "m.badacost"), patients(60, seed=1)
+        np.testing.assert_array_equal(again.predict(later), model.predict(later))
+        np.testing.assert_array_equal(again.predict_proba(later), model.predict_proba(later))
+        least = (model.predict_proba(later) @ model.cost_matrix_).argmin(axis=1)
+        np.testing.assert_array_equal(again.predict(later), model.classes_[least])
+        assert set(again.predict(later)) <= set(COSTS)
+
+    def test_a_file_holds_a_minimum_cost_classifier(self, tmp_path) -> None:
+        booster = SAMMEClassifier(n_estimators=5, random_state=0)
+        model = TableClassifier(badacost.MinimumCostClassifier(booster), cost_matrix=COSTS)
+        model.fit(patients(), "risk").save(tmp_path / "m.badacost")
+        again = badacost.load(tmp_path / "m.badacost")
+        np.testing.assert_array_equal(again.predict(patients()), model.predict(patients()))

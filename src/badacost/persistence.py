@@ -57,7 +57,12 @@ def model_to_file(model: Any) -> ModelFile:
     """Return what a file holds of a model, or raise TypeError where none can hold it."""
     kind = type(model).__name__
     if _classes.get(kind) is not type(model):
-        raise TypeError(f"a file of badacost cannot hold a {kind}: use joblib.dump.")
+        remedy = (
+            "put it into an ImportedForestClassifier"
+            if kind in ("LGBMClassifier", "CatBoostClassifier")
+            else "use joblib.dump"
+        )
+        raise TypeError(f"a file of badacost cannot hold a {kind}: {remedy}.")
     contents: ModelFile = model._to_model_file()
     return contents
 

@@ -65,10 +65,12 @@ class TestFit:
         assert "always" in result.stdout
         assert "SAMME" in result.stdout
         assert "fitted to all 150 rows" in result.stdout
-        assert "BAdaCostClassifier [####" in result.stderr
+        assert "CostBoostClassifier [####" in result.stderr
         model = badacost.load("model.badacost")
         assert (model.target_name_, model.n_rows_) == ("loan", 150)
-        assert model.classifier_.decision == "bayes"
+        assert type(model.classifier_) is badacost.CostBoostClassifier
+        shown = f"Out of fold: {model.classifier_.oof_cost_:.4g} expected for each decision."
+        assert shown in result.stdout
         assert model.feature_names_in_.tolist() == ["income", "job", "weight"]
         assert model.held_out_.n_rows == pytest.approx(30, abs=2)
         np.testing.assert_array_equal(model.cost_matrix_, [[0, 4, 9], [1, 0, 2], [2, 1, 0]])
@@ -79,7 +81,12 @@ class TestFit:
         assert Path(got["model"]).is_file()
         assert got["classes"] == ["bad", "fair", "good"]
         assert got["costs"] == [[0, 4, 9], [1, 0, 2], [2, 1, 0]]
-        assert got["n_trees"] == 4
+        assert got["n_trees"] <= 4
+        assert (got["algorithm"], got["chosen"], got["decision"]) == (
+            "costboost", "CostBoost", "bayes",
+        )  # fmt: skip
+        assert got["out_of_fold_cost"] > 0.0
+        assert got["contest"] == []
         assert got["refitted"]
         assert set(got["held_out"]["rivals"]) != set()
 
@@ -106,6 +113,7 @@ class TestFit:
     @pytest.mark.parametrize(
         ("algorithm", "decision"),
         [
+            ("badacost", "bayes"),
             ("samme", "bayes"),
             ("adaboost-m1", "bayes"),
             ("piboost", "bayes"),
@@ -129,7 +137,29 @@ class TestFit:
         costs = {"bad": {"fair": 0, "good": 9}, "fair": {"bad": 0, "good": 2},
                  "good": {"bad": 0, "fair": 1}}  # fmt: skip
         write_costs(costs, "costs.csv")
-        assert json.loads(fit("--json").stdout)["decision"] == "margin"
+        given = ["--algorithm", "badacost", "--no-compare", "--json"]
+        assert json.loads(fit(*given).stdout)["decision"] == "margin"
+        assert json.loads(fit(*given[2:]).stdout)["decision"] == "bayes"
+
+    def test_settings_of_costboost(self) -> None:
+        model = fit("--early-stopping", "--learning-rate", "0.3", "--no-compare", "--quiet") and (
+            badacost.load("model.badacost").classifier_
+        )
+        assert (model.n_estimators, model.max_depth, model.learning_rate) == (4, 2, 0.3)
+        assert model.early_stopping
+        message = fit("--decision", "margin", status=1).stderr
+        assert "costboost decides by minimum expected cost only" in message
+
+    def test_depths_are_chosen_for_the_rival_only(self) -> None:
+        given = ["fit", "loans.csv", "--target", "loan", "--costs", "costs.csv"]
+        result = run(*given, "--drop", "customer", "--trees", "20", "--jobs", "1")
+        assert result.stderr.count("are cheapest in cross-validation") == 1
+        assert badacost.load("model.badacost").classifier_.max_depth == 6
+
+    def test_a_price_of_being_right_is_not_in_the_cost_out_of_fold(self) -> None:
+        costs = {truth: {truth: 1, **prices} for truth, prices in COSTS.items()}
+        write_costs(costs, "costs.csv")
+        assert "Out of fold" not in fit().stdout
 
     def test_weights_are_no_feature(self) -> None:
         got = json.loads(fit("--weight", "weight", "--json").stdout)
@@ -175,16 +205,18 @@ class TestFit:
         assert "No row of 'bad' was held out: the figures say nothing about it." in fit().stderr
 
     def test_the_figures_of_the_bar_have_names(self) -> None:
-        lines = [line for line in fit().stderr.splitlines() if "[###" in line]
+        said = fit("--algorithm", "badacost").stderr
+        lines = [line for line in said.splitlines() if "[###" in line]
         assert len(lines) == 6
         assert all("  cost " in line for line in lines if line.startswith("BAdaCost"))
         assert all("  error " in line for line in lines if line.startswith("SAMME"))
-        stopped = fit("--early-stopping", "--no-compare").stderr
-        assert "  validation cost " in stopped
+        given = ["--algorithm", "badacost", "--early-stopping", "--no-compare"]
+        assert "  validation cost " in fit(*given).stderr
 
     def test_early_stopping(self) -> None:
         """Stumps need many rounds before decisions change: the fit must not stop before."""
-        got = json.loads(fit("--early-stopping", "--depth", "1", "--trees", "60", "--json").stdout)
+        given = ["--algorithm", "badacost", "--early-stopping", "--depth", "1"]
+        got = json.loads(fit(*given, "--trees", "60", "--json").stdout)
         assert 20 < got["n_trees"] <= 60
 
     def test_rows_without_a_class_are_left_out(self) -> None:
@@ -196,6 +228,62 @@ class TestFit:
         assert json.loads(result.stdout)["n_rows"] == 140
         loans.fillna({"loan": "null"}).to_csv("loans.csv", index=False)
         assert "left out: 'null' stands for no value; if it is a class, rename" in fit().stderr
+
+
+class TestAuto:
+    GIVEN = ("fit", "loans.csv", "--target", "loan", "--costs", "costs.csv", "--drop", "customer")
+
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch) -> None:
+        """Few rounds of few algorithms; the last one is not installed."""
+        from badacost import BAdaCostClassifier, CostBoostClassifier
+        from badacost.tabular import TableClassifier
+
+        def few(costs, **options):
+            boosters = {
+                "CostBoost": CostBoostClassifier(n_estimators=20, **options),
+                "BAdaCost": BAdaCostClassifier(n_estimators=2, **options),
+            }
+            models = {
+                name: TableClassifier(booster, cost_matrix=costs)
+                for name, booster in boosters.items()
+            }
+            return models, ["catboost"]
+
+        monkeypatch.setattr("badacost.tabular.contenders", few)
+
+    def test_the_cheapest_is_saved(self) -> None:
+        result = run(*self.GIVEN, "--algorithm", "auto", "--jobs", "1")
+        assert "not installed: catboost" in result.stderr.splitlines()
+        assert "CostBoost [####" in result.stderr
+        assert "BAdaCost  [####" in result.stderr
+        assert "CostBoost is cheapest; fitting it to all 150 rows." in result.stderr
+        for text in ("standard error", "in cross-validation on 150 rows", "always 'bad'", " s "):
+            assert text in result.stdout
+        assert "The model, CostBoost with " in result.stdout
+        model = badacost.load("model.badacost")
+        assert type(model.classifier_) is badacost.CostBoostClassifier
+        assert model.held_out_.n_rows == model.n_rows_ == 150
+        assert list(model.held_out_.rivals) == ["BAdaCost"]
+
+    def test_json(self) -> None:
+        got = json.loads(run(*self.GIVEN, "--algorithm", "auto", "--json").stdout)
+        assert (got["algorithm"], got["chosen"], got["decision"]) == ("auto", "CostBoost", "bayes")
+        assert [trial["name"] for trial in got["contest"]] == ["CostBoost", "BAdaCost"]
+        best = min(got["contest"], key=lambda trial: trial["average_cost"])
+        assert best["average_cost"] == pytest.approx(got["held_out"]["average_cost"])
+
+    def test_quiet(self) -> None:
+        assert run(*self.GIVEN, "--algorithm", "auto", "--quiet").output == ""
+
+    @pytest.mark.parametrize(
+        "options",
+        [["--depth", "2"], ["--trees", "9"], ["--holdout", "0"], ["--no-refit"], ["--no-compare"],
+         ["--decision", "bayes"], ["--early-stopping"], ["--learning-rate", "1"]],
+    )  # fmt: skip
+    def test_options_of_one_algorithm(self, options) -> None:
+        message = run(*self.GIVEN, "--algorithm", "auto", *options, status=1).stderr
+        assert f"{options[0]} is of no use here, since --algorithm auto compares" in message
 
 
 class TestMistakes:

@@ -7,6 +7,7 @@ from badacost.boosting.cost_generalized import CostGeneralizedAdaBoostClassifier
 from badacost.boosting.cost_tree import CostSensitiveTreeClassifier
 from badacost.boosting.costboost import CostBoostClassifier
 from badacost.boosting.cs_adaboost import CSAdaBoostClassifier
+from badacost.boosting.imported_forest import ImportedForestClassifier
 from badacost.boosting.lp_csb import LpCSBClassifier
 from badacost.boosting.piboost import PIBoostClassifier
 from badacost.boosting.samme import SAMMEClassifier
@@ -20,6 +21,7 @@ __all__ = [
     "CostBoostClassifier",
     "CostGeneralizedAdaBoostClassifier",
     "CostSensitiveTreeClassifier",
+    "ImportedForestClassifier",
     "LpCSBClassifier",
     "PIBoostClassifier",
     "SAMMEClassifier",

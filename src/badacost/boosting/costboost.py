@@ -75,7 +75,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     min_hessian : float, default=0.001
         Minimum sum of second derivatives in a leaf.
     l2 : float, default=1.0
-        Added to the second derivatives: a larger one makes the values of small leaves smaller. A
+        Added to the second derivatives: a larger one makes the values of small leaves smaller. Both
+        numbers are those of the beginning; they fall with the root of the mean second derivative. A
         sample of weight 2 counts as two; weights with a mean below one are scaled to a mean of one.
     n_directions : int, default=1
         Projections of the gradients that the structure of a tree follows. Other numbers than the

@@ -111,6 +111,7 @@ class _Booster:
     def __init__(self, fold: Fold, y: Labels, weight: FloatArray, n_classes: int, losses: Any):
         counts = exact_bincount(y[fold.train], weight[fold.train], n_classes) + 1.0
         self.fold, self.losses = fold, losses
+        self.total = exact_sum(weight[fold.train])
         self.log_prior = np.log(counts / counts.sum())
         self.scores = np.tile(-self.log_prior, (len(y), 1))
         self.shares: NDArray[np.float32] = np.empty(self.scores.shape, np.float32)
@@ -188,10 +189,12 @@ class CrossFit:
         self._for_rows(
             lambda a, b: kernels.sketch(shares, y, weight, directions, gradients, a, b), n
         )
+        rounded = Rows.of(gradients)
+        gain = self._scaled_gain(rounded.values[train, -1], booster.total, n_classes)
         drawn = draw_samples(weight[train], self._subsample, rng)
         grown = self._grower.grow(
-            Rows.of(gradients),
-            self._gain,
+            rounded,
+            gain,
             rows=train if drawn is None else train[drawn],
             seed=int(rng.integers(2**63)),
         )
@@ -206,11 +209,20 @@ class CrossFit:
 
         sums = np.sum(self._for_rows(sums_of, len(train)), axis=0)
         gradient, hessian = sums[:, 0], sums[:, 1]
-        values = (
-            (1.0 - 1.0 / n_classes) * gradient / np.maximum(hessian + self._gain.l2, _MIN_HESSIAN)
-        )
+        values = (1.0 - 1.0 / n_classes) * gradient / np.maximum(hessian + gain.l2, _MIN_HESSIAN)
         table = np.clip(values, -_MAX_VALUE, _MAX_VALUE)
         return replace(grown.tree, value=number), rows, table
+
+    def _scaled_gain(
+        self, hessians: NDArray[np.float32], total: float, n_classes: int
+    ) -> SquaredGradients:
+        """Regularisation that falls with the root of the mean hessian, from one in the beginning.
+
+        Where classes can be told apart, hessians vanish, and with a constant l2 so would the steps.
+        """
+        mean = float(hessians.sum(dtype=np.float64)) / total  # exact, since terms are rounded
+        scale = float(np.sqrt(mean / (1.0 - 1.0 / n_classes)))
+        return SquaredGradients(self._gain.l2 * scale, self._gain.min_hessian * scale)
 
     def _add(self, booster: _Booster, step: float, rows: RowNumbers, table: FloatArray) -> None:
         """Move a booster on."""

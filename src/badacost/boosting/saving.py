@@ -86,7 +86,7 @@ class SavedForest:
         if not hasattr(model, "forest_"):
             raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
         parameters = {name: _for_json(getattr(model, name)) for name in self._saved_parameters()}
-        if not isinstance(parameters["random_state"], int):
+        if not isinstance(parameters.get("random_state", 0), int):
             parameters["random_state"] = None
         header = {
             "parameters": parameters,
@@ -131,7 +131,7 @@ class SavedForest:
             refuse("its classes are not distinct")
         costs = as_cost_matrix(arrays["cost_matrix"], classes)
         rebuilt: Any = cls(**header["parameters"])
-        check_random_state(rebuilt.random_state)
+        check_random_state(getattr(rebuilt, "random_state", None))
         if header["costs_given"]:
             rebuilt.cost_matrix = labelled_costs(costs, classes)
         rebuilt.classes_, rebuilt.cost_matrix_ = classes, costs

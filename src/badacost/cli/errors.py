@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
@@ -24,3 +25,10 @@ def plain_errors(stopped: str, status: int = 1) -> Iterator[None]:
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(status) from error
+
+
+def refuse_options(options: dict[str, Any], reason: str) -> None:
+    """Refuse options that were given, but are not for this case."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise ValueError(f"{given[0]} is of no use here, since {reason}: leave it out.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
+from dataclasses import asdict
 from enum import StrEnum
 from numbers import Integral
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.cli.cost_tables import show_contest
-from badacost.cli.errors import plain_errors
+from badacost.cli.cost_tables import money, show_contest, show_trials
+from badacost.cli.errors import plain_errors, refuse_options
 from badacost.cli.jobs import check_jobs
 from badacost.cli.json_output import note, warnings_as_notes, write_json
 from badacost.cli.table_inputs import (
@@ -25,14 +26,19 @@ from badacost.cli.table_inputs import (
 )
 
 if TYPE_CHECKING:
-    from badacost.tabular import TableClassifier
+    import pandas as pd
 
+    from badacost.tabular import TableClassifier, Trial
+
+_HOLDOUT = 0.2
 _WORTH_A_HINT = 0.95
 
 
 class Algorithm(StrEnum):
     """What to fit."""
 
+    costboost = "costboost"
+    auto = "auto"
     badacost = "badacost"
     samme = "samme"
     adaboost_m1 = "adaboost-m1"
@@ -45,6 +51,7 @@ class Algorithm(StrEnum):
 
 
 _CLASSES = {
+    Algorithm.costboost: "CostBoostClassifier",
     Algorithm.badacost: "BAdaCostClassifier",
     Algorithm.samme: "SAMMEClassifier",
     Algorithm.adaboost_m1: "AdaBoostM1Classifier",
@@ -74,17 +81,28 @@ def fit(
     output: Annotated[Path, typer.Option(help="File for the model.")] = Path("model.badacost"),
     algorithm: Annotated[
         Algorithm,
-        typer.Option(metavar="NAME", help=f"{', '.join(_CLASSES)}; the first is the paper's."),
-    ] = Algorithm.badacost,
+        typer.Option(
+            metavar="NAME",
+            help=f"{', '.join(_CLASSES)}. Or auto: the cheapest of costboost, badacost, samme and, "
+            "if they are installed, LightGBM and CatBoost, in cross-validation.",
+        ),
+    ] = Algorithm.costboost,
     trees: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of boosting rounds; 100.")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of boosting rounds; 100, or at most 1000 of costboost, which stops where "
+            "more do not pay.",
+        ),
     ] = None,
     depth: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Depth of a tree; by default the cheapest in cross-validation, 1 to 8.",
+            help="Depth of a tree; 6 for costboost, otherwise the cheapest in cross-validation, "
+            "1 to 8.",
         ),
     ] = None,
     learning_rate: Annotated[
@@ -94,15 +112,18 @@ def fit(
         Decision | None,
         typer.Option(
             help="bayes: minimum expected cost, the default where there are probabilities. margin: "
-            "the algorithm's own rule."
+            "the algorithm's own rule, if it has another one."
         ),
     ] = None,
     holdout: Annotated[
-        float,
+        float | None,
         typer.Option(
-            min=0.0, max=0.9, metavar="SHARE", help="Share of the rows held out for evaluation."
+            min=0.0,
+            max=0.9,
+            metavar="SHARE",
+            help=f"Share of the rows held out for evaluation; {_HOLDOUT}.",
         ),
-    ] = 0.2,
+    ] = None,
     refit: Annotated[
         bool, typer.Option(help="Fit the model again to all rows after the evaluation.")
     ] = True,
@@ -117,7 +138,8 @@ def fit(
         bool,
         typer.Option(
             "--early-stopping",
-            help="Stop when a tenth of the training rows gets neither cheaper nor surer.",
+            help="Stop when a tenth of the training rows gets neither cheaper nor surer; costboost "
+            "always stops early, and needs no rows for it.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
@@ -130,8 +152,9 @@ def fit(
     Numbers, True and False, dates and text can be columns; empty cells are missing values. A part
     of the rows, the same share of each class, is held out: what decisions on them cost is shown
     beside boosting that does not know the prices, and beside the best constant answer. The depth
-    of trees is chosen on the other rows, unless --depth is given. Then the model is fitted again to
-    all rows, unless --no-refit; the figures remain those of the first one.
+    of trees is chosen on the other rows, unless --depth is given; costboost needs no such choice.
+    Then the model is fitted again to all rows, unless --no-refit; the figures remain those of the
+    first one. With --algorithm auto, cross-validation on all rows tells what decisions cost.
 
     Costs are a table whose first column names the truth and whose first line names the answers.
     `badacost costs DATA --target COLUMN --output costs.csv` writes one to fill in.
@@ -152,6 +175,20 @@ def fit(
             )
         if costs is None:
             raise ValueError(_explanation(data, target))
+        if algorithm is Algorithm.auto:
+            refuse_options(
+                {
+                    "--trees": trees,
+                    "--depth": depth,
+                    "--learning-rate": learning_rate,
+                    "--decision": decision,
+                    "--early-stopping": early_stopping,
+                    "--holdout": holdout is not None,
+                    "--no-refit": not refit,
+                    "--no-compare": not compare,
+                },
+                "--algorithm auto compares algorithms as they are, on all rows",
+            )
         from badacost.tabular.frames import check_columns
         from badacost.tabular.target import target_labels
         from badacost.tabular.training import DEPTHS, fit_and_try
@@ -162,27 +199,34 @@ def fit(
         frame = frame.drop(columns=list({*(drop or []), *([weight] if weight else [])}))
         labels = target_labels(frame[target], target)
         prices = costs_of_classes(costs, sorted(set(labels.tolist())))
-        options = _given(n_estimators=trees, max_depth=depth, learning_rate=learning_rate) | {
-            "early_stopping": early_stopping,
-            "n_jobs": jobs,
+        common: dict[str, Any] = {
+            "sample_weight": weights,
             "random_state": seed,
-            "verbose": int(not quiet),
+            "announce": None if quiet else lambda text: typer.echo(text, err=True),
         }
-        rule = _decision(algorithm, decision, prices)
+        trials: list[Trial] = []
         with warnings_as_notes():
-            model = fit_and_try(
-                _model(algorithm, rule, prices, options),
-                frame,
-                target,
-                sample_weight=weights,
-                holdout=holdout,
-                refit=refit,
-                compare=compare,
-                depths=DEPTHS if depth is None else None,
-                random_state=seed,
-                announce=None if quiet else lambda text: typer.echo(text, err=True),
-            )
-        model.classifier_.set_params(verbose=0)
+            if algorithm is Algorithm.auto:
+                model, trials = _fit_cheapest(frame, target, prices, jobs, quiet, common)
+            else:
+                options = _given(
+                    n_estimators=trees,
+                    max_depth=depth,
+                    learning_rate=learning_rate,
+                    early_stopping=early_stopping or None,
+                ) | {"n_jobs": jobs, "random_state": seed, "verbose": int(not quiet)}
+                rule = _decision(algorithm, decision, prices)
+                model = fit_and_try(
+                    _model(algorithm, rule, prices, options),
+                    frame,
+                    target,
+                    holdout=_HOLDOUT if holdout is None else holdout,
+                    refit=refit,
+                    compare=compare,
+                    depths=DEPTHS if depth is None else None,
+                    **common,
+                )
+                model.classifier_.set_params(verbose=0)
         replaced = output.exists()
         check_output_file(output)
         model.save(output)
@@ -190,11 +234,14 @@ def fit(
             note(text)
         if as_json:
             write_json(
-                _results(model, output, algorithm, rule, refit and holdout > 0)
+                _results(model, output, algorithm, trials)
+                | {"refitted": refit and model.held_out_ is not None}
                 | {"replaced": replaced, "seconds": time.monotonic() - begin}
             )
         elif not quiet:
-            _show(model, output, algorithm, refit, replaced)
+            if model.held_out_ is not None:
+                _show_costs(model, algorithm, trials)
+            _show_model(model, output, refit, replaced)
 
 
 def _explanation(data: Path, target: str) -> str:
@@ -207,6 +254,24 @@ def _explanation(data: Path, target: str) -> str:
     )
 
 
+def _fit_cheapest(
+    frame: pd.DataFrame,
+    target: str,
+    prices: Any,
+    jobs: int,
+    quiet: bool,
+    common: dict[str, Any],
+) -> tuple[TableClassifier, list[Trial]]:
+    """Compare algorithms, and fit the cheapest."""
+    from badacost.tabular import contenders, fit_cheapest
+    from badacost.tabular.training import DEPTHS
+
+    models, not_installed = contenders(prices, n_jobs=jobs, random_state=common["random_state"])
+    if not_installed and not quiet:
+        typer.echo(f"not installed: {', '.join(not_installed)}", err=True)
+    return fit_cheapest(models, frame, target, depths=DEPTHS, verbose=not quiet, **common)
+
+
 def _given(**options: Any) -> dict[str, Any]:
     """Options that have a value; the others are left to the algorithm."""
     return {name: value for name, value in options.items() if value is not None}
@@ -217,6 +282,8 @@ def _decision(algorithm: Algorithm, asked: Decision | None, costs: Any) -> Decis
     import badacost
     from badacost.costs import as_cost_matrix, is_irreducible
 
+    if algorithm is Algorithm.costboost and asked is Decision.margin:
+        raise ValueError("costboost decides by minimum expected cost only: leave --decision out.")
     has_probabilities = hasattr(getattr(badacost, _CLASSES[algorithm]), "predict_proba")
     if asked is Decision.bayes and not has_probabilities:
         raise ValueError(
@@ -239,48 +306,78 @@ def _model(
     cls = getattr(badacost, _CLASSES[algorithm])
     if algorithm is Algorithm.badacost:
         return TableClassifier(cls(decision=decision.value, **options), cost_matrix=costs)
-    rule: Any = "bayes" if decision is Decision.bayes else "own"
+    by_itself = algorithm is Algorithm.costboost or decision is Decision.margin
+    rule: Any = "own" if by_itself else "bayes"
     return TableClassifier(cls(**options), cost_matrix=costs, decision=rule)
 
 
 def _results(
-    model: TableClassifier, output: Path, algorithm: Algorithm, decision: Decision, refitted: bool
+    model: TableClassifier, output: Path, algorithm: Algorithm, trials: list[Trial]
 ) -> dict[str, Any]:
+    from badacost.cost_report.evidence import out_of_fold_cost
+    from badacost.cost_report.naming import kind_name
+
+    classifier = model.classifier_
     return {
         "model": str(output),
         "algorithm": algorithm.value,
-        "decision": decision.value,
+        "chosen": kind_name(classifier),
+        "decision": _rule_of(model),
         "target": model.target_name_,
         "classes": model.classes_,
         "costs": model.charged_costs_,
         "n_rows": model.n_rows_,
         "columns": model.feature_names_in_,
-        "depth": model.classifier_.max_depth,
-        "n_trees": model.classifier_.n_estimators_,
+        "depth": getattr(classifier, "max_depth", None),
+        "n_trees": getattr(classifier, "n_estimators_", classifier.forest_.n_trees),
         "held_out": None if model.held_out_ is None else model.held_out_.to_dict(),
-        "refitted": refitted,
+        "out_of_fold_cost": out_of_fold_cost(classifier, model.charged_costs_),
+        "contest": [asdict(trial) for trial in trials],
         "notes": model.encoder_.notes_,
     }
 
 
-def _show(
-    model: TableClassifier, output: Path, algorithm: Algorithm, refit: bool, replaced: bool
-) -> None:
-    """The table of costs, and what the file holds."""
+def _rule_of(model: TableClassifier) -> str:
+    """How a model decides."""
+    if model.decision == "bayes" or hasattr(model.classifier_, "log_prior_"):
+        return Decision.bayes.value
+    return str(getattr(model.classifier_, "decision", Decision.margin.value))
+
+
+def _show_costs(model: TableClassifier, algorithm: Algorithm, trials: list[Trial]) -> None:
+    """The table of costs."""
     from badacost.cost_report.naming import model_name
     from badacost.tabular.training import COST_IN_DECISION
 
-    summary, classifier = model.held_out_, model.classifier_
-    if summary is not None:
-        title = f"What a decision costs, on {summary.n_rows} rows held out"
-        show_contest(summary, model_name(model), title)
-        recipe = summary.rivals.get(COST_IN_DECISION, math.inf)
-        if recipe < _WORTH_A_HINT * summary.average_cost and algorithm is not Algorithm.samme:
-            typer.echo("Costs in the decision alone are cheaper here: try --algorithm samme.")
-    fitted_to = f"fitted to {'all ' if refit or summary is None else ''}{model.n_rows_} rows"
-    n_rounds = classifier.n_estimators_
+    summary: Any = model.held_out_
+    if trials:
+        title = f"What a decision costs, in cross-validation on {summary.n_rows} rows"
+        show_trials(trials, summary, title)
+        return
+    title = f"What a decision costs, on {summary.n_rows} rows held out"
+    show_contest(summary, model_name(model), title)
+    recipe = summary.rivals.get(COST_IN_DECISION, math.inf)
+    if recipe < _WORTH_A_HINT * summary.average_cost and algorithm is not Algorithm.samme:
+        typer.echo("Costs in the decision alone are cheaper here: try --algorithm auto.")
+
+
+def _show_model(model: TableClassifier, output: Path, refit: bool, replaced: bool) -> None:
+    """What the file holds."""
+    from badacost.cost_report.evidence import out_of_fold_cost
+    from badacost.cost_report.naming import kind_name
+
+    classifier = model.classifier_
+    expected = out_of_fold_cost(classifier, model.charged_costs_)
+    if expected is not None:
+        typer.echo(f"Out of fold: {money(expected)} expected for each decision.")
+    if hasattr(classifier, "n_estimators_"):
+        n_rounds = classifier.n_estimators_
+        size = f"{n_rounds} round{'s' * (n_rounds != 1)} of depth {classifier.max_depth}"
+    else:
+        size = f"{classifier.forest_.n_trees} trees"
+    fitted_to = f"fitted to {'all ' * (refit or model.held_out_ is None)}{model.n_rows_} rows"
     typer.echo(
-        f"The model, {n_rounds} round{'s' * (n_rounds != 1)} of depth {classifier.max_depth} "
-        f"{fitted_to}, is in {output}{', where it replaced another' * replaced}.\n"
+        f"The model, {kind_name(classifier)} with {size}, {fitted_to}, is in {output}"
+        f"{', where it replaced another' * replaced}.\n"
         f"Decisions for other rows: badacost predict {shlex.quote(str(output))} OTHER.csv"
     )

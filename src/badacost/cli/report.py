@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from badacost.cli.annotated import check_annotated
-from badacost.cli.errors import plain_errors
+from badacost.cli.errors import plain_errors, refuse_options
 from badacost.cli.jobs import check_jobs
 from badacost.cli.json_output import note, warnings_as_notes
 from badacost.cli.table_inputs import (
@@ -126,7 +126,7 @@ def report(
             raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
         options: dict[str, Any] = {"title": title, "n_jobs": jobs}
         if _is_classifier(model):
-            _refuse(of_detectors, f"{str(model)!r} is a classifier")
+            refuse_options(of_detectors, f"{str(model)!r} is a classifier")
             if data is None:
                 raise ValueError(
                     f"{str(model)!r} is a classifier: add --data, a table with the classes of rows "
@@ -135,7 +135,7 @@ def report(
             options |= {"currency": currency, "abstain": abstain}
             _report_costs(model, data, train, costs, target, output, **options)
         else:
-            _refuse(of_classifiers, f"{str(model)!r} is no classifier")
+            refuse_options(of_classifiers, f"{str(model)!r} is no classifier")
             if format is not None and annotations is None:
                 raise ValueError("--format is that of annotations: add --annotations.")
             _report_detector(model, images or [], annotations, format, output, **options)
@@ -224,13 +224,6 @@ def _is_classifier(path: Path) -> bool:
     from badacost.persistence import saved_kind
 
     return path.is_file() and saved_kind(path) not in (None, "Detector")
-
-
-def _refuse(options: dict[str, Any], reason: str) -> None:
-    """Refuse options that belong to the other kind of model."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise ValueError(f"{given[0]} is of no use here, since {reason}: leave it out.")
 
 
 def _detector(path: Path) -> Detector:

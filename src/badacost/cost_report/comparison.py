@@ -103,13 +103,14 @@ def samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
 
     Return its decisions, and those of minimum expected cost under its probabilities.
     """
-    from badacost.boosting import SAMMEClassifier
+    from badacost.boosting import CostBoostClassifier, SAMMEClassifier
     from badacost.boosting.stagewise import StagewiseClassifier
     from badacost.tabular.training import COST_BLIND, COST_IN_DECISION
 
     settings: dict[str, Any] = {}
-    if isinstance(evidence.booster, StagewiseClassifier):
-        own = evidence.booster.get_params(deep=False)
+    booster = evidence.booster
+    if isinstance(booster, StagewiseClassifier) and not isinstance(booster, CostBoostClassifier):
+        own = booster.get_params(deep=False)
         apart = ("callbacks", "warm_start", "verbose", "random_state", "n_jobs")
         shared = own.keys() & SAMMEClassifier().get_params(deep=False).keys() - {*apart}
         settings = {name: own[name] for name in shared}

@@ -101,6 +101,16 @@ class Evidence:
         return self.classifier.encoder_.transform(features)
 
 
+def out_of_fold_cost(booster: Any, costs: FloatArray) -> float | None:
+    """Return what decisions cost on training samples that were left out, under the same costs.
+
+    None where the booster does not know it, or knows it for other costs.
+    """
+    cost = getattr(booster, "oof_cost_", np.nan)
+    known = np.isfinite(cost) and np.array_equal(booster.cost_matrix_, costs)
+    return float(cost) if known else None
+
+
 def gather(
     model: Any,
     X: Any,

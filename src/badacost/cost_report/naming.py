@@ -27,7 +27,18 @@ def model_name(model: Any) -> str:
         inner = getattr(model, "classifier_", model.classifier)
         if rule == "own":
             rule = getattr(inner, "decision", None)
-    elif isinstance(model, MinimumCostClassifier):
-        inner, rule = getattr(model, "estimator_", model.estimator), "bayes"
-    kind = type(inner).__name__.removesuffix(_SUFFIX)
+    if isinstance(inner, MinimumCostClassifier):
+        inner, rule = getattr(inner, "estimator_", inner.estimator), "bayes"
+    kind = kind_name(inner)
     return f"the model ({kind}, {rule} rule)" if rule else f"the model ({kind})"
+
+
+def kind_name(classifier: Any) -> str:
+    """Return the name of an algorithm; of imported trees, that of the library that grew them.
+
+    >>> from badacost import CostBoostClassifier
+    >>> kind_name(CostBoostClassifier())
+    'CostBoost'
+    """
+    name: str = getattr(classifier, "source_", type(classifier).__name__.removesuffix(_SUFFIX))
+    return name

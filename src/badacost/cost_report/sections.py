@@ -9,7 +9,7 @@ import numpy as np
 
 from badacost.arrays import FloatArray
 from badacost.cost_report.comparison import LEVEL, N_RESAMPLES, Comparison
-from badacost.cost_report.evidence import Evidence
+from badacost.cost_report.evidence import Evidence, out_of_fold_cost
 from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.sensitivity import shift
@@ -45,6 +45,9 @@ def _in_short(evidence: Evidence, compared: Comparison, money: Money) -> str:
         f"{n_samples:,} decisions of the model cost {cost} each ({LEVEL} % interval {interval}), "
         f"{total} in all."
     ]
+    out_of_fold = out_of_fold_cost(evidence.booster, evidence.costs)
+    if out_of_fold is not None:
+        sentences.append(f"Out of fold, the training expected {money.rate(out_of_fold)} for each.")
     other_ways = {
         "constant": ("the best constant", "The cheapest constant answer"),
         "cost-blind": ("being cost-blind", "The class that the same model finds most probable"),

@@ -5,6 +5,7 @@ pandas and pyarrow, ``pip install "badacost[tables]"``, are needed once there is
 
 from badacost.tabular.catalogue import DATASETS, Dataset, find_dataset
 from badacost.tabular.classifier import TableClassifier
+from badacost.tabular.contest import Trial, contenders, fit_cheapest
 from badacost.tabular.encoder import TableEncoder
 from badacost.tabular.files import read_table, write_table
 from badacost.tabular.summary import CostSummary
@@ -16,9 +17,12 @@ __all__ = [
     "Dataset",
     "TableClassifier",
     "TableEncoder",
+    "Trial",
     "best_depth",
+    "contenders",
     "find_dataset",
     "fit_and_try",
+    "fit_cheapest",
     "read_table",
     "write_table",
 ]

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
-from badacost.boosting import BAdaCostClassifier
+from badacost.boosting import CostBoostClassifier
 from badacost.costs import minimum_cost_decision
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import as_cost_matrix, costs_as_given, plain
@@ -38,7 +38,7 @@ def _has(method: str) -> Any:
 
     def check(model: Any) -> bool:
         inner = getattr(model, "classifier_", model.classifier)
-        return hasattr(BAdaCostClassifier if inner is None else inner, method)
+        return hasattr(CostBoostClassifier if inner is None else inner, method)
 
     return available_if(check)
 
@@ -50,7 +50,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     Parameters
     ----------
     classifier : classifier or None, default=None
-        Cloned and fitted; None is ``BAdaCostClassifier()``.
+        Cloned and fitted; None is ``CostBoostClassifier()``.
     cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
         ``C[truth, prediction]``: rows are the truth. Given to the classifier, if it takes costs
         and has none of its own. None is that of the classifier.
@@ -88,14 +88,13 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> from badacost import BAdaCostClassifier
     >>> from badacost.tabular import TableClassifier
     >>> fruits = pd.DataFrame({
     ...     "colour": ["red", "green", "yellow", "red"] * 10,
     ...     "weight": [150, 160, 120, 10] * 10,
     ...     "fruit": ["apple", "apple", "banana", "cherry"] * 10,
     ... })
-    >>> model = TableClassifier(BAdaCostClassifier(n_estimators=5)).fit(fruits, "fruit")
+    >>> model = TableClassifier().fit(fruits, "fruit")
     >>> model.predict(pd.DataFrame({"weight": [9, 130], "colour": ["red", "yellow"]}))
     array(['cherry', 'banana'], dtype=object)
     """
@@ -157,7 +156,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         target: str | None,
     ) -> Self:
         """Fit the classifier to what an encoder made of a table, or of more rows than these."""
-        classifier = BAdaCostClassifier() if self.classifier is None else clone(self.classifier)
+        classifier = CostBoostClassifier() if self.classifier is None else clone(self.classifier)
         own = getattr(classifier, "cost_matrix", None)
         takes_costs = "cost_matrix" in classifier.get_params(deep=False)
         if own is None and takes_costs and self.cost_matrix is not None:

@@ -16,7 +16,7 @@ from badacost.metrics import average_cost, savings, total_cost
 from badacost.model_file import refuse
 from badacost.validation import check_sample_weight
 
-_MAX_RIVALS = 20
+MAX_RIVALS = 20
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class CostSummary:
         if not isinstance(given, dict) or set(given) != {part.name for part in fields(cls)}:
             refuse("its results are not the figures of a summary")
         rivals = given["rivals"]
-        if not isinstance(rivals, dict) or len(rivals) > _MAX_RIVALS:
+        if not isinstance(rivals, dict) or len(rivals) > MAX_RIVALS:
             refuse("its results are compared with too many others")
         if type(given["n_rows"]) is not int or given["n_rows"] < 1:
             refuse("its results are of no rows")

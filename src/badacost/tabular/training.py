@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from badacost.arrays import FloatArray, IndexArray, Mask
-from badacost.boosting import BAdaCostClassifier, SAMMEClassifier
+from badacost.boosting import CostBoostClassifier, SAMMEClassifier
 from badacost.costs.decisions import Prices
 from badacost.metrics import total_cost
 from badacost.progress import ProgressBar
@@ -32,6 +33,54 @@ _MAX_HELD_OUT = 0.9
 _MAX_ROWS_TO_CHOOSE = 20_000
 _MIN_OF_CLASS = 30  # of these rows, or all that there are
 _MAX_CLASSES_LISTED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedTable:
+    """What several fits share: a table as features, its classes, and weights if there are any.
+
+    The encoder has seen all rows: what a column holds does not depend on those of a fit.
+    """
+
+    encoder: TableEncoder
+    features: FloatArray
+    labels: NDArray[Any]
+    weight: FloatArray | None
+    target: str
+
+    @classmethod
+    def of(
+        cls, model: TableClassifier, table: Any, target: str, sample_weight: ArrayLike | None
+    ) -> Self:
+        """Encode a table as a model would."""
+        frame = as_frame(table)
+        check_columns(frame, [target])
+        labels = target_labels(frame[target], target)
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
+        encoder = model._new_encoder()
+        return cls(
+            encoder, encoder.fit_transform(frame.drop(columns=target)), labels, weight, target
+        )
+
+    def only(self, rows: Mask | IndexArray) -> EncodedTable:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, features=self.features[rows], labels=self.labels[rows], weight=weight)
+
+    def sample(self, rng: np.random.Generator) -> EncodedTable:
+        """About 20 000 of the rows if there are more, weighted to stand for all of them."""
+        if len(self.labels) <= _MAX_ROWS_TO_CHOOSE:
+            return self
+        rows, factors = _sample(self.labels, _MAX_ROWS_TO_CHOOSE / len(self.labels), rng)
+        weight = check_sample_weight(self.weight, len(self.labels))[rows] * factors
+        return replace(self.only(rows), weight=weight)
+
+    def fit(self, model: TableClassifier) -> TableClassifier:
+        """Return the model, fitted to all rows."""
+        unfitted: TableClassifier = clone(model)
+        return unfitted._fit_features(
+            self.encoder, self.features, self.labels, self.weight, self.target
+        )
 
 
 def fit_and_try(
@@ -67,10 +116,12 @@ def fit_and_try(
         after early stopping. The figures in ``held_out_`` are those of the first model.
     compare : bool, default=False
         Whether to try boosting that does not know the costs, too: `SAMMEClassifier` with the
-        parameters of the model, once with its own rule and once with that of minimum expected cost.
+        parameters of the model (its defaults beside `CostBoostClassifier`), once with its own rule
+        and once with that of minimum expected cost.
     depths : sequence of int, optional
         Depths of trees to choose from by `best_depth` on the rows that are not held out, for the
-        rival as well; the classifier's own depth by default.
+        rival as well; the classifier's own depth by default. `CostBoostClassifier`, which stops by
+        itself where trees fit noise, always keeps its own.
     random_state : int, default=0
         Which rows are held out.
     announce : callable, optional
@@ -95,64 +146,38 @@ def fit_and_try(
     """
     check_number("holdout", holdout, low=0.0, high=_MAX_HELD_OUT)
     say = announce or (lambda sentence: None)
-    frame = as_frame(table)
-    check_columns(frame, [target])
-    labels = target_labels(frame[target], target)
-    weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
-    # One encoder for all fits: what a column holds does not depend on which rows are held out.
-    encoder = model._new_encoder()
-    features = encoder.fit_transform(frame.drop(columns=target))
-
-    def weight_of(rows: Mask) -> FloatArray | None:
-        return None if weight is None else weight[rows]
-
-    def fitted(start: TableClassifier, rows: Mask) -> TableClassifier:
-        unfitted: TableClassifier = clone(start)
-        return unfitted._fit_features(
-            encoder, features[rows], labels[rows], weight_of(rows), target
-        )
-
-    def with_best_depth(start: TableClassifier, rows: Mask) -> TableClassifier:
-        if depths is None:
-            return start
-        chosen = _cheapest_depth(
-            start,
-            *(encoder, features[rows], labels[rows], depths),
-            sample_weight=weight_of(rows),
-            random_state=random_state,
-        )
-        say(f"Trees of depth {chosen} are cheapest in cross-validation.")
-        return _with_depth(start, chosen)
-
-    every_row = np.ones(len(frame), np.bool_)
+    data = EncodedTable.of(model, table, target, sample_weight)
+    n_rows = len(data.labels)
     if holdout == 0.0:
-        model = with_best_depth(model, every_row)
-        say(f"Fitting to all {len(frame)} rows.")
-        return fitted(model, every_row)
-    tried = held_out_rows(labels, holdout, random_state)
-    _tell_of_absent(labels, tried, say)
-    model = with_best_depth(model, ~tried)
-    say(f"Fitting to {(~tried).sum()} rows; {tried.sum()} are held out.")
-    first = fitted(model, ~tried)
+        model = with_best_depth(model, data, depths, random_state, say)
+        say(f"Fitting to all {n_rows} rows.")
+        return data.fit(model)
+    held_out = held_out_rows(data.labels, holdout, random_state)
+    _tell_of_absent(data.labels, held_out, say)
+    kept, tried = data.only(~held_out), data.only(held_out)
+    model = with_best_depth(model, kept, depths, random_state, say)
+    say(f"Fitting to {len(kept.labels)} rows; {len(tried.labels)} are held out.")
+    first = kept.fit(model)
     rivals: dict[str, NDArray[Any]] = {}
     if compare:
         say("For comparison: boosting that does not know the costs.")
-        blind = fitted(with_best_depth(_cost_blind(model, first), ~tried), ~tried)
-        by_expected_cost = blind._decide(features[tried])
-        rivals[COST_BLIND] = blind.set_params(decision="own")._decide(features[tried])
+        rival = with_best_depth(_cost_blind(model, first), kept, depths, random_state, say)
+        blind = kept.fit(rival)
+        by_expected_cost = blind._decide(tried.features)
+        rivals[COST_BLIND] = blind.set_params(decision="own")._decide(tried.features)
         rivals[COST_IN_DECISION] = by_expected_cost
     summary = CostSummary.of(
-        labels[tried],
-        first._decide(features[tried]),
+        tried.labels,
+        first._decide(tried.features),
         first.charged_costs_,
         classes=first.classes_,
-        sample_weight=weight_of(tried),
+        sample_weight=tried.weight,
         rivals=rivals,
     )
     last = first
     if refit:
-        say(f"Fitting to all {len(frame)} rows.")
-        last = fitted(_without_early_stopping(model, first), every_row)
+        say(f"Fitting to all {n_rows} rows.")
+        last = data.fit(_without_early_stopping(model, first))
     last.held_out_ = summary
     return last
 
@@ -217,28 +242,30 @@ def best_depth(
     >>> best_depth(TableClassifier(booster), grades.load(), grades.target, depths=(1, 8))
     1
     """
-    frame = as_frame(table)
-    check_columns(frame, [target])
-    labels = target_labels(frame[target], target)
-    encoder = model._new_encoder()
-    features = encoder.fit_transform(frame.drop(columns=target))
-    return _cheapest_depth(
-        model,
-        *(encoder, features, labels, depths),
-        sample_weight=sample_weight,
-        n_folds=n_folds,
-        random_state=random_state,
-    )
+    data = EncodedTable.of(model, table, target, sample_weight)
+    return _cheapest_depth(model, data, depths, n_folds=n_folds, random_state=random_state)
+
+
+def with_best_depth(
+    model: TableClassifier,
+    data: EncodedTable,
+    depths: Sequence[int] | None,
+    random_state: int,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> TableClassifier:
+    """Return a model with the cheapest of some depths; CostBoost has a depth that suits."""
+    if depths is None or isinstance(model.classifier, CostBoostClassifier | None):
+        return model
+    chosen = _cheapest_depth(model, data, depths, random_state=random_state)
+    say(f"Trees of depth {chosen} are cheapest in cross-validation.")
+    return _with_depth(model, chosen)
 
 
 def _cheapest_depth(
     model: TableClassifier,
-    encoder: TableEncoder,
-    features: FloatArray,
-    labels: NDArray[Any],
+    data: EncodedTable,
     depths: Sequence[int],
     *,
-    sample_weight: ArrayLike | None,
     n_folds: int = 3,
     random_state: int = 0,
 ) -> int:
@@ -248,12 +275,9 @@ def _cheapest_depth(
     for depth in depths:
         check_number("depths", depth, Integral, low=1)
     check_number("n_folds", n_folds, Integral, low=2)
-    weight = check_sample_weight(sample_weight, len(labels))
     rng = np.random.default_rng(random_state)
-    if len(labels) > _MAX_ROWS_TO_CHOOSE:
-        rows, factors = _sample(labels, _MAX_ROWS_TO_CHOOSE / len(labels), rng)
-        features, labels, weight = features[rows], labels[rows], weight[rows] * factors
-    folds = _folds(labels, n_folds, rng)
+    data = data.sample(rng)
+    folds = deal_folds(data.labels, n_folds, rng)
     start = _with_depth(model, depths[0])
     verbose = bool(getattr(start.classifier, "verbose", False))
     bar = ProgressBar(len(depths) * n_folds, "Choosing the depth") if verbose else None
@@ -265,15 +289,13 @@ def _cheapest_depth(
         for fold in range(n_folds):
             tried = folds == fold
             if tried.any():
-                fitted = clone(candidate)._fit_features(
-                    encoder, features[~tried], labels[~tried], weight[~tried], None
-                )
+                fitted, left_out = data.only(~tried).fit(candidate), data.only(tried)
                 paid[number] += total_cost(
-                    labels[tried],
-                    fitted._decide(features[tried]),
+                    left_out.labels,
+                    fitted._decide(left_out.features),
                     Prices(fitted.charged_costs_),
                     labels=fitted.classes_,
-                    sample_weight=weight[tried],
+                    sample_weight=left_out.weight,
                 )
             if bar is not None:
                 bar.update(number * n_folds + fold + 1)
@@ -300,7 +322,7 @@ def _sample(
     return drawn[order], np.concatenate(factors)[order]
 
 
-def _folds(labels: NDArray[Any], n_folds: int, rng: np.random.Generator) -> IndexArray:
+def deal_folds(labels: NDArray[Any], n_folds: int, rng: np.random.Generator) -> IndexArray:
     """Deal the rows of each class to the folds; -1 for classes with too few of them."""
     folds = np.full(len(labels), -1)
     for label in np.unique(labels):
@@ -314,7 +336,7 @@ def _with_depth(model: TableClassifier, depth: int) -> TableClassifier:
     """Return the model with trees of another depth."""
     changed: TableClassifier = clone(model)
     if changed.classifier is None:
-        changed.classifier = BAdaCostClassifier()
+        changed.classifier = CostBoostClassifier()
     if "max_depth" not in changed.classifier.get_params(deep=False):
         raise ValueError(
             f"{type(changed.classifier).__name__} has no max_depth to choose: leave depths out."
@@ -346,13 +368,16 @@ def held_out_rows(labels: NDArray[Any], share: float, seed: int) -> Mask:
 
 
 def _cost_blind(model: TableClassifier, first: TableClassifier) -> TableClassifier:
-    """Return the rival of a model: the same but for the costs in training."""
+    """Return the rival of a model: the same but for the costs in training.
+
+    The settings of CostBoost, another kind of boosting, are not for it.
+    """
     samme = SAMMEClassifier()
-    parameters = {
-        name: value
-        for name, value in first.classifier_.get_params(deep=False).items()
-        if name in samme.get_params(deep=False)
-    }
+    shared = samme.get_params(deep=False).keys()
+    if isinstance(first.classifier_, CostBoostClassifier):
+        shared = shared & {"n_jobs", "random_state", "verbose"}
+    own = first.classifier_.get_params(deep=False)
+    parameters = {name: own[name] for name in own if name in shared}
     return TableClassifier(
         samme.set_params(**parameters),
         cost_matrix=first.charged_costs_,
@@ -363,9 +388,14 @@ def _cost_blind(model: TableClassifier, first: TableClassifier) -> TableClassifi
 
 
 def _without_early_stopping(model: TableClassifier, first: TableClassifier) -> TableClassifier:
-    """Return the model to refit: with the rounds that the first fit found best."""
+    """Return the model to refit: with the rounds that the first fit found best.
+
+    CostBoost loses no rows to early stopping, and finds its rounds again.
+    """
     again: TableClassifier = clone(model)
-    if getattr(again.classifier, "early_stopping", False):
+    if getattr(again.classifier, "early_stopping", False) and not isinstance(
+        again.classifier, CostBoostClassifier
+    ):
         again.classifier.set_params(
             n_estimators=first.classifier_.n_estimators_, early_stopping=False
         )
