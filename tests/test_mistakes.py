@@ -1041,7 +1041,7 @@ CALLS = [
         lambda: BAdaCostClassifier().fit(X, Y, sample_cost=pd.DataFrame({"high": np.ones(60)})),
         ValueError,
         "sample_cost has no column for class 'low'",
-        "name its columns by the 3 classes ['high', 'low', 'mid']",
+        "add it",
     ),
     call(
         "samples to validate on without their labels",

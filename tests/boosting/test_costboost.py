@@ -72,10 +72,12 @@ def test_rounds_against_numpy(tree, n_classes) -> None:
             p = softmax(logits, axis=1)
             gradient = WEIGHT[:, None] * (p - np.eye(n_classes)[y])
             hessian = WEIGHT[:, None] * p * (1.0 - p)
+            mean = hessian[train].sum() / WEIGHT[train].sum()
+            damping = l2 * np.sqrt(mean / (1.0 - 1.0 / n_classes))
             values = model.forest_.table[trees[number].value]
             for leaf in np.unique(leaves[train, number]):
                 there = train[leaves[train, number] == leaf]
-                step = gradient[there].sum(axis=0) / (hessian[there].sum(axis=0) + l2)
+                step = gradient[there].sum(axis=0) / (hessian[there].sum(axis=0) + damping)
                 expected = np.clip((1.0 - 1.0 / n_classes) * step, -4.0, 4.0)
                 np.testing.assert_allclose(values[leaf], expected, atol=1e-5)
             logits -= rate * values[leaves[:, number]]
@@ -452,6 +454,19 @@ def test_asking_a_person() -> None:
 
 
 # Hard data
+
+
+@pytest.mark.parametrize("tree", ["symmetric", "best"])
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+def test_many_rounds_on_clean_data(tree, l2) -> None:
+    """Probabilities reach one in single precision, and derivatives zero."""
+    y = np.repeat([0, 1, 2], 30)
+    parameters = {"n_estimators": 300, "learning_rate": 1.0, "tree": tree, "l2": l2}
+    model = boost(**parameters).fit(y[:, None] + 0.0, y)
+    assert model.score(y[:, None], y) == 1.0
+    assert np.isfinite(model.predict_proba(y[:, None])).all()
+    assert np.isfinite(model.train_score_).all()
+    assert model.oof_cost_ == 0.0
 
 
 @pytest.mark.filterwarnings("ignore:The model answers")
