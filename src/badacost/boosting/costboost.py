@@ -31,6 +31,7 @@ from badacost.tree.gain_kernels import SquaredGradients
 from badacost.validation import check_choice, check_number
 
 TreeKind = Literal["symmetric", "best"]
+_SMALL_LOSS = 0.02  # classes are told apart nearly always: what is left is not worth many rounds
 
 
 @saved_model
@@ -106,7 +107,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     n_iter_no_change : int, default=30
         Rounds without improvement before stopping.
     tol : float, default=0.005
-        Only a log-loss that is lower by more than this share counts as an improvement.
+        Only a log-loss that is lower by more than this share of it, or of 0.02 if it is less,
+        counts as an improvement.
     warm_start : bool, default=False
         Whether the next `fit` adds rounds to those fitted before.
     callbacks : sequence of callables or None, default=None
@@ -284,7 +286,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         return loss, loss
 
     def _tolerance(self, curve: list[float]) -> float:
-        return float(self.tol) * min(curve)
+        return float(self.tol) * max(min(curve), _SMALL_LOSS)
 
     @property
     def _score_name(self) -> str:

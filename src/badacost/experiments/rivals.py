@@ -340,7 +340,8 @@ class Contender:
     `package` is the module whose version counts, `rounds` the name of the parameter that limits
     boosting rounds, `weight` the rough time of a fit relative to LightGBM's. With `takes_costs` it
     is fitted for each kind of costs; with `own_rule` its decisions are its own, else they follow
-    from its probabilities. Those with `timed` are tried on several threads.
+    from its probabilities. Those with `timed` are tried on several threads; those not `ranked` are
+    variants of another one, and take no part in the rank tests.
     """
 
     make: Callable[..., Any]
@@ -350,12 +351,16 @@ class Contender:
     takes_costs: bool = False
     own_rule: bool = False
     timed: bool = False
+    ranked: bool = True
 
 
 CONTENDERS: dict[str, Contender] = {
     "CostBoost": Contender(_costboost, "badacost", weight=2.0, timed=True),
     "CostBoost 1 fold": Contender(
-        lambda *given, **more: _costboost(*given, n_folds=1, **more), "badacost", timed=True
+        lambda *given, **more: _costboost(*given, n_folds=1, **more),
+        "badacost",
+        timed=True,
+        ranked=False,
     ),
     "BAdaCost": Contender(_badacost, "badacost", takes_costs=True, own_rule=True),
     "BAdaCost bayes": Contender(_badacost, "badacost", takes_costs=True),

@@ -96,9 +96,10 @@ class RivalTable:
     @property
     def rank_in_sets(self) -> Means:
         """Average over the kinds of costs of the rank, by data set."""
-        ranks = self.comparison(self.costs).ranks.reshape(len(self.data_sets), len(KINDS), -1)
+        comparison = self.comparison(self.costs)
+        ranks = comparison.ranks.reshape(len(self.data_sets), len(KINDS), -1)
         return {
-            name: dict(zip(self.contenders, row, strict=True))
+            name: dict(zip(comparison.names, row, strict=True))
             for name, row in zip(self.data_sets, ranks.mean(axis=1).tolist(), strict=True)
         }
 
@@ -130,7 +131,7 @@ class RivalTable:
 
     def comparison(self, table: Means) -> RankComparison:
         """Rank test of a table; the control, or else its first contender, is the reference."""
-        names = list(next(iter(table.values())))
+        names = [name for name in next(iter(table.values())) if CONTENDERS[name].ranked]
         return RankComparison.of(table, names, CONTROL if CONTROL in names else names[0])
 
     @property
