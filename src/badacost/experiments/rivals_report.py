@@ -240,8 +240,8 @@ def _protocol(table: RivalTable) -> str:
         "times are those of one fit, its log-loss the mean of the three. *Calibrated* is a "
         f"temperature from {N_FOLDS} folds (of CatBoost, to save time, from one of the {N_FOLDS}: "
         "a single number needs few samples) before the fit to all samples. *Cross-fitted* is "
-        f"LightGBM fitted without each of {N_CROSS_FITS} folds, as CostBoost is, up to {MAX_ROUNDS} rounds with early "
-        f"stopping on the fold after {PATIENCE} rounds without progress, and the mean of the raw "
+        f"LightGBM fitted without each of {N_CROSS_FITS} folds, as CostBoost is, up to "
+        f"{MAX_ROUNDS} rounds with early stopping on the fold after {PATIENCE} rounds without progress, and the mean of the raw "
         f"scores. {_calibrations(table)}"
     )
 
