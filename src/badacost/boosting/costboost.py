@@ -14,6 +14,7 @@ from badacost.boosting.cross_fit import (
     CrossFit,
     Fold,
     FoldLoss,
+    fingerprint,
     given_folds,
     held_out_rows,
     random_folds,
@@ -30,6 +31,7 @@ from badacost.tree.gain_kernels import SquaredGradients
 from badacost.validation import check_choice, check_number
 
 TreeKind = Literal["symmetric", "best"]
+_FOLDS_OF_FEW, _FOLDS_OF_MANY, _MANY = 8, 5, 10_000  # folds; samples that are many
 _SMALL_LOSS = 0.02  # classes are told apart nearly always: what is left is not worth many rounds
 
 
@@ -58,9 +60,10 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         Maximum number of rounds; each grows a tree in every fold.
     learning_rate : float, default=0.2
         Factor of every leaf.
-    n_folds : int, default=5
-        Parts of the training samples that are left out in turn. With 1 there is a single model, and
-        `validation_fraction` of the samples tell when to stop.
+    n_folds : int or "auto", default="auto"
+        Parts of the training samples that are left out in turn: "auto" is 8, or 5 if there are more
+        than 10 000 samples. With 1 there is a single model, and `validation_fraction` of the
+        samples tell when to stop.
     cv : int, splitter of scikit-learn, iterable of (train, test) or None, default=None
         Folds of another kind, in the place of `n_folds` folds that are drawn at random within each
         class. For samples that belong together, ``list(GroupKFold(5).split(X, y, groups))``.
@@ -177,7 +180,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     cost_matrix: Any = field(default=None, kw_only=False)
     n_estimators: int = 1000
     learning_rate: float = 0.2
-    n_folds: int = 5
+    n_folds: int | Literal["auto"] = "auto"
     cv: Any = None
     tree: TreeKind = "symmetric"
     max_depth: int | None = 5
@@ -195,7 +198,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("n_folds", self.n_folds, Integral, low=1)
+        if self.n_folds != "auto":
+            check_number("n_folds", self.n_folds, Integral, low=1)
         check_choice("tree", self.tree, ("symmetric", "best"))
         if self.tree == "symmetric" and self.max_depth is None:
             raise ValueError("max_depth must be a number for symmetric trees, at most 16.")
@@ -216,7 +220,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     @property
     def _cross_fits(self) -> bool:
-        return self.n_folds > 1 or self.cv is not None
+        return self.n_folds != 1 or self.cv is not None
 
     @property
     def _holds_out(self) -> bool:
@@ -245,6 +249,13 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
                 "With warm_start=True the number of folds must stay as it was: set n_folds and cv "
                 "as for the first fit."
             )
+        samples = fingerprint(data, task.y)
+        leaves_out = self._cross_fits or self._holds_out
+        if leaves_out and len(self._stage_ends) > 1 and samples != self._samples:
+            raise ValueError(
+                "With warm_start=True the samples must stay as they were: earlier trees have seen "
+                "what would be left out now. Fit anew, or with n_folds=1 and early_stopping=False."
+            )
         descent = CrossFit(
             data,
             growth,
@@ -260,6 +271,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             threads=task.threads,
         )
         self.log_prior_ = descent.log_prior
+        self._samples: int = samples
         return descent
 
     def _folds(self, task: Task, data: BinnedData) -> list[Fold]:
@@ -268,7 +280,10 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             return given_folds(self.cv, task.y, task.kept)
         if not self._cross_fits:
             return [Fold(np.arange(n), np.arange(0))]
-        return random_folds(data.bins, task.y, task.weight, self.n_folds, self._seed)
+        n_folds: Any = self.n_folds
+        if n_folds == "auto":
+            n_folds = _FOLDS_OF_MANY if n > _MANY else _FOLDS_OF_FEW
+        return random_folds(data.bins, task.y, task.weight, n_folds, self._seed)
 
     def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
         fit: Any = descent
@@ -300,8 +315,12 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         return np.asarray(self._posterior(scores) @ self.cost_matrix_)
 
     def _boost(self, task: Task) -> None:
+        before = {name: self.__dict__.get(name) for name in ("log_prior_", "_samples")}
         try:
             super()._boost(task)
+        except BaseException:
+            self.__dict__.update(before)  # what an earlier fit needs
+            raise
         finally:
             left_out = self.__dict__.pop("_left_out", None)
         self.oof_cost_ = np.nan
@@ -321,7 +340,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     def _extra_header(self) -> dict[str, Any]:
         cost = float(self.oof_cost_)
-        return super()._extra_header() | {"oof_cost": cost if np.isfinite(cost) else None}
+        known = {"oof_cost": cost if np.isfinite(cost) else None, "samples": self._samples}
+        return super()._extra_header() | known
 
     def _extra_arrays(self) -> dict[str, NDArray[Any]]:
         return super()._extra_arrays() | {"log_prior": self.log_prior_}
@@ -336,3 +356,5 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         cost = model.header["oof_cost"]
         check_number("the cost of samples left out", cost, low=0.0, none=True)
         self.oof_cost_ = np.nan if cost is None else float(cost)
+        self._samples = model.header["samples"]
+        check_number("the number of the samples", self._samples, Integral, low=0, high=2**63 - 1)

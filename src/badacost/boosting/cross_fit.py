@@ -76,6 +76,8 @@ def given_folds(cv: Any, y: Labels, kept: Mask) -> list[Fold]:
             f"cv makes no folds of these samples ({str(error).rstrip('.')}): give fewer folds, or "
             "the splits, for example list(GroupKFold(5).split(X, y, groups))."
         ) from error
+    if any(np.isin(fold.left_out, fold.train).any() for fold in folds):
+        raise ValueError("cv has a fold that leaves out samples it trains on: keep them apart.")
     if not folds or not all(len(fold.train) and len(fold.left_out) for fold in folds):
         raise ValueError(
             "cv has no folds, or one without samples to train on or to leave out: give fewer "
@@ -97,12 +99,34 @@ def held_out_rows(
 def _mixed_within_classes(
     columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, seed: int
 ) -> RowNumbers:
-    """Rows class by class, within a class ordered by a hash of their values."""
+    """Rows class by class, within a class in a random order that depends on their values only.
+
+    Equal rows are told apart by a number, so that they are spread at random as well.
+    """
     mixed = np.full(len(y), seed + 1, np.uint64) * _MIXER
     for column in columns:
-        words = column.astype(np.float64).view(np.uint64)
-        mixed = (mixed ^ words ^ (mixed >> np.uint64(29))) * _MIXER
-    return np.lexsort((weight, mixed ^ (mixed >> np.uint64(32)), y))
+        mixed = _mix(mixed, column.astype(np.float64).view(np.uint64))
+    order = np.lexsort((weight, mixed, y))
+    new = (mixed[order][1:] != mixed[order][:-1]) | (y[order][1:] != y[order][:-1])
+    place = np.arange(len(y), dtype=np.uint64)
+    first = np.maximum.accumulate(np.where(np.r_[True, new], place, np.uint64(0)))
+    number = np.empty(len(y), np.uint64)
+    number[order] = place - first
+    return np.lexsort((_mix(_mix(mixed, number), number), y))
+
+
+def _mix(mixed: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hash one word more of each row."""
+    mixed = (mixed ^ words) * _MIXER
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+def fingerprint(data: BinnedData, y: Labels) -> int:
+    """A number that tells sets of samples apart, whatever their order."""
+    mixed = np.full(len(y), len(y), np.uint64)
+    for column in (*data.bins, y):
+        mixed = _mix(mixed, column.astype(np.uint64))
+    return int(_mix(mixed, mixed).sum(dtype=np.uint64) >> np.uint64(1))
 
 
 class _Booster:

@@ -34,7 +34,8 @@ from badacost.validation import check_choice
 KINDS = ("random", "ordinal", "one class")
 TEST_SHARE = 0.4
 FEATURES_DRAWN = {"isolet": 32}  # a fit of CatBoost to all 617 takes half an hour
-N_FOLDS = 5
+N_FOLDS = 5  # of calibrations
+N_CROSS_FITS = 8  # as many as CostBoost has for so few samples
 PATIENCE = 30
 MAX_ROUNDS = 1000
 N_BINS = 15
@@ -239,7 +240,7 @@ class _CrossFitted:
 
         parameters = {**self.parameters, "num_class": int(y.max()) + 1}
         self.boosters = []
-        for train, test in _folds(N_FOLDS, X, y, self.seed):
+        for train, test in _folds(N_CROSS_FITS, X, y, self.seed):
             data = lightgbm.Dataset(X[train], y[train])
             booster = lightgbm.train(
                 parameters,
@@ -340,8 +341,7 @@ class Contender:
     `package` is the module whose version counts, `rounds` the name of the parameter that limits
     boosting rounds, `weight` the rough time of a fit relative to LightGBM's. With `takes_costs` it
     is fitted for each kind of costs; with `own_rule` its decisions are its own, else they follow
-    from its probabilities. Those with `timed` are tried on several threads; those not `ranked` are
-    variants of another one, and take no part in the rank tests.
+    from its probabilities. Those with `timed` are tried on several threads.
     """
 
     make: Callable[..., Any]
@@ -351,7 +351,6 @@ class Contender:
     takes_costs: bool = False
     own_rule: bool = False
     timed: bool = False
-    ranked: bool = True
 
 
 CONTENDERS: dict[str, Contender] = {
@@ -360,7 +359,6 @@ CONTENDERS: dict[str, Contender] = {
         lambda *given, **more: _costboost(*given, n_folds=1, **more),
         "badacost",
         timed=True,
-        ranked=False,
     ),
     "BAdaCost": Contender(_badacost, "badacost", takes_costs=True, own_rule=True),
     "BAdaCost bayes": Contender(_badacost, "badacost", takes_costs=True),

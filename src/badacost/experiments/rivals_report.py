@@ -20,6 +20,7 @@ from badacost.experiments.rivals import (
     KINDS,
     MAX_ROUNDS,
     N_BINS,
+    N_CROSS_FITS,
     N_FOLDS,
     PATIENCE,
     TEST_SHARE,
@@ -131,7 +132,7 @@ class RivalTable:
 
     def comparison(self, table: Means) -> RankComparison:
         """Rank test of a table; the control, or else its first contender, is the reference."""
-        names = [name for name in next(iter(table.values())) if CONTENDERS[name].ranked]
+        names = list(next(iter(table.values())))
         return RankComparison.of(table, names, CONTROL if CONTROL in names else names[0])
 
     @property
@@ -239,8 +240,8 @@ def _protocol(table: RivalTable) -> str:
         "times are those of one fit, its log-loss the mean of the three. *Calibrated* is a "
         f"temperature from {N_FOLDS} folds (of CatBoost, to save time, from one of the {N_FOLDS}: "
         "a single number needs few samples) before the fit to all samples. *Cross-fitted* is "
-        f"LightGBM fitted without each of {N_FOLDS} folds, up to {MAX_ROUNDS} rounds with early "
-        f"stopping on the fold after {PATIENCE} rounds without progress, and the mean of the raw "
+        f"LightGBM fitted without each of {N_CROSS_FITS} folds, as CostBoost is, up to "
+        f"{MAX_ROUNDS} rounds with early stopping on the fold after {PATIENCE} rounds without progress, and the mean of the raw "
         f"scores. {_calibrations(table)}"
     )
 
