@@ -111,7 +111,7 @@ class TestClassifier:
         np.testing.assert_array_equal(blind.predict_proba(samples), model.predict_proba(samples))
 
     def test_the_price_of_being_right(self, make, tmp_path) -> None:
-        charged = COSTS + [[10], [11], [12]]
+        charged = COSTS + np.array([[10.0], [11], [12]])
         model = ImportedForestClassifier(make(), charged).fit(X, Y)
         model.save(tmp_path / "model")
         for again in (model, badacost.load(tmp_path / "model")):
