@@ -444,6 +444,11 @@ def test_costboost_out_of_fold(tmp_path) -> None:
     assert said not in text_of(written(tmp_path, model, X, y, costs=2 * np.asarray(COSTS)))
     assert out_of_fold_cost(model, model.cost_matrix_) == model.oof_cost_
     assert out_of_fold_cost(booster().fit(X, y), model.cost_matrix_) is None
+    charged = np.asarray(COSTS) + 2.0  # being right costs 2, and so does every mistake besides
+    costlier = CostBoostClassifier(charged, n_estimators=5, random_state=0).fit(X, y)
+    assert costlier.oof_cost_ == pytest.approx(model.oof_cost_ + 2)
+    assert out_of_fold_cost(costlier, charged) == costlier.oof_cost_
+    assert out_of_fold_cost(costlier, costlier.cost_matrix_) is None
     rival = samme(gather(model, X, y, train=(X, y)), 0, None)[0]
     assert rival.remark.startswith("SAMME has default settings, but trees of depth")
 

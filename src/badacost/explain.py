@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.arrays import FloatArray
+from badacost.costs.decisions import own_costs
 from badacost.costs.matrix import plain
 from badacost.metrics import charged_costs
 from badacost.plotting import DecisionExplanationDisplay
@@ -360,7 +361,7 @@ def explain_decision(
         )
     scores = explain_scores(model, _as_row(x))
     classes = scores.classes
-    matrix = charged_costs(model.cost_matrix_ if costs is None else costs, classes)
+    matrix = charged_costs(own_costs(model) if costs is None else costs, classes)
     posterior = getattr(booster, "_posterior", np.asarray)  # the scores of one tree are shares
     start = scores.base_values
     end = start + scores.values[0].sum(axis=0)

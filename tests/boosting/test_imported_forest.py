@@ -110,6 +110,15 @@ class TestClassifier:
         assert (blind.predict(samples) != model.predict(samples)).any()
         np.testing.assert_array_equal(blind.predict_proba(samples), model.predict_proba(samples))
 
+    def test_the_price_of_being_right(self, make, tmp_path) -> None:
+        charged = COSTS + np.array([[10.0], [11], [12]])
+        model = ImportedForestClassifier(make(), charged).fit(X, Y)
+        model.save(tmp_path / "model")
+        for again in (model, badacost.load(tmp_path / "model")):
+            expected = again.predict_proba(X) @ charged
+            np.testing.assert_array_equal(again.predict_costs(X), expected)
+            assert (again.decide(X, abstain=10) == badacost.ABSTAIN).all()
+
     def test_weights(self, make) -> None:
         weight = np.arange(150) % 4.0
         model = ImportedForestClassifier(make()).fit(X, Y, weight)

@@ -19,7 +19,9 @@ from badacost import (
     ABSTAIN,
     AdaC2M1Classifier,
     BAdaCostClassifier,
+    CostBoostClassifier,
     CostSensitiveTreeClassifier,
+    CSAdaBoostClassifier,
     MinimumCostClassifier,
     PIBoostClassifier,
 )
@@ -271,6 +273,37 @@ def test_classifiers_with_probabilities(model) -> None:
     least = expected.min(axis=1)
     asked = model.decide(data, abstain=(least.min() + least.max()) / 2) == ABSTAIN
     assert 0 < asked.sum() < len(asked)
+
+
+CHARGED = np.array([[10.0, 12], [50, 11]])  # being right has a price, too
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BAdaCostClassifier(CHARGED, n_estimators=5, decision="bayes"),
+        CostBoostClassifier(CHARGED, n_estimators=5, random_state=0),
+        CSAdaBoostClassifier(CHARGED, n_estimators=5),
+        CostSensitiveTreeClassifier(CHARGED, max_depth=2),
+        MinimumCostClassifier(BAdaCostClassifier(n_estimators=3), CHARGED),
+        TableClassifier(CostBoostClassifier(CHARGED, n_estimators=3, random_state=0)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_price_of_being_right_counts_after_fit_and_load(model, tmp_path) -> None:
+    data = pd.DataFrame(X, columns=["length", "width"])
+    fitted = model.fit(data, Y == 1)
+    fitted.save(tmp_path / "model.badacost")
+    for again in (fitted, badacost.load(tmp_path / "model.badacost")):
+        expected = again.predict_proba(data) @ CHARGED
+        assert_array_equal(again.predict_costs(data), expected)
+        assert (again.decide(data, abstain=8) == ABSTAIN).all()
+        least = expected.min(axis=1)
+        price = (least.min() + least.max()) / 2
+        decisions = again.decide(data, CHARGED, abstain=price)
+        assert_array_equal(again.decide(data, abstain=price), decisions)
+        assert 0 < (decisions == ABSTAIN).sum() < len(decisions)
+        assert_array_equal(again.predict(data), again.decide(data, CHARGED))
 
 
 def test_classifiers_without_probabilities() -> None:

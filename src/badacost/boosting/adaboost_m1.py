@@ -13,7 +13,6 @@ from badacost.boosting.reweighting import (
     ReweightingClassifier,
     Rule,
 )
-from badacost.costs import zero_one_costs
 from badacost.persistence import saved_model
 
 
@@ -21,7 +20,7 @@ class CostBlindClassifier(PosteriorMixin, ReweightingClassifier):
     """Base of the classifiers to which every mistake has the price one."""
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = zero_one_costs(len(self.classes_))
+        self._set_costs(None)
         self._derive()
 
     def _log_prior(self) -> FloatArray:
@@ -48,8 +47,8 @@ class AdaBoostM1Classifier(CostBlindClassifier):
 
     Attributes
     ----------
-    classes_, cost_matrix_, forest_, estimators_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
+    classes_, cost_matrix_, charged_costs_, forest_, estimators_, estimator_weights_, n_estimators_,
+    train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`. Costs are 0|1. Probabilities are exact in the limit for two
         classes; for more they are the softmax of the votes, which no loss backs.
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray
 from badacost.boosting.reweighting import CostBlindRule, ReweightingClassifier, Rule
-from badacost.costs import as_cost_matrix
 from badacost.persistence import saved_model
 
 
@@ -55,8 +54,8 @@ class AdaC2M1Classifier(ReweightingClassifier):
 
     Attributes
     ----------
-    classes_, cost_matrix_, forest_, estimators_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
+    classes_, cost_matrix_, charged_costs_, forest_, estimators_, estimator_weights_, n_estimators_,
+    train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`. Votes are no probabilities: there is no predict_proba.
 
     References
@@ -77,7 +76,7 @@ class AdaC2M1Classifier(ReweightingClassifier):
     cost_matrix: Any = field(default=None, kw_only=False)
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._set_costs(self.cost_matrix)
         self._derive()
 
     def _rule(self) -> Rule:

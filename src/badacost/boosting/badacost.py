@@ -13,7 +13,6 @@ from badacost.arrays import FloatArray
 from badacost.boosting.reweighting import PosteriorMixin, ReweightingClassifier, Rule
 from badacost.boosting.stagewise import Task
 from badacost.costs import (
-    as_cost_matrix,
     is_irreducible,
     scale_costs,
     stationary_distribution,
@@ -120,7 +119,9 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
     classes_ : ndarray of shape (K,)
         The classes.
     cost_matrix_ : ndarray of shape (K, K)
-        Costs in the order of ``classes_``, as given but with a zero diagonal.
+        Costs in the order of ``classes_``; a price of being right is subtracted from its row.
+    charged_costs_ : ndarray of shape (K, K)
+        The same as given, with the price of being right if there is one.
     forest_ : badacost.tree.forest.Forest
         The trees; absent with another `estimator`.
     estimators_ : list of classifiers
@@ -232,8 +233,7 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         check_number("n_refinements", self.n_refinements, Integral, low=0)
 
     def _prepare(self) -> None:
-        costs = self._mean_costs if self.cost_matrix is None else self.cost_matrix
-        self.cost_matrix_ = as_cost_matrix(costs, self.classes_, allow_extra_labels=True)
+        self._set_costs(self._mean_costs if self.cost_matrix is None else self.cost_matrix)
         self._derive()
 
     def _derive(self) -> None:

@@ -15,7 +15,6 @@ from badacost.arrays import FloatArray
 from badacost.boosting.learners import Criterion, SampleSet, cheapest_labels
 from badacost.boosting.saving import SavedForest
 from badacost.boosting.stagewise import Task
-from badacost.costs import as_cost_matrix
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import warn_of_alphabet
 from badacost.exact_sums import exact_sum
@@ -67,7 +66,9 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, AccuracyMixin,
     classes_ : ndarray of shape (K,)
         The classes.
     cost_matrix_ : ndarray of shape (K, K)
-        Costs in the order of ``classes_``, with a zero diagonal.
+        Costs in the order of ``classes_``; a price of being right is subtracted from its row.
+    charged_costs_ : ndarray of shape (K, K)
+        The same as given, with the price of being right if there is one.
     forest_ : badacost.tree.forest.Forest
         The tree; its table holds the class shares of every node.
     categories_ : dict
@@ -140,7 +141,7 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, AccuracyMixin,
         # Should the fit fail, the model is not fitted, rather than a mixture of two.
         self.__dict__.pop("forest_", None)
         X, encoded, weight, self.classes_, kept = check_training_data(self, X, y, sample_weight)
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._set_costs(self.cost_matrix)
         warn_of_alphabet(self.cost_matrix, self.classes_, y)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:

@@ -23,7 +23,6 @@ from badacost.boosting.learners import growth_of
 from badacost.boosting.reweighting import PosteriorMixin
 from badacost.boosting.rounds import Descent, Stage
 from badacost.boosting.stagewise import Followed, ScoredSamples, StagewiseClassifier, Task
-from badacost.costs import as_cost_matrix
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
@@ -129,7 +128,9 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     classes_ : ndarray of shape (K,)
         The classes.
     cost_matrix_ : ndarray of shape (K, K)
-        Costs in the order of ``classes_``, as given but with a zero diagonal.
+        Costs in the order of ``classes_``; a price of being right is subtracted from its row.
+    charged_costs_ : ndarray of shape (K, K)
+        The same as given, with the price of being right if there is one.
     oof_cost_ : float
         Average cost of the decisions on samples that were left out, an honest estimate of what
         decisions will cost; of the validation samples if there are any. NaN without either.
@@ -211,7 +212,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         check_number("n_directions", self.n_directions, Integral, low=1, high=64)
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._set_costs(self.cost_matrix)
 
     @property
     def _table(self) -> FloatArray:
@@ -326,13 +327,13 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         self.__dict__.pop("oof_probabilities_", None)
         if isinstance(left_out, ScoredSamples):
             scores = left_out.best_scores if self.early_stopping else left_out.scores
-            paid = self.cost_matrix_[left_out.y, self._decide(scores)]
+            paid = self.charged_costs_[left_out.y, self._decide(scores)]
             self.oof_cost_ = left_out.mean(paid)
         elif left_out is not None:
             shares = left_out.best_shares if self.early_stopping else left_out.fit.left_out_shares()
             known = ~np.isnan(shares[:, 0])
             decisions = np.argmin(shares[known] @ self.cost_matrix_, axis=1)
-            paid = self.cost_matrix_[task.y[known], decisions]
+            paid = self.charged_costs_[task.y[known], decisions]
             self.oof_cost_ = exact_sum(paid * left_out.weights[known])
             self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
             self.oof_probabilities_[task.kept] = shares

@@ -9,7 +9,7 @@ import numpy as np
 
 from badacost.arrays import FloatArray
 from badacost.boosting.reweighting import PosteriorMixin, ReweightingClassifier, Rule
-from badacost.costs import as_cost_matrix, cost_star
+from badacost.costs import cost_star
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
 
@@ -22,7 +22,7 @@ class BinaryCostClassifier(PosteriorMixin, ReweightingClassifier):
 
     def _prepare(self) -> None:
         self._check_binary()
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._set_costs(self.cost_matrix)
         self._derive()
 
     def _restore(self, model: ModelFile) -> None:
@@ -76,8 +76,8 @@ class CSAdaBoostClassifier(BinaryCostClassifier):
 
     Attributes
     ----------
-    classes_, cost_matrix_, forest_, estimators_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
+    classes_, cost_matrix_, charged_costs_, forest_, estimators_, estimator_weights_, n_estimators_,
+    train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`.
 
     References

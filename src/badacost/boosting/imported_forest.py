@@ -15,7 +15,6 @@ from badacost.boosting.foreign_trees import SOURCES, read_trees, reader_of
 from badacost.boosting.saving import SavedForest
 from badacost.categorical_columns import CategoricalColumns
 from badacost.costs.decisions import CostDecisionMixin
-from badacost.costs.matrix import as_cost_matrix
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import saved_model
 from badacost.threads import Threads
@@ -47,7 +46,9 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, 
     classes_ : ndarray of shape (K,)
         The classes.
     cost_matrix_ : ndarray of shape (K, K)
-        Costs in the order of ``classes_``, with a zero diagonal.
+        Costs in the order of ``classes_``; a price of being right is subtracted from its row.
+    charged_costs_ : ndarray of shape (K, K)
+        The same as given, with the price of being right if there is one.
     forest_ : badacost.tree.forest.Forest
         The trees. Their scores are costs: a low one speaks for a class.
     log_prior_ : ndarray of shape (K,)
@@ -157,7 +158,7 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, 
     def _take(self, estimator: Any) -> None:
         """Copy the trees of a fitted classifier."""
         trees = read_trees(estimator)
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._set_costs(self.cost_matrix)
         self.n_features_in_ = trees.forest.n_features
         self.log_prior_, self.source_ = trees.log_prior, trees.source
         self.forest_ = trees.forest

@@ -26,7 +26,7 @@ from badacost.arrays import FloatArray, Labels, LeafNumbers, Mask
 from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, draw_samples
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import ScoredSamples, StagewiseClassifier, Task
-from badacost.costs import as_cost_matrix, zero_one_costs
+from badacost.costs import zero_one_costs
 from badacost.exact_sums import exact_bincount, exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
@@ -270,7 +270,9 @@ class LpCSBClassifier(StagewiseClassifier):
     classes_ : ndarray of shape (K,)
         The classes.
     cost_matrix_ : ndarray of shape (K, K)
-        Costs in the order of ``classes_``, as given but with a zero diagonal.
+        Costs in the order of ``classes_``; a price of being right is subtracted from its row.
+    charged_costs_ : ndarray of shape (K, K)
+        The same as given, with the price of being right if there is one.
     p_ : float
         The exponent, given or chosen.
     forest_ : badacost.tree.forest.Forest
@@ -327,7 +329,7 @@ class LpCSBClassifier(StagewiseClassifier):
             check_number("p", self.p, low=1.0)
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._set_costs(self.cost_matrix)
         if self.p != "auto":
             self.p_ = float(self.p)
         self._derive()

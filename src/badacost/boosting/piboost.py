@@ -23,7 +23,6 @@ from badacost.boosting.learners import Criterion, TreeLearner
 from badacost.boosting.reweighting import Reweighting, Rule
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
-from badacost.costs import zero_one_costs
 from badacost.exact_sums import exact_sum
 from badacost.persistence import saved_model
 from badacost.tree.forest import Tree
@@ -165,7 +164,7 @@ class PIBoostClassifier(StagewiseClassifier):
     ----------
     classes_ : ndarray of shape (K,)
         The classes.
-    cost_matrix_ : ndarray of shape (K, K)
+    cost_matrix_, charged_costs_ : ndarray of shape (K, K)
         One for each mistake.
     subsets_ : ndarray of shape (n_subsets, K)
         Which classes are in each subset.
@@ -219,7 +218,7 @@ class PIBoostClassifier(StagewiseClassifier):
         check_number("subsets", self.subsets, Integral, low=1, high=2)
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = zero_one_costs(len(self.classes_))
+        self._set_costs(None)
         self._derive()
 
     def _derive(self) -> None:

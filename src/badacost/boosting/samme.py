@@ -31,8 +31,8 @@ class SAMMEClassifier(CostBlindClassifier):
 
     Attributes
     ----------
-    classes_, cost_matrix_, forest_, estimators_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
+    classes_, cost_matrix_, charged_costs_, forest_, estimators_, estimator_weights_, n_estimators_,
+    train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`. Costs are 0|1; steps are those of the paper's corollary 1,
         (K-1)^2 / K times the weights of the original.
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.categorical_columns import CategoricalColumns
-from badacost.costs import as_cost_matrix, labelled_costs
+from badacost.costs import labelled_costs
 from badacost.costs.matrix import plain
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import REBUILDING_ERRORS, labels_from_json, labels_to_json, save_model
@@ -102,7 +102,7 @@ class SavedForest:
                 for position, known in self._columns.categories.items()
             ]
         arrays = {
-            "cost_matrix": model.cost_matrix_,
+            "cost_matrix": model.charged_costs_,
             **forest_to_arrays(model.forest_),
             **self._extra_arrays(),
         }
@@ -129,12 +129,12 @@ class SavedForest:
         classes = labels_from_json(header["classes"])
         if len(np.unique(classes)) < len(classes):
             refuse("its classes are not distinct")
-        costs = as_cost_matrix(arrays["cost_matrix"], classes)
         rebuilt: Any = cls(**header["parameters"])
         check_random_state(getattr(rebuilt, "random_state", None))
+        rebuilt.classes_ = classes
+        rebuilt._set_costs(arrays["cost_matrix"])
         if header["costs_given"]:
-            rebuilt.cost_matrix = labelled_costs(costs, classes)
-        rebuilt.classes_, rebuilt.cost_matrix_ = classes, costs
+            rebuilt.cost_matrix = labelled_costs(rebuilt.charged_costs_, classes)
         rebuilt.forest_ = forest_from_arrays(arrays)
         rebuilt.n_features_in_ = rebuilt.forest_.n_features
         if rebuilt.forest_.table.shape[1] != len(classes):

@@ -220,7 +220,7 @@ class StagewiseClassifier(
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Set `cost_matrix_` and whatever else depends on the classes only."""
+        """Set the costs and whatever else depends on the classes only."""
 
     @property
     @abstractmethod
@@ -362,7 +362,7 @@ class StagewiseClassifier(
             )
         now = copy(self)
         now._prepare()
-        same = np.array_equal(now.cost_matrix_, self.cost_matrix_)
+        same = np.array_equal(now.charged_costs_, self.charged_costs_)
         if not same or not np.array_equal(now._table, self._table):
             raise ValueError(
                 "With warm_start=True the costs and their scale must stay as they were."

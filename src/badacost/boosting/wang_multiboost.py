@@ -26,7 +26,6 @@ from badacost.boosting import wang_kernels
 from badacost.boosting.learners import Criterion, TreeLearner
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
-from badacost.costs import as_cost_matrix
 from badacost.exact_sums import exact_sum, folds
 from badacost.loss import class_codes
 from badacost.model_file import ModelFile
@@ -263,8 +262,8 @@ class WangMultiBoostClassifier(StagewiseClassifier):
 
     Attributes
     ----------
-    classes_, cost_matrix_, forest_, estimator_weights_, n_estimators_, train_score_,
-    validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
+    classes_, cost_matrix_, charged_costs_, forest_, estimator_weights_, n_estimators_,
+    train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
         See `BAdaCostClassifier`. Expected costs do not tell probabilities: there is no
         predict_proba.
 
@@ -302,7 +301,7 @@ class WangMultiBoostClassifier(StagewiseClassifier):
             check_number("each of sample_shares", share, low=0.0, high=1.0, open_low=True)
 
     def _prepare(self) -> None:
-        self.cost_matrix_ = as_cost_matrix(self.cost_matrix, self.classes_, allow_extra_labels=True)
+        self._set_costs(self.cost_matrix)
         self._derive()
 
     @property

@@ -92,8 +92,7 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of boosting rounds; 100, or at most 1000 of costboost, which stops where "
-            "more do not pay.",
+            help="Maximum number of boosting rounds; costboost stops where more do not pay.",
         ),
     ] = None,
     depth: Annotated[
@@ -101,12 +100,12 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Depth of a tree; 6 for costboost, otherwise the cheapest in cross-validation, "
-            "1 to 8.",
+            help="Depth of a tree. By default the cheapest in cross-validation, 1 to 8; costboost "
+            "has a depth of its own.",
         ),
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Factor of every step; mostly 0.1.")
+        float | None, typer.Option(metavar="NUMBER", help="Factor of every step.")
     ] = None,
     decision: Annotated[
         Decision | None,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.known_rows import count_known
-from badacost.costs.decisions import Prices, read_prices
+from badacost.costs.decisions import Prices, own_costs, read_prices
 from badacost.costs.matrix import charged_costs, plain
 from badacost.validation import check_number
 
@@ -107,7 +107,7 @@ def out_of_fold_cost(booster: Any, costs: FloatArray) -> float | None:
     None where the booster does not know it, or knows it for other costs.
     """
     cost = getattr(booster, "oof_cost_", np.nan)
-    known = np.isfinite(cost) and np.array_equal(booster.cost_matrix_, costs)
+    known = np.isfinite(cost) and np.array_equal(own_costs(booster), costs)
     return float(cost) if known else None
 
 
@@ -185,10 +185,10 @@ def _unwrapped(model: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _own_costs(classifier: Any) -> Any:
-    for name in ("charged_costs_", "cost_matrix_"):
-        if hasattr(classifier, name):
-            return getattr(classifier, name)
-    raise ValueError(f"a {type(classifier).__name__} has no costs of its own: give costs.")
+    costs = own_costs(classifier)
+    if costs is None:
+        raise ValueError(f"a {type(classifier).__name__} has no costs of its own: give costs.")
+    return costs
 
 
 def _probabilities(classifier: Any, features: Any) -> FloatArray | None:

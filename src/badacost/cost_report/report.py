@@ -59,8 +59,8 @@ def write_cost_report(
     y : array-like of shape (n_samples,)
         Their classes.
     costs : array-like of shape (K, K), mapping or data frame, optional
-        ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. By default the
-        ``cost_matrix_`` of the model. Being right is charged, too, if it has a price.
+        ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. By default
+        those of the model. Being right is charged, too, if it has a price.
     train : tuple of X and y, optional
         What the model was trained on. It adds the cost of training to the curve, and two rivals
         that are fitted to it: SAMME, which knows no costs, with the settings of the model but a

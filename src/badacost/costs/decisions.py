@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 
 from badacost.arrays import FloatArray, Mask, Positions
 from badacost.costs.matrix import (
+    as_cost_matrix,
     charged_costs,
     class_labels,
     is_frame,
@@ -146,16 +147,25 @@ def _has_probabilities(model: Any) -> bool:
     return callable(model.predict_proba)
 
 
+def own_costs(model: Any) -> Any:
+    """Return the costs of a fitted classifier, as they are charged; None if it has none.
+
+    Where ``cost_matrix_`` has lost the price of being right, ``charged_costs_`` has it.
+    """
+    return getattr(model, "charged_costs_", getattr(model, "cost_matrix_", None))
+
+
 class CostDecisionMixin:
     """Expected costs, and decisions under any prices, for classifiers with probabilities.
 
-    A class has `predict_proba`, `classes_` and `cost_matrix_`.
+    A class has `predict_proba`, `classes_` and costs: see `own_costs`.
     """
 
-    def _own_costs(self) -> FloatArray:
-        """Costs that the classifier was fitted with, (K, K)."""
+    def _set_costs(self, costs: Any) -> None:
+        """Set `charged_costs_`, as given, and `cost_matrix_`, in which being right is free."""
         model: Any = self
-        return np.asarray(model.cost_matrix_)
+        self.charged_costs_ = charged_costs(costs, model.classes_)
+        self.cost_matrix_ = as_cost_matrix(self.charged_costs_, model.classes_)
 
     @available_if(_has_probabilities)
     def predict_costs(self, X: Any) -> FloatArray:
@@ -174,7 +184,7 @@ class CostDecisionMixin:
         """
         model: Any = self
         probabilities = model.predict_proba(X)  # an error where the model is not fitted
-        return Prices(self._own_costs()).expected(probabilities)
+        return Prices(own_costs(self)).expected(probabilities)
 
     @available_if(_has_probabilities)
     def decide(
@@ -234,7 +244,7 @@ class CostDecisionMixin:
         probabilities = model.predict_proba(X)
         classes = np.asarray(model.classes_)
         if costs is None and sample_cost is None:
-            prices = Prices(self._own_costs())
+            prices = Prices(own_costs(self))
         else:
             prices = read_prices(costs, sample_cost, classes, len(probabilities))
         expected = prices.expected(probabilities)

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from badacost.arrays import FloatArray
+from badacost.costs.decisions import own_costs
 from badacost.costs.matrix import as_classes, named_classes
 from badacost.metrics import charged_costs
 from badacost.validation import distinct_classes
@@ -115,7 +116,8 @@ def costs_for(estimator: Any, cost_matrix: Any, display: str) -> FloatArray:
     """Return the costs given, or else those of the estimator, in the order of ``classes_``."""
     classes = ask(estimator, "classes_", display)
     if cost_matrix is None:
-        cost_matrix = ask(estimator, "cost_matrix_", f"{display} without cost_matrix")
+        ask(estimator, "cost_matrix_", f"{display} without cost_matrix")
+        cost_matrix = own_costs(estimator)
     return charged_costs(cost_matrix, classes)
 
 

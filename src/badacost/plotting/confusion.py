@@ -114,8 +114,8 @@ class CostConfusionDisplay:
         y : array-like of shape (n_samples,)
             Their classes.
         cost_matrix : array-like of shape (K, K), mapping or data frame, default=None
-            ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. The
-            ``cost_matrix_`` of the estimator by default.
+            ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. Those
+            of the estimator by default.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         display_labels : sequence of K labels, default=None

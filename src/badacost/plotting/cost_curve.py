@@ -112,8 +112,8 @@ class CostCurveDisplay:
         sets : mapping from name to (X, y) or (X, y, sample_weight), default=None
             Several sets of samples, in the place of `X` and `y`.
         cost_matrix : array-like of shape (K, K), mapping or data frame, default=None
-            ``C[truth, prediction]`` for the decisions on samples: rows are the truth. The
-            ``cost_matrix_`` of the estimator by default.
+            ``C[truth, prediction]`` for the decisions on samples: rows are the truth. Those
+            of the estimator by default.
         best_of : str or None, default=None
             Name of the curve whose lowest value is marked; the last one by default.
         ax : matplotlib Axes, default=None

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from badacost.arrays import FloatArray
+from badacost.costs.decisions import own_costs
 from badacost.metrics import charged_costs
 from badacost.plotting.canvas import (
     MARKERS,
@@ -145,7 +146,7 @@ class DecisionRegionsDisplay:
             Values of the other features in the plane. Those left out have the median of `X`.
         cost_matrix : array-like of shape (K, K), mapping or data frame, default=None
             ``C[truth, prediction]``: rows are the truth. The title is the average cost of the
-            decisions on `X`, with all its features, under these costs. The ``cost_matrix_`` of
+            decisions on `X`, with all its features, under these costs. Those of
             the estimator by default; no title if it has none.
         grid_resolution : int, default=200
             Points of the grid along each axis.
@@ -159,7 +160,7 @@ class DecisionRegionsDisplay:
         """
         plane = _Plane(X, features, fixed, grid_resolution)
         if cost_matrix is None:
-            cost_matrix = getattr(estimator, "cost_matrix_", None)
+            cost_matrix = own_costs(estimator)
         display = cls._of(estimator, plane, y, cost_matrix)
         return display.plot(max_samples=max_samples, colors=colors, legend=legend, ax=ax)
 

@@ -19,8 +19,7 @@ from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.boosting import CostBoostClassifier
 from badacost.costs import minimum_cost_decision
-from badacost.costs.decisions import CostDecisionMixin
-from badacost.costs.matrix import as_cost_matrix, costs_as_given, plain
+from badacost.costs.decisions import CostDecisionMixin, own_costs
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import model_to_file, save_model, saved_model, with_part
 from badacost.tabular.columns import Column
@@ -67,7 +66,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     classes_ : ndarray of shape (K,)
         The classes.
     cost_matrix_ : ndarray of shape (K, K)
-        Costs in the order of ``classes_``, with a zero diagonal.
+        Costs in the order of ``classes_``; a price of being right is subtracted from its row.
     charged_costs_ : ndarray of shape (K, K)
         The same as given, with the price of being right if there is one.
     classifier_ : classifier
@@ -178,10 +177,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
             )
         self.encoder_, self.classifier_ = encoder, classifier
         self.classes_ = classifier.classes_
-        labels = [plain(label) for label in self.classes_]
-        costs = getattr(classifier, "cost_matrix_", None) if costs is None else costs
-        self.charged_costs_ = costs_as_given(costs, labels, allow_extra_labels=True)
-        self.cost_matrix_ = as_cost_matrix(self.charged_costs_, labels)
+        self._set_costs(own_costs(classifier) if costs is None else costs)
         self.feature_names_in_ = encoder.feature_names_in_
         self.n_features_in_ = encoder.n_features_in_
 
@@ -265,9 +261,6 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         """
         features = self._features(X)
         return np.asarray(self.classifier_.predict_proba(features))
-
-    def _own_costs(self) -> FloatArray:
-        return self.charged_costs_
 
     @_has("staged_predict")
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
