@@ -843,6 +843,15 @@ class TestContest:
         assert weighted.average_cost != one.average_cost
         assert 0.0 < weighted.standard_error < 1.0
 
+    def test_grades_are_charged_in_their_own_order(self) -> None:
+        frame = patients()
+        frame["risk"] = pd.Categorical(frame["risk"], ["low", "mid", "high"], ordered=True)
+        model, trials = fit_cheapest(self.models(), frame, "risk", n_folds=2)
+        assert model.classes_.tolist() == ["low", "mid", "high"]
+        costs = {trial.name: trial.average_cost for trial in trials}
+        assert model.held_out_.average_cost == pytest.approx(min(costs.values()))
+        assert model.held_out_.rivals["stump"] == pytest.approx(costs["stump"])
+
     def test_standard_error_by_hand(self) -> None:
         labels, paid, charged = np.zeros(4), np.array([0.0, 1.0, 5.0, 2.0]), np.zeros((2, 2))
         run = _Run(labels, labels, np.ones(4), paid, charged, 0.0)
