@@ -7,7 +7,6 @@ zero once a matrix has passed through `as_cost_matrix`.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -17,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, Mask, Positions
+from badacost.csv_dialect import as_number
 from badacost.validation import category_order, check_number
 
 _MAX_CLASSES_LISTED = 10
 MAX_COST = 1e300  # sums of costs must not overflow
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def as_cost_matrix(
@@ -227,11 +226,6 @@ def as_classes(found: Iterable[Any], labels: Sequence[Any]) -> list[Any]:
         return written.get(text, label if number is None else numbers.get(number, label))
 
     return [named(label) for label in found]
-
-
-def as_number(text: str) -> float | None:
-    """Return a number written with a decimal point, None for any other text."""
-    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def check_unique(labels: Sequence[Any], place: str) -> None:
