@@ -116,7 +116,7 @@ def test_categories_of_a_frame() -> None:
     [
         ([0, 1, 2], ["0", "1", "2", " 2.0", "two", "nan", None], [0, 1, 2, 2, None, None, None]),
         ([0.5, 1.0], ["0.5", "1", "1.0"], [0, 1, 1]),
-        (["0", "1", "2"], [0.0, 1, 2, 7, np.nan], [0, 1, 2, None, None]),
+        (["0", "1", "2"], [0.0, np.int64(1), 2, 7, np.nan], [0, 1, 2, None, None]),
         (["0.5", "nan"], [0.5, np.nan], [0, None]),
         ([False, True], ["True", "False"], [1, 0]),
         (["False", "True"], [True, False], [1, 0]),

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -99,8 +99,10 @@ def _code(level: Any, code_of: Mapping[Any, int]) -> float:
     other: Any = None
     if isinstance(level, str):
         other = _TRUTHS.get(level, as_number(level.strip()))
-    elif isinstance(level, Real) and not _is_missing(level):
-        other = str(int(level) if isinstance(level, float) and level.is_integer() else level)
+    elif isinstance(level, float) and level.is_integer():
+        other = str(int(level))
+    elif isinstance(level, int | float | np.number) and not _is_missing(level):
+        other = str(level)
     return code_of.get(other, np.nan)
 
 
@@ -241,8 +243,9 @@ def _checked(level: Any, table: Any, position: int) -> Any:
         level = level.item()
     if not isinstance(level, bool | int | float | str):
         raise TypeError(
-            f"The categories of column {_name(table, position)} must be text, numbers or booleans; got "
-            f"{level!r:.80} of type {type(level).__name__}: convert the column to text."
+            f"The categories of column {_name(table, position)} must be text, numbers or "
+            f"booleans; got {level!r:.80} of type {type(level).__name__}: convert the column to "
+            "text."
         )
     if isinstance(level, float) and math.isinf(level):
         raise ValueError("X contains infinity: replace such values, by NaN if they are not known.")

@@ -160,8 +160,9 @@ def warn_of_alphabet(costs: Any, classes: Iterable[Any], y: Any, *, stacklevel: 
     if all(isinstance(label, str) for label in labels) and (mistakes != mistakes[0]).any():
         warnings.warn(
             f"The costs are an array without labels, read in alphabetical order of the classes: "
-            f"{_shortened([repr(label) for label in labels])}. Name truths and predictions, for example by "
-            "badacost.costs.labelled_costs(costs, classes), or make y an ordered categorical.",
+            f"{_shortened([repr(label) for label in labels])}. Name truths and predictions, for "
+            "example by badacost.costs.labelled_costs(costs, classes), or make y an ordered "
+            "categorical.",
             UserWarning,
             stacklevel=stacklevel,
         )
