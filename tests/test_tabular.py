@@ -546,6 +546,16 @@ class TestClassifier:
         with pytest.raises(ValueError, match="does not know the names"):
             TableClassifier.of_fitted(nameless)
 
+    def test_arrays_of_costs_follow_the_alphabet_with_a_warning(self) -> None:
+        frame, costs = patients(), [[0, 9, 3], [2, 0, 1], [1, 4, 0]]  # of high, low, mid
+        for booster in (SAMMEClassifier(n_estimators=2), BAdaCostClassifier(n_estimators=2)):
+            model = TableClassifier(booster, cost_matrix=costs, decision="bayes")
+            with pytest.warns(UserWarning, match="alphabetical order of the classes") as caught:
+                model.fit(frame, "risk")
+            assert len(caught) == 1
+        frame["risk"] = pd.Categorical(frame["risk"], ["high", "low", "mid"], ordered=True)
+        model.fit(frame, "risk")
+
 
 class TestTraining:
     def test_holding_out_comparing_and_refitting(self) -> None:
