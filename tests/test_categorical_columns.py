@@ -111,6 +111,55 @@ def test_categories_of_a_frame() -> None:
     assert str(PANDAS["colour"].dtype) == "category"  # the frame of the user is as it was
 
 
+@pytest.mark.parametrize(
+    ("known", "asked", "codes"),
+    [
+        ([0, 1, 2], ["0", "1", "2", " 2.0", "two", "nan", None], [0, 1, 2, 2, None, None, None]),
+        ([0.5, 1.0], ["0.5", "1", "1.0"], [0, 1, 1]),
+        (["0", "1", "2"], [0.0, np.int64(1), 2, 7, np.nan], [0, 1, 2, None, None]),
+        (["0.5", "nan"], [0.5, np.nan], [0, None]),
+        ([False, True], ["True", "False"], [1, 0]),
+        (["False", "True"], [True, False], [1, 0]),
+        ([1, "1"], ["1", 1], [1, 0]),
+        (["01", "1"], [1, "01"], [1, 0]),
+    ],
+)
+def test_a_number_and_its_text_are_the_same_category(known, asked, codes) -> None:
+    columns = fitted(np.array(known, dtype=object)[:, np.newaxis], [0])
+    encoded = columns.encode(np.array(asked, dtype=object)[:, np.newaxis])
+    np.testing.assert_array_equal(encoded[:, 0].astype(float), np.array(codes, dtype=float))
+
+
+@given(st.lists(st.integers() | st.floats(-1e300, 1e300), min_size=1, max_size=5))
+def test_any_number_is_found_by_its_text(numbers) -> None:
+    column = np.array(numbers, dtype=object)[:, np.newaxis]
+    columns = fitted(column, [0])
+    texts = np.array([repr(float(number)) for number in numbers], dtype=object)[:, np.newaxis]
+    floats = fitted(column.astype(float), [0])
+    np.testing.assert_array_equal(
+        floats.encode(texts).astype(float), floats.encode(column.astype(float))
+    )
+    assert columns.encode(column).shape == column.shape
+
+
+def test_a_column_without_any_known_category_warns() -> None:
+    columns = fitted(PANDAS)
+    with pytest.warns(UserWarning, match=r"No category in column 'colour' .* such as 'RED': .*"):
+        columns.encode(PANDAS.assign(colour=["RED", None, "BLUE", "RED"]))
+    columns.encode(PANDAS.assign(colour=["RED", None, "blue", "RED"]))
+    columns.encode(PANDAS.assign(colour=[None] * 4))
+
+
+def test_values_as_given() -> None:
+    columns = fitted(PANDAS)
+    samples = columns.encode(PANDAS).to_numpy(np.float64)
+    given = columns.as_given(PANDAS, samples)
+    assert given[:, 1].tolist() == ["red", None, "blue", "red"]
+    assert given[:, 2].tolist() == [3, 1, 3, None]
+    assert given[:2, 0].tolist() == [1.0, 2.0]
+    assert CategoricalColumns().as_given(PANDAS, samples) is samples
+
+
 def test_categories_of_a_polars_frame() -> None:
     columns = fitted(POLARS)
     encoded = columns.encode(POLARS)

@@ -262,3 +262,18 @@ def test_any_costs(model, row, labels, prices) -> None:
     difference = expected_difference(model, X[[row]], *labels[:2], costs)
     assert explanation.total == pytest.approx(difference, abs=1e-9 * max(prices))
     assert abs(explanation.error) < 1e-9 * max(prices)
+
+
+def test_categories_are_shown_as_given() -> None:
+    colours = pd.Categorical(["blue", "red", "green", "red"] * 10)
+    frame = pd.DataFrame({"colour": colours, "size": np.arange(40.0)})
+    model = badacost.BAdaCostClassifier([[0, 1], [5, 0]], n_estimators=3).fit(
+        frame, colours == "blue"
+    )
+    explanation = explain_decision(model, frame[:1])
+    assert explanation.rows()[0][0] == "colour = blue"
+    assert explain_scores(model, frame[:3]).data.tolist() == [
+        ["blue", 0.0],
+        ["red", 1.0],
+        ["green", 2.0],
+    ]

@@ -23,6 +23,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -68,6 +69,7 @@ X = RNG.normal(size=(60, 2))
 GRADES = np.array(["high", "low", "mid"])
 Y = GRADES[np.arange(60) % 3]
 COSTS = {"high": {"low": 9, "mid": 4}, "low": {"high": 1, "mid": 1}, "mid": {"high": 2, "low": 3}}
+PRICES = [[0, 9, 4], [1, 0, 1], [2, 3, 0]]
 TABLE = pd.DataFrame(
     {
         "patient": [f"P{number:03d}" for number in range(60)],
@@ -856,6 +858,20 @@ CALLS = [
         ValueError,
         "no row for class 'mid'",
         "correct a label of the 3 classes ['high', 'low', 'mdi']",
+    ),
+    call(
+        "prices in a data frame whose rows have no labels",
+        lambda: BAdaCostClassifier(pl.DataFrame(PRICES)).fit(X, Y),
+        TypeError,
+        "costs are a data frame of polars, whose rows have no labels",
+        "or a data frame of pandas with the truths in its index",
+    ),
+    call(
+        "new prices in a data frame whose rows have no labels",
+        lambda: fitted().decide(X, pl.DataFrame(PRICES)),
+        TypeError,
+        "costs are a data frame of polars, whose rows have no labels",
+        "give a mapping {truth: {prediction: cost}}",
     ),
     call(
         "costs of more classes than a meta-estimator has seen",

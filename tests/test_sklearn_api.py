@@ -713,6 +713,7 @@ def test_an_array_of_equal_prices_needs_no_order() -> None:
     ],
     ids=["calibrated", "stacking", "voting", "bagging"],
 )
+@pytest.mark.filterwarnings("ignore:The classes are numbers, but the costs have names")
 def test_labelled_costs_in_meta_estimators_that_encode_classes(around) -> None:
     data, y = noisy()
     names = np.array(["mid", "low", "top"])  # sorted: low, mid, top

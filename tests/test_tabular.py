@@ -546,6 +546,16 @@ class TestClassifier:
         with pytest.raises(ValueError, match="does not know the names"):
             TableClassifier.of_fitted(nameless)
 
+    def test_arrays_of_costs_follow_the_alphabet_with_a_warning(self) -> None:
+        frame, costs = patients(), [[0, 9, 3], [2, 0, 1], [1, 4, 0]]  # of high, low, mid
+        for booster in (SAMMEClassifier(n_estimators=2), BAdaCostClassifier(n_estimators=2)):
+            model = TableClassifier(booster, cost_matrix=costs, decision="bayes")
+            with pytest.warns(UserWarning, match="alphabetical order of the classes") as caught:
+                model.fit(frame, "risk")
+            assert len(caught) == 1
+        frame["risk"] = pd.Categorical(frame["risk"], ["high", "low", "mid"], ordered=True)
+        model.fit(frame, "risk")
+
 
 class TestTraining:
     def test_holding_out_comparing_and_refitting(self) -> None:
@@ -842,6 +852,15 @@ class TestContest:
         _, (weighted, _) = fit_cheapest(models, patients(), "risk", sample_weight=weight)
         assert weighted.average_cost != one.average_cost
         assert 0.0 < weighted.standard_error < 1.0
+
+    def test_grades_are_charged_in_their_own_order(self) -> None:
+        frame = patients()
+        frame["risk"] = pd.Categorical(frame["risk"], ["low", "mid", "high"], ordered=True)
+        model, trials = fit_cheapest(self.models(), frame, "risk", n_folds=2)
+        assert model.classes_.tolist() == ["low", "mid", "high"]
+        costs = {trial.name: trial.average_cost for trial in trials}
+        assert model.held_out_.average_cost == pytest.approx(min(costs.values()))
+        assert model.held_out_.rivals["stump"] == pytest.approx(costs["stump"])
 
     def test_standard_error_by_hand(self) -> None:
         labels, paid, charged = np.zeros(4), np.array([0.0, 1.0, 5.0, 2.0]), np.zeros((2, 2))

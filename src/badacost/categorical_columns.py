@@ -1,12 +1,13 @@
 """Categorical columns: which ones they are, which categories they have, and the codes of these.
 
 To trees a category is a code, its place among the known categories of its column. Missing values,
-and categories that are not known, are NaN.
+and categories that are not known, are NaN. A number and its text are the same category.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.csv_dialect import as_number
+
 _DTYPES = ("category", "Categorical", "Enum")  # of pandas, and of polars
 _NUMBERS, _OBJECTS = "biuf", "OSU"  # kinds of arrays that may have categories
 MAX_CATEGORIES = 255  # of a column: a byte, less the code of what is missing
 _MAX_NAMES_LISTED = 20
+_TRUTHS = {"True": True, "False": False}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +73,59 @@ class CategoricalColumns:
         codes = {}
         for position, code_of in self._code_of.items():
             levels, places = _levels(table, position)
-            code = [code_of.get(level, np.nan) for level in levels]
+            code = [_code(level, code_of) for level in levels]
             codes[position] = np.array([*code, np.nan], np.float32)[places]
+            if np.isnan(codes[position]).all():
+                used = [levels[place] for place in np.unique(places[places >= 0])]
+                _warn_of_unknown(used, [*code_of], _name(table, position))
         return _with_columns(table, codes)
+
+    def as_given(self, X: Any, samples: NDArray[Any]) -> NDArray[Any]:
+        """Return checked samples with the values of X, not their codes, in categorical columns."""
+        if not self.categories:
+            return samples
+        table, samples = _as_table(X), samples.astype(object)
+        for position in self.categories:
+            levels, places = _levels(table, position)
+            values = [None if _is_missing(level) else level for level in levels]
+            samples[:, position] = np.array([*values, None], dtype=object)[places]
+        return samples
+
+
+def _code(level: Any, code_of: Mapping[Any, int]) -> float:
+    """Code of a category, or of the number that it spells, or of its text; NaN if not known."""
+    if level in code_of:
+        return code_of[level]
+    other: Any = None
+    if isinstance(level, str):
+        other = _TRUTHS.get(level, as_number(level.strip()))
+    elif isinstance(level, float) and level.is_integer():
+        other = str(int(level))
+    elif isinstance(level, int | float | np.number) and not _is_missing(level):
+        other = str(level)
+    return code_of.get(other, np.nan)
+
+
+def _warn_of_unknown(levels: Iterable[Any], known: Collection[Any], name: str) -> None:
+    """Warn of a column that has values, none of which is a known category.
+
+    Where there were more categories than a model keeps, that is no surprise.
+    """
+    value = next((level for level in levels if not _is_missing(level)), None)
+    if value is not None and 0 < len(known) < MAX_CATEGORIES:
+        listed = ", ".join(f"{level!r:.80}" for level in [*known][:_MAX_NAMES_LISTED])
+        more = ", ..." * (len(known) > _MAX_NAMES_LISTED)
+        warnings.warn(
+            f"No category in column {name} is known to the model, such as {value!r:.80}: all count "
+            f"as missing. Write categories as in the training data: {listed}{more}.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _name(table: Any, position: int) -> str:
+    """How messages name a column."""
+    return f"{table.columns[position]!r:.80}" if _is_frame(table) else str(position)
 
 
 def check_categorical_features(given: Any) -> None:
@@ -188,10 +242,10 @@ def _checked(level: Any, table: Any, position: int) -> Any:
     if isinstance(level, np.generic) and level.dtype.kind in _NUMBERS + "U":
         level = level.item()
     if not isinstance(level, bool | int | float | str):
-        name = repr(table.columns[position]) if _is_frame(table) else position
         raise TypeError(
-            f"The categories of column {name:.80} must be text, numbers or booleans; got "
-            f"{level!r:.80} of type {type(level).__name__}: convert the column to text."
+            f"The categories of column {_name(table, position)} must be text, numbers or "
+            f"booleans; got {level!r:.80} of type {type(level).__name__}: convert the column to "
+            "text."
         )
     if isinstance(level, float) and math.isinf(level):
         raise ValueError("X contains infinity: replace such values, by NaN if they are not known.")

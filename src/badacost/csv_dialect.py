@@ -10,6 +10,7 @@ from itertools import islice
 
 SEPARATORS = ",;\t"
 _LINES_LOOKED_AT = 20
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _DECIMAL_POINT = re.compile(r"[0-9]\.[0-9]")
 
@@ -63,3 +64,8 @@ def _widths(text: str, separator: str) -> list[int]:
     except csv.Error:  # reported when the file is read
         pass
     return widths
+
+
+def as_number(text: str) -> float | None:
+    """Return a number written with a decimal point, None for any other text."""
+    return float(text) if _NUMBER.fullmatch(text) else None

@@ -56,7 +56,7 @@ class Explanation:
     base_values : ndarray of shape (K,)
         Scores of a sample of which nothing is known.
     data : ndarray of shape (n_samples, n_features)
-        The samples.
+        The samples, of dtype object where features are categories.
     feature_names : list of n_features str
         Names of the features.
     classes : list of K labels
@@ -293,7 +293,8 @@ def explain_scores(model: Any, X: Any) -> Explanation:
         features = model.encoder_.transform(X)
         data = as_frame(X)[list(model.feature_names_in_)].to_numpy(object)
     else:
-        features = data = check_samples(model, X)
+        features = check_samples(model, X)
+        data = model._columns.as_given(X, features)
     with Threads(booster.n_jobs) as threads:
         values = booster.forest_.contributions(features, threads)
     if isinstance(model, TableClassifier):

@@ -194,9 +194,12 @@ def test_estimator_checks(estimator, check) -> None:
     check(estimator)
 
 
-def test_names_of_features_come_along() -> None:
+@pytest.mark.parametrize("make", [light, cat])
+def test_names_of_features_come_along(make) -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = ImportedForestClassifier.of_fitted(light().fit(frame, Y))
+    unnamed = ImportedForestClassifier.of_fitted(make().fit(X, Y))
+    assert not hasattr(unnamed, "feature_names_in_")
+    model = ImportedForestClassifier.of_fitted(make().fit(frame, Y))
     assert model.feature_names_in_.tolist() == list("abcd")
     model.predict(frame)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -228,6 +231,22 @@ def test_categories() -> None:
     frame = pd.DataFrame(X, columns=list("abcd")).assign(e=Y.astype(str))
     with pytest.raises(ValueError, match="categorical features, which cannot be imported"):
         ImportedForestClassifier.of_fitted(cat(cat_features=["e"]).fit(frame, Y))
+
+
+def test_threads_may_be_a_number_of_numpy() -> None:
+    model = ImportedForestClassifier(light(), n_jobs=np.int64(2)).fit(X, Y)
+    assert model.predict_proba(X).shape == (len(X), 3)
+
+
+def test_arrays_of_costs_follow_the_alphabet_with_a_warning() -> None:
+    names, costs = np.array(["mid", "low", "top"])[Y], [[0, 1, 5], [1, 0, 2], [10, 8, 0]]
+    with pytest.warns(UserWarning, match="alphabetical order of the classes: 'low', 'mid', 'top'"):
+        ImportedForestClassifier(light(), costs).fit(X, names)
+    booster = light().fit(X, names)
+    with pytest.warns(UserWarning, match="alphabetical order of the classes: 'low', 'mid', 'top'"):
+        ImportedForestClassifier.of_fitted(booster, costs)
+    grades = pd.Series(pd.Categorical(names, ["low", "mid", "top"], ordered=True))
+    ImportedForestClassifier(light(), costs).fit(X, grades)
 
 
 def test_other_classifiers() -> None:

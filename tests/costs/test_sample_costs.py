@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from badacost import BAdaCostClassifier
 from badacost.costs.sample_costs import check_sample_cost, mistake_costs
 
 ROWS = np.array([[0.0, 5, 1], [2, 0, 3]])
@@ -41,6 +42,7 @@ def test_what_is_refused(given, message) -> None:
         check_sample_cost(given, CLASSES, 2)
 
 
+ALL = np.ones(4, dtype=bool)
 prices = arrays(np.float64, (4, 3), elements=st.floats(0, 1e6))
 
 
@@ -48,17 +50,29 @@ prices = arrays(np.float64, (4, 3), elements=st.floats(0, 1e6))
 def test_being_right_is_free(rows, y) -> None:
     """Whatever stands in its place; a matrix for each sample says the same."""
     rows_before = rows.copy()
-    found = mistake_costs(rows, np.array(y))
+    found = mistake_costs(rows, np.array(y), ALL)
     np.testing.assert_array_equal(rows, rows_before)
     assert not found[np.arange(4), y].any()
     wrong = np.arange(3) != np.array(y)[:, np.newaxis]
     np.testing.assert_array_equal(found[wrong], rows[wrong])
     matrices = np.where(np.eye(3, dtype=bool), 0.0, rows[:, np.newaxis, :])
-    np.testing.assert_array_equal(mistake_costs(matrices, np.array(y)), found)
-    np.testing.assert_allclose(mistake_costs(matrices + 1, np.array(y)), found, atol=1e-9)
+    np.testing.assert_array_equal(mistake_costs(matrices, np.array(y), ALL), found)
+    np.testing.assert_allclose(mistake_costs(matrices + 1, np.array(y), ALL), found, atol=1e-9)
 
 
 def test_being_right_must_not_cost_more_than_a_mistake() -> None:
     matrices = np.array([[[0.0, 1], [1, 0]], [[0, 1], [1, 2]]])
     with pytest.raises(ValueError, match="costs more than a mistake for sample 1: lower"):
-        mistake_costs(matrices, np.array([1, 1]))
+        mistake_costs(matrices, np.array([1, 1]), np.array([True, True]))
+
+
+def test_samples_are_numbered_as_given() -> None:
+    """Also where some have no weight, and so no part in the fit."""
+    matrices = np.array([[[0.0, 1], [1, 0]], [[0, 1], [1, 2]]])[[0, 0, 0, 1]]
+    kept = np.array([False, True, False, True])
+    with pytest.raises(ValueError, match="for sample 3: lower"):
+        mistake_costs(matrices, np.array([1, 1]), kept)
+    with pytest.raises(ValueError, match="for sample 3: lower"):
+        BAdaCostClassifier().fit(
+            np.eye(4), [0, 1, 0, 1], sample_weight=[0, 1, 1, 1], sample_cost=matrices
+        )

@@ -123,6 +123,11 @@ def test_a_deep_tree_of_one_feature_and_one_without_splits() -> None:
     assert not forest.first(0).contributions(np.zeros((2, 1))).any()
 
 
+def test_trees_too_deep_to_be_explained_are_refused() -> None:
+    with pytest.raises(ValueError, match="of depth 513 is too deep to be explained: fit trees"):
+        chain(513).contributions(np.zeros((1, 1)))
+
+
 def test_many_features_on_a_path() -> None:
     """Twenty of them, where sums with changing signs would have lost their digits."""
     rng, n = np.random.default_rng(0), 20

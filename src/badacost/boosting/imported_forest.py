@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from badacost.boosting.foreign_trees import SOURCES, read_trees, reader_of
 from badacost.boosting.saving import SavedForest
 from badacost.categorical_columns import CategoricalColumns
 from badacost.costs.decisions import CostDecisionMixin
+from badacost.costs.matrix import warn_of_alphabet
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import saved_model
 from badacost.threads import Threads
@@ -116,6 +118,7 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, 
             )
         options = {} if sample_weight is None else {"sample_weight": weight}
         self._take(clone(self.estimator).fit(samples, codes.astype(np.int64), **options))
+        warn_of_alphabet(self.cost_matrix, self.classes_, y)
         return self
 
     @classmethod
@@ -149,10 +152,11 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, 
         model = cls(None, cost_matrix)
         model.classes_ = np.asarray(estimator.classes_)
         model._columns = CategoricalColumns({})
-        names = getattr(estimator, "feature_names_in_", None)
+        names = _names_of_features(estimator)
         if names is not None:
             model.feature_names_in_ = np.asarray(names, dtype=object)
         model._take(estimator)
+        warn_of_alphabet(cost_matrix, model.classes_, None)
         return model
 
     def _take(self, estimator: Any) -> None:
@@ -205,7 +209,7 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, 
         return self.forest_.feature_importances()
 
     def _check_parameters(self) -> None:
-        check_number("n_jobs", self.n_jobs, int, none=True)
+        check_number("n_jobs", self.n_jobs, Integral, none=True)
 
     def _extra_header(self) -> dict[str, Any]:
         return {"source": self.source_}
@@ -229,3 +233,11 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, 
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _names_of_features(estimator: Any) -> Any:
+    """Names of the columns that a classifier was fitted to; None where they had none."""
+    names = getattr(estimator, "feature_names_", None)  # of CatBoost, which numbers other columns
+    if names is None:
+        return getattr(estimator, "feature_names_in_", None)
+    return None if names == [str(number) for number in range(len(names))] else names

@@ -291,8 +291,8 @@ class StagewiseClassifier(
         self._mean_costs: FloatArray | None = None
         if sample_cost is not None:
             known = [plain(label) for label in classes]
-            costs = check_sample_cost(sample_cost, known, len(kept))[kept]
-            costs = mistake_costs(costs, labels)
+            costs = check_sample_cost(sample_cost, known, len(kept))
+            costs = mistake_costs(costs, labels, kept)
             self._mean_costs = mean_costs(costs, labels, weight)
         if not resumed:
             self.classes_ = classes

@@ -7,7 +7,6 @@ zero once a matrix has passed through `as_cost_matrix`.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -17,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, Mask, Positions
+from badacost.csv_dialect import as_number
 from badacost.validation import category_order, check_number
 
 _MAX_CLASSES_LISTED = 10
 MAX_COST = 1e300  # sums of costs must not overflow
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def as_cost_matrix(
@@ -39,7 +38,8 @@ def as_cost_matrix(
         truth in its index and by prediction in its columns, both in any order. Where classes are
         numbers, labels of a mapping or data frame may be their text, as a file has it: "0" for 0.
         Where classes are 0..K-1 and costs name K other labels, these are taken in sorted order, as
-        meta-estimators such as `sklearn.ensemble.VotingClassifier` encode them.
+        meta-estimators such as `sklearn.ensemble.VotingClassifier` encode them; a warning tells
+        which number is taken for which label.
     classes : iterable of K labels
         The classes, in the order of the rows and columns of the result.
     allow_extra_labels : bool, default=False
@@ -130,6 +130,14 @@ def _encoded(costs: Any, labels: Sequence[Any]) -> Any:
         code = {label: number for number, label in enumerate(sorted(named))}
     except TypeError:  # an encoder would have refused them too
         return costs
+    pairs = [f"{number} = {label!r:.80}" for label, number in code.items()]
+    warnings.warn(
+        f"The classes are numbers, but the costs have names. They are read as "
+        f"{_shortened(pairs)}: the sorted order, as meta-estimators encode classes. If that is "
+        "not what the numbers stand for, label the costs by the numbers.",
+        UserWarning,
+        stacklevel=4,
+    )
     if is_frame(costs):
         return costs.rename(index=code, columns=code)
 
@@ -150,15 +158,20 @@ def warn_of_alphabet(costs: Any, classes: Iterable[Any], y: Any, *, stacklevel: 
     matrix = costs_as_given(costs, labels)
     mistakes = matrix[~np.eye(len(labels), dtype=np.bool_)]
     if all(isinstance(label, str) for label in labels) and (mistakes != mistakes[0]).any():
-        named = ", ".join(repr(label) for label in labels[:_MAX_CLASSES_LISTED])
-        more = ", ..." if len(labels) > _MAX_CLASSES_LISTED else ""
         warnings.warn(
             f"The costs are an array without labels, read in alphabetical order of the classes: "
-            f"{named}{more}. Name truths and predictions, for example by "
-            "badacost.costs.labelled_costs(costs, classes), or make y an ordered categorical.",
+            f"{_shortened([repr(label) for label in labels])}. Name truths and predictions, for "
+            "example by badacost.costs.labelled_costs(costs, classes), or make y an ordered "
+            "categorical.",
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def _shortened(texts: Sequence[str]) -> str:
+    """Return the first of some texts, with commas."""
+    more = [] if len(texts) <= _MAX_CLASSES_LISTED else ["..."]
+    return ", ".join([*texts[:_MAX_CLASSES_LISTED], *more])
 
 
 def named_classes(costs: Any) -> list[Any] | None:
@@ -169,8 +182,17 @@ def named_classes(costs: Any) -> list[Any] | None:
 
 
 def is_frame(costs: Any) -> bool:
-    """Tell whether costs are a data frame with labels."""
-    return all(hasattr(costs, name) for name in ("index", "columns", "to_numpy"))
+    """Tell whether costs are a data frame with labels; one whose rows have none is refused."""
+    if not all(hasattr(costs, name) for name in ("to_numpy", "columns")):
+        return False
+    if not hasattr(costs, "index"):
+        raise TypeError(
+            f"costs are a data frame of {type(costs).__module__.partition('.')[0]}, whose rows "
+            "have no labels: give a mapping {truth: {prediction: cost}}, for example "
+            "badacost.costs.labelled_costs(costs.to_numpy(), classes), or a data frame of pandas "
+            "with the truths in its index."
+        )
+    return True
 
 
 def plain(label: Any) -> Any:
@@ -205,11 +227,6 @@ def as_classes(found: Iterable[Any], labels: Sequence[Any]) -> list[Any]:
         return written.get(text, label if number is None else numbers.get(number, label))
 
     return [named(label) for label in found]
-
-
-def as_number(text: str) -> float | None:
-    """Return a number written with a decimal point, None for any other text."""
-    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def check_unique(labels: Sequence[Any], place: str) -> None:

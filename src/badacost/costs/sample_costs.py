@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from badacost.arrays import FloatArray, Labels
+from badacost.arrays import FloatArray, Labels, Mask
 from badacost.costs.matrix import MAX_COST, as_classes, check_unique
 
 
@@ -52,23 +52,24 @@ def check_sample_cost(
     return np.asarray(values)
 
 
-def mistake_costs(costs: FloatArray, y: Labels) -> FloatArray:
+def mistake_costs(costs: FloatArray, y: Labels, kept: Mask) -> FloatArray:
     """Return what each decision costs for samples of classes y: rows (n, K), zero where right.
 
-    Rows (n, K) hold prices of mistakes, whatever stands in the place of the class. In matrices
-    (n, K, K) being right may have a price, which is subtracted from the rest of its row.
+    The samples are those of `costs` that are `kept`. Rows (K,) hold prices of mistakes, whatever
+    stands in the place of the class. In matrices (K, K) being right may have a price, which is
+    subtracted from the rest of its row.
     """
     every = np.arange(len(y))
     if costs.ndim == 2:
-        rows = costs.copy()
+        rows = costs[kept]
         rows[every, y] = 0.0
         return rows
-    rows = costs[every, y]
+    rows = costs[np.flatnonzero(kept), y]
     rows -= rows[every, y][:, np.newaxis]
-    wrong = np.flatnonzero((rows < 0.0).any(axis=1))
-    if len(wrong):
+    wrong = (rows < 0.0).any(axis=1)
+    if wrong.any():
         raise ValueError(
-            f"in sample_cost, being right costs more than a mistake for sample {wrong[0]}: lower "
-            "that entry, usually to 0."
+            "in sample_cost, being right costs more than a mistake for sample "
+            f"{np.flatnonzero(kept)[wrong][0]}: lower that entry, usually to 0."
         )
     return rows

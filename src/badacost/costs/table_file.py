@@ -25,14 +25,13 @@ from badacost.costs.matrix import (
     MAX_COST,
     as_classes,
     as_cost_matrix,
-    as_number,
     check_unique,
     class_labels,
     costs_as_given,
     listed,
     named_classes,
 )
-from badacost.csv_dialect import guess_separator, with_decimal_points
+from badacost.csv_dialect import as_number, guess_separator, with_decimal_points
 
 _MAX_BYTES = 16 * 2**20
 _CORNER = "truth \\ prediction"

@@ -20,6 +20,7 @@ from badacost.arrays import FloatArray
 from badacost.boosting import CostBoostClassifier
 from badacost.costs import minimum_cost_decision
 from badacost.costs.decisions import CostDecisionMixin, own_costs
+from badacost.costs.matrix import warn_of_alphabet
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import model_to_file, save_model, saved_model, with_part
 from badacost.tabular.columns import Column
@@ -157,12 +158,14 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         """Fit the classifier to what an encoder made of a table, or of more rows than these."""
         classifier = CostBoostClassifier() if self.classifier is None else clone(self.classifier)
         own = getattr(classifier, "cost_matrix", None)
-        takes_costs = "cost_matrix" in classifier.get_params(deep=False)
-        if own is None and takes_costs and self.cost_matrix is not None:
+        hands_costs_on = own is None and "cost_matrix" in classifier.get_params(deep=False)
+        if hands_costs_on and self.cost_matrix is not None:
             classifier.set_params(cost_matrix=self.cost_matrix)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         classifier.fit(features, labels, **options)
         self._assemble(encoder, classifier, own if self.cost_matrix is None else self.cost_matrix)
+        if not hands_costs_on:  # otherwise the classifier has warned
+            warn_of_alphabet(self.cost_matrix, self.classes_, labels, stacklevel=4)
         self.target_name_ = target
         self.n_rows_ = len(features)
         self.held_out_: CostSummary | None = None

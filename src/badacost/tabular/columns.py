@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 import numpy as np
 
 from badacost.arrays import FloatArray, IndexArray, Mask
-from badacost.costs.matrix import as_number, plain
+from badacost.costs.matrix import plain
+from badacost.csv_dialect import as_number
 from badacost.tabular.frames import import_pandas, place_of
 
 if TYPE_CHECKING:

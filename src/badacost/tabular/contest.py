@@ -24,7 +24,7 @@ from badacost.progress import ProgressBar
 from badacost.tabular.classifier import TableClassifier
 from badacost.tabular.summary import MAX_RIVALS, CostSummary
 from badacost.tabular.training import EncodedTable, deal_folds, with_best_depth
-from badacost.validation import check_number, check_sample_weight
+from badacost.validation import check_number, check_sample_weight, positions_in
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def _cross_validated(
         bar.close()
     decided = data.only(folds >= 0)
     answers = answers[folds >= 0]
-    truth, chosen = (np.searchsorted(fitted.classes_, part) for part in (decided.labels, answers))
+    truth, chosen = (positions_in(fitted.classes_, part) for part in (decided.labels, answers))
     return _Run(
         decided.labels,
         answers,

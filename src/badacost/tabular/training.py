@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.boosting import CostBoostClassifier, SAMMEClassifier
+from badacost.costs import labelled_costs
 from badacost.costs.decisions import Prices
 from badacost.metrics import total_cost
 from badacost.progress import ProgressBar
@@ -380,7 +381,7 @@ def _cost_blind(model: TableClassifier, first: TableClassifier) -> TableClassifi
     parameters = {name: own[name] for name in own if name in shared}
     return TableClassifier(
         samme.set_params(**parameters),
-        cost_matrix=first.charged_costs_,
+        cost_matrix=labelled_costs(first.charged_costs_, first.classes_),
         decision="bayes",
         drop=model.drop,
         max_one_hot=model.max_one_hot,

@@ -31,6 +31,7 @@ _NODE_ARRAYS = (
 _ROWS_AT_ONCE = 1024  # that are converted for the kernels
 _MIN_THREADED = 256  # rows for each thread
 _MIN_EXPLAINED = 32  # the same where each row takes long
+_MAX_DEPTH_EXPLAINED = 512  # memory and time grow with its square
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,6 +387,11 @@ class Forest:
         ndarray of shape (n_samples, n_features, n_outputs)
             Contributions.
 
+        Raises
+        ------
+        ValueError
+            Where a tree is deeper than 512.
+
         Examples
         --------
         >>> from sklearn.datasets import load_iris
@@ -396,9 +402,15 @@ class Forest:
         >>> bool(np.allclose(scores, forest.accumulate(X)))
         True
         """
+        depth = int(self.depths.max(initial=0))
+        if depth > _MAX_DEPTH_EXPLAINED:
+            raise ValueError(
+                f"a tree of depth {depth} is too deep to be explained: fit trees with a max_depth "
+                f"of at most {_MAX_DEPTH_EXPLAINED}."
+            )
         out = np.empty((len(X), self.n_features, self.table.shape[1]))
         # Polynomials of a degree below the number of features on a path are integrated exactly.
-        n_times = (min(int(self.depths.max(initial=0)), self.n_features) + 1) // 2
+        n_times = (min(depth, self.n_features) + 1) // 2
         nodes, masses = np.polynomial.legendre.leggauss(max(1, n_times))
         times, masses = (nodes + 1.0) / 2.0, masses / 2.0
 
