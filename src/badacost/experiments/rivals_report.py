@@ -241,8 +241,8 @@ def _protocol(table: RivalTable) -> str:
         f"temperature from {N_FOLDS} folds (of CatBoost, to save time, from one of the {N_FOLDS}: "
         "a single number needs few samples) before the fit to all samples. *Cross-fitted* is "
         f"LightGBM fitted without each of {N_CROSS_FITS} folds, as CostBoost is, up to "
-        f"{MAX_ROUNDS} rounds with early stopping on the fold after {PATIENCE} rounds without progress, and the mean of the raw "
-        f"scores. {_calibrations(table)}"
+        f"{MAX_ROUNDS} rounds with early stopping on the fold after {PATIENCE} rounds without "
+        f"progress, and the mean of the raw scores. {_calibrations(table)}"
     )
 
 
