@@ -11,6 +11,7 @@ import pytest
 
 from badacost import BAdaCostClassifier
 from badacost.cost_report import write_cost_report
+from badacost.costs import labelled_costs
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.models import synthetic_cars
 from badacost.detection.report import write_report
@@ -32,7 +33,8 @@ def classifier_page(path: Path, title: str) -> None:
     y = rng.integers(3, size=200)
     X = rng.normal(size=(200, 3)) + y[:, None]
     names = np.array(["mild", "<script>alert(1)</script>", "a name without any space " + "e" * 80])
-    model = BAdaCostClassifier(COSTS, n_estimators=5, max_depth=2).fit(X[::2], names[y[::2]])
+    costs = labelled_costs(COSTS, names)
+    model = BAdaCostClassifier(costs, n_estimators=5, max_depth=2).fit(X[::2], names[y[::2]])
     write_cost_report(
         model, path, X[1::2], names[y[1::2]], train=(X[::2], names[y[::2]]), title=title
     )
@@ -46,7 +48,8 @@ def many_classes_page(path: Path, title: str) -> None:
         [f"{letter} and so on and so forth" for letter in "abcdefghijklmnopqrstuvwxyz"]
     )
     costs = rng.integers(1, 2000, (26, 26)) * (1.0 - np.eye(26))
-    model = BAdaCostClassifier(costs, n_estimators=2, max_depth=2).fit(X, names[y])
+    prices = labelled_costs(costs, names)
+    model = BAdaCostClassifier(prices, n_estimators=2, max_depth=2).fit(X, names[y])
     write_cost_report(model, path, X, names[y], title=title, currency="EUR")
 
 

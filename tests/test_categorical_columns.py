@@ -143,11 +143,12 @@ def test_any_number_is_found_by_its_text(numbers) -> None:
 
 
 def test_a_column_without_any_known_category_warns() -> None:
-    columns = fitted(PANDAS)
+    columns, table = fitted(PANDAS), pd.concat([PANDAS] * 3)
     with pytest.warns(UserWarning, match=r"No category in column 'colour' .* such as 'RED': .*"):
-        columns.encode(PANDAS.assign(colour=["RED", None, "BLUE", "RED"]))
-    columns.encode(PANDAS.assign(colour=["RED", None, "blue", "RED"]))
-    columns.encode(PANDAS.assign(colour=[None] * 4))
+        columns.encode(table.assign(colour=["RED", None, "BLUE", "RED"] * 3))
+    columns.encode(table.assign(colour=["RED", None, "blue", "RED"] * 3))
+    columns.encode(table.assign(colour=[None] * 12))
+    columns.encode(PANDAS.assign(colour=["RED"] * 4))  # of few rows nothing is concluded
 
 
 def test_values_as_given() -> None:

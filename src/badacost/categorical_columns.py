@@ -24,6 +24,7 @@ _DTYPES = ("category", "Categorical", "Enum")  # of pandas, and of polars
 _NUMBERS, _OBJECTS = "biuf", "OSU"  # kinds of arrays that may have categories
 MAX_CATEGORIES = 255  # of a column: a byte, less the code of what is missing
 _MAX_NAMES_LISTED = 20
+_MIN_ROWS_WITHOUT_KNOWN = 10  # to warn of: single samples may well have a new category
 _TRUTHS = {"True": True, "False": False}
 
 
@@ -75,7 +76,7 @@ class CategoricalColumns:
             levels, places = _levels(table, position)
             code = [_code(level, code_of) for level in levels]
             codes[position] = np.array([*code, np.nan], np.float32)[places]
-            if np.isnan(codes[position]).all():
+            if len(places) >= _MIN_ROWS_WITHOUT_KNOWN and np.isnan(codes[position]).all():
                 used = [levels[place] for place in np.unique(places[places >= 0])]
                 _warn_of_unknown(used, [*code_of], _name(table, position))
         return _with_columns(table, codes)

@@ -24,6 +24,7 @@ from badacost.boosting.wang_multiboost import (
     WangMultiBoostClassifier,
     pool_step,
 )
+from badacost.categorical_columns import CategoricalColumns
 from badacost.costs import zero_one_costs
 from badacost.loss import class_codes
 from badacost.model_file import read_model, write_model
@@ -103,8 +104,9 @@ def descent(y, weight, costs, answers, n_jobs=1, learning_rate=1.0) -> PoolDesce
 
 def start(model: WangMultiBoostClassifier, weight=WEIGHT) -> PoolDescent:
     """Grow the pool of a model."""
+    model._columns = CategoricalColumns()
     with Threads() as threads:
-        return model._start(Task(SampleSet(X), Y, weight, None, threads))
+        return model._start(Task(SampleSet(X), Y, weight, None, threads, weight > 0.0))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
