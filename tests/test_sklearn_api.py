@@ -58,7 +58,7 @@ def small(costs=None, **parameters) -> BAdaCostClassifier:
 
 
 def costboost(costs=None, **parameters) -> CostBoostClassifier:
-    defaults = {"n_estimators": 20, "max_depth": 2, "learning_rate": 0.3, "n_folds": 2}
+    defaults = {"n_estimators": 40, "max_depth": 2, "learning_rate": 0.3, "n_folds": 3}
     return CostBoostClassifier(costs, **{**defaults, "random_state": 0, **parameters})
 
 

@@ -109,7 +109,7 @@ def test_number_of_features(given, number) -> None:
         assert found is None or 1 <= found <= n_features
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 0.0, 1.5, -0.5, np.nan, "all", "auto", True, [3]])
+@pytest.mark.parametrize("wrong", [0, -1, 0.0, 1.5, -0.5, np.nan, "all", "half", True, [3]])
 def test_number_of_features_refused(wrong) -> None:
     with pytest.raises((TypeError, ValueError), match="max_features must be"):
         number_of_features(wrong, 20)
@@ -145,7 +145,9 @@ def test_sample_weight_refused(weight, message) -> None:
 def test_training_data() -> None:
     X = [[0, np.nan], [1, 5], [2, 6], [3, 7]]
     estimator = BAdaCostClassifier()
-    samples, y, weight, classes = check_training_data(estimator, X, list("baab"), [1, 0, 3, 4])
+    checked = check_training_data(estimator, X, list("baab"), [1, 0, 3, 4])
+    samples, y, weight, classes, kept = checked
+    np.testing.assert_array_equal(kept, [True, False, True, True])
     assert samples.dtype == np.float64
     np.testing.assert_array_equal(samples, [[0, np.nan], [2, 6], [3, 7]])
     np.testing.assert_array_equal(y, [1, 0, 1])
@@ -155,7 +157,8 @@ def test_training_data() -> None:
 
 
 def test_a_class_of_zero_weight_stays_a_class() -> None:
-    _, y, _, classes = check_training_data(BAdaCostClassifier(), np.eye(3), [5, 6, 7], [1, 1, 0])
+    checked = check_training_data(BAdaCostClassifier(), np.eye(3), [5, 6, 7], [1, 1, 0])
+    _, y, _, classes, _ = checked
     np.testing.assert_array_equal(classes, [5, 6, 7])
     np.testing.assert_array_equal(y, [0, 1])
 
@@ -281,7 +284,7 @@ def test_samples_need_a_fit() -> None:
 
 def test_validation_data() -> None:
     estimator = BAdaCostClassifier()
-    *_, estimator.classes_ = check_training_data(estimator, np.eye(3), ["a", "b", "c"], None)
+    *_, estimator.classes_, _ = check_training_data(estimator, np.eye(3), ["a", "b", "c"], None)
     X, y, weight = check_validation_data(estimator, np.eye(3)[:2], ["c", "a"], None)
     np.testing.assert_array_equal(X, np.eye(3)[:2])
     np.testing.assert_array_equal(y, [2, 0])

@@ -197,7 +197,8 @@ def _page(table: RivalTable, timing: RivalTable, has_research: bool) -> str:
         "# The contest with the rivals",
         "Written by `badacost experiment rivals`. What decisions of minimum expected cost cost "
         "under the probabilities of today's classifiers, all with default parameters.",
-        f"How the defaults of {CONTROL} were found, and what failed: [what was tried]({_RESEARCH})."
+        f"The defaults of {CONTROL} were chosen on other splits of the same data sets: [what was "
+        f"tried]({_RESEARCH}), and what failed. Those of the others were not."
         if has_research
         else "",
         _protocol(table),
