@@ -224,7 +224,7 @@ class _Calibrated:
 
 
 class _CrossFitted:
-    """LightGBM fitted without each of five folds, where it stops early; the mean of raw scores."""
+    """LightGBM fitted without each of the folds, where it stops early; the mean of raw scores."""
 
     def __init__(self, seed: int, n_threads: int, n_rounds: int):
         self.parameters = {

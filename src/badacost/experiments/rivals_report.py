@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import wilcoxon
 
 from badacost.experiments.journal import Journal
 from badacost.experiments.ranking import RankComparison
@@ -206,6 +207,8 @@ def _page(table: RivalTable, timing: RivalTable, has_research: bool) -> str:
     ]
     if table.can_compare:
         parts += ["## Ranks by cost", _ranks_by_cost(table)]
+        if CONTROL in table.contenders:
+            parts += ["## One against one", _pairs(table)]
         parts += ["## Ranks by log-loss", _ranks_by_log_loss(table)]
     parts += ["## Probabilities and time", _summary(table)]
     if timing.contenders:
@@ -278,6 +281,37 @@ def _ranks_by_cost(table: RivalTable) -> str:
             "value for each data set, the average over the kinds of these ranks:",
             table.comparison(table.rank_in_sets).to_markdown(),
         ]
+    )
+
+
+def _pairs(table: RivalTable) -> str:
+    """Signed-rank tests of the control against each of the others, corrected by Holm."""
+    costs = table.comparison(table.costs)
+    others = [name for name in costs.names if name != CONTROL]
+    ratios = {
+        name: np.array([row[name] / max(row[CONTROL], 1e-12) for row in table.costs.values()])
+        for name in others
+    }
+    p_values = {
+        name: wilcoxon(np.log(np.maximum(ratio, 1e-12)), alternative="greater").pvalue
+        for name, ratio in ratios.items()
+    }
+    corrected, so_far = {}, 0.0
+    for place, name in enumerate(sorted(others, key=p_values.__getitem__)):
+        so_far = corrected[name] = max(so_far, min(1.0, (len(others) - place) * p_values[name]))
+    cells = {
+        name: {
+            f"{CONTROL} is cheaper in": f"{(ratios[name] > 1.0).sum()} of {len(ratios[name])}",
+            "its cost / ours, median": f"{np.median(ratios[name]):.2f}",
+            "p": f"{corrected[name]:.2g}",
+        }
+        for name in sorted(others, key=lambda name: float(np.median(ratios[name])))
+    }
+    return (
+        f"Ranks forget by how much. Wilcoxon's signed-rank test of the logarithm of the ratio of "
+        f"costs, {CONTROL} against one other at a time, one-sided, with Holm's correction; again "
+        "the kinds of costs on a data set are not independent.\n\n"
+        + markdown_table(cells, [f"{CONTROL} is cheaper in", "its cost / ours, median", "p"], {})
     )
 
 
