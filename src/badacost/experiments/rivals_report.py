@@ -296,7 +296,8 @@ def _pairs(table: RivalTable) -> str:
         name: wilcoxon(np.log(np.maximum(ratio, 1e-12)), alternative="greater").pvalue
         for name, ratio in ratios.items()
     }
-    corrected, so_far = {}, 0.0
+    corrected: dict[str, float] = {}
+    so_far = 0.0
     for place, name in enumerate(sorted(others, key=p_values.__getitem__)):
         so_far = corrected[name] = max(so_far, min(1.0, (len(others) - place) * p_values[name]))
     cells = {
