@@ -293,7 +293,7 @@ def _pairs(table: RivalTable) -> str:
         for name in others
     }
     p_values = {
-        name: wilcoxon(np.log(np.maximum(ratio, 1e-12)), alternative="greater").pvalue
+        name: float(wilcoxon(np.log(np.maximum(ratio, 1e-12)), alternative="greater").pvalue)
         for name, ratio in ratios.items()
     }
     corrected: dict[str, float] = {}
