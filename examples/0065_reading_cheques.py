@@ -81,8 +81,8 @@ for name, reader in readers.items():
 # LightGBM as it comes is too sure of itself: it saves on the clerk, and its bill depends on a
 # handful of digits at hundreds and thousands. The forest as it comes is too unsure. Calibrated, it
 # is next to CostBoost, which needs no calibration. With other halves (``random_state`` 1 to 4 in
-# the split) CostBoost paid 324 to 463 euros and the calibrated forest 1 to 45 % more. LightGBM as it
-# comes paid 244 to 612; at 3 it was ahead, with 244 against 324 of CostBoost.
+# the split) CostBoost paid 324 to 463 euros and the calibrated forest 1 to 45 % more. LightGBM as
+# it comes paid 244 to 612; at 3 it was ahead, with 244 against 324 of CostBoost.
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5.6), layout="constrained")
 clerk_colour, mistake_colour = "#56b4e9", "#d55e00"
 expected = (model.predict_proba(X_test) @ per_euro).min(axis=1)
