@@ -285,6 +285,33 @@ def test_an_interrupted_fit_leaves_nothing_behind() -> None:
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert not any(name.startswith("_left") for name in vars(model))
+    assert not hasattr(model, "log_prior_")
+    model = boost(warm_start=True, early_stopping=False, n_estimators=3).fit(X, Y)
+    expected = model.predict_proba(X)
+    model.set_params(n_estimators=6, callbacks=[interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_a_warm_start_needs_the_same_samples() -> None:
+    model = boost(warm_start=True, n_estimators=3).fit(X, Y)
+    model.set_params(n_estimators=6)
+    with pytest.raises(ValueError, match="the samples must stay as they were"):
+        model.fit(X[1:], Y[1:])
+    order = np.random.default_rng(0).permutation(len(Y))
+    model.fit(X[order], Y[order])  # in any order
+
+
+def test_the_cost_of_noise_is_that_of_guessing() -> None:
+    """Equal rows in different folds must not give each other away."""
+    rng = np.random.default_rng(0)
+    costs = []
+    for seed in range(12):
+        data, y = rng.integers(0, 4, (400, 3)).astype(float), rng.integers(0, 2, 400)
+        model = boost(None, n_estimators=30, n_folds=5, early_stopping=False, random_state=seed)
+        costs.append(model.fit(data, y).oof_cost_)
+    assert np.mean(costs) == pytest.approx(0.5, abs=0.03)
 
 
 def test_rounds_told_to_callbacks() -> None:

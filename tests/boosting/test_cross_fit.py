@@ -12,12 +12,13 @@ from badacost.boosting.cross_fit import (
     CrossFit,
     Fold,
     FoldLoss,
+    fingerprint,
     given_folds,
     held_out_rows,
     random_folds,
 )
 from badacost.threads import Threads
-from badacost.tree.binning import BinnedData
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.gain_kernels import SquaredGradients
 from badacost.tree.grower import Growth
 
@@ -115,6 +116,24 @@ def test_given_folds_count_the_samples_of_the_user() -> None:
     for fold, (train, test) in zip(folds, cv, strict=True):
         np.testing.assert_array_equal(users[fold.train], [i for i in train if kept[i]])
         np.testing.assert_array_equal(users[fold.left_out], [i for i in test if kept[i]])
+
+
+def test_given_folds_that_leave_out_what_they_train_on() -> None:
+    every = np.arange(6)
+    with pytest.raises(ValueError, match="leaves out samples it trains on"):
+        given_folds([(every, every[:2])], np.array([0, 1] * 3), np.ones(6, bool))
+
+
+def test_fingerprints() -> None:
+    X, y, _ = samples(40, 3)
+    mapper = BinMapper.fit(X)
+    data = BinnedData(mapper, mapper.transform(X))
+    order = np.random.default_rng(0).permutation(40)
+    known = fingerprint(data, y)
+    assert 0 < known < 2**63
+    assert fingerprint(BinnedData(mapper, data.bins[:, order]), y[order]) == known
+    assert fingerprint(BinnedData(mapper, data.bins[:, 1:]), y[1:]) != known
+    assert fingerprint(data, np.roll(y, 1)) != known
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from badacost.cli.app import app
 from badacost.costs import minimum_cost_decision
 from badacost.experiments import rivals
 from badacost.experiments.journal import JournalError
+from badacost.experiments.rival_contenders import CONTENDERS
 from badacost.experiments.rivals import (
-    CONTENDERS,
     KINDS,
     RivalSettings,
     Split,

@@ -19,10 +19,12 @@ from badacost.boosting.cross_fit import (
     held_out_rows,
     random_folds,
 )
+from badacost.boosting.followed import Followed, ScoredSamples
 from badacost.boosting.learners import growth_of
 from badacost.boosting.reweighting import PosteriorMixin
 from badacost.boosting.rounds import Descent, Stage
-from badacost.boosting.stagewise import Followed, ScoredSamples, StagewiseClassifier, Task
+from badacost.boosting.saving import saved_log_prior
+from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
@@ -315,11 +317,12 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         return np.asarray(self._posterior(scores) @ self.cost_matrix_)
 
     def _boost(self, task: Task) -> None:
-        before = {name: self.__dict__.get(name) for name in ("log_prior_", "_samples")}
+        before = dict(self.__dict__)
         try:
             super()._boost(task)
         except BaseException:
-            self.__dict__.update(before)  # what an earlier fit needs
+            self.__dict__.clear()
+            self.__dict__.update(before)  # the earlier fit, if there is one, or none
             raise
         finally:
             left_out = self.__dict__.pop("_left_out", None)
@@ -348,11 +351,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     def _restore(self, model: ModelFile) -> None:
         super()._restore(model)
-        self.log_prior_ = model.arrays["log_prior"]
-        if self.log_prior_.dtype != np.float64 or self.log_prior_.shape != self.classes_.shape:
-            raise ValueError("it does not have a prior probability for each class")
-        if not np.isfinite(self.log_prior_).all():
-            raise ValueError("its prior probabilities are not finite")
+        self.log_prior_ = saved_log_prior(model, len(self.classes_))
         cost = model.header["oof_cost"]
         check_number("the cost of samples left out", cost, low=0.0, none=True)
         self.oof_cost_ = np.nan if cost is None else float(cost)

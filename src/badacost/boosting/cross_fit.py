@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, Mask, RowNumbers
 from badacost.boosting import costboost_kernels as kernels
+from badacost.boosting.followed import Followed
 from badacost.boosting.learners import draw_samples
 from badacost.boosting.rounds import Stage
-from badacost.boosting.stagewise import Followed
 from badacost.exact_sums import exact_bincount, exact_sum
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
@@ -126,7 +126,7 @@ def fingerprint(data: BinnedData, y: Labels) -> int:
     mixed = np.full(len(y), len(y), np.uint64)
     for column in (*data.bins, y):
         mixed = _mix(mixed, column.astype(np.uint64))
-    return int(_mix(mixed, mixed).sum(dtype=np.uint64) >> np.uint64(1))
+    return int(mixed.sum(dtype=np.uint64) >> np.uint64(1))
 
 
 class _Booster:

@@ -8,23 +8,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
 from badacost.boosting.foreign_trees import SOURCES, read_trees, reader_of
-from badacost.boosting.saving import SavedForest
+from badacost.boosting.saving import SavedForest, saved_log_prior
 from badacost.categorical_columns import CategoricalColumns
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import warn_of_alphabet
-from badacost.model_file import ModelFile, refuse
+from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
 from badacost.threads import Threads
 from badacost.validation import check_choice, check_number, check_samples, check_training_data
 
 
 @saved_model
-class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, BaseEstimator):
+class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, BaseEstimator):
     """Trees of LightGBM or CatBoost, and the decision of least expected cost.
 
     The other library grows the trees; then they are copied into a `badacost.tree.forest.Forest`.
@@ -220,11 +221,8 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, ClassifierMixin, 
     def _restore(self, model: ModelFile) -> None:
         self._check_parameters()
         check_choice("its source", model.header["source"], SOURCES)
-        self.source_, self.log_prior_ = model.header["source"], model.arrays["log_prior"]
-        if self.log_prior_.dtype != np.float64 or self.log_prior_.shape != self.classes_.shape:
-            refuse("it does not have a logit for each class")
-        if not np.isfinite(self.log_prior_).all():
-            refuse("its logits are not finite")
+        self.source_ = model.header["source"]
+        self.log_prior_ = saved_log_prior(model, len(self.classes_))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "forest_")

@@ -23,9 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from badacost.arrays import FloatArray, Labels, LeafNumbers, Mask
+from badacost.boosting.followed import ScoredSamples
 from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, draw_samples
 from badacost.boosting.rounds import Stage
-from badacost.boosting.stagewise import ScoredSamples, StagewiseClassifier, Task
+from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import zero_one_costs
 from badacost.exact_sums import exact_bincount, exact_sum
 from badacost.model_file import ModelFile

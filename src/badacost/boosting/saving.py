@@ -188,3 +188,13 @@ def _columns_from_json(obj: Any, forest: Forest) -> CategoricalColumns:
     if [*map(len, known)] != sizes or not np.array_equal(np.concatenate(known), wanted):
         refuse("its trees do not test the categories that it has")
     return columns
+
+
+def saved_log_prior(model: ModelFile, n_classes: int) -> NDArray[np.float64]:
+    """Read the logarithms of the class probabilities before the first tree."""
+    log_prior = model.arrays["log_prior"]
+    if log_prior.dtype != np.float64 or log_prior.shape != (n_classes,):
+        refuse("it does not have a prior probability for each class")
+    if not np.isfinite(log_prior).all():
+        refuse("its prior probabilities are not finite")
+    return log_prior

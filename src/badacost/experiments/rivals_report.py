@@ -14,19 +14,15 @@ from scipy.stats import wilcoxon
 
 from badacost.experiments.journal import Journal
 from badacost.experiments.ranking import RankComparison
-from badacost.experiments.rivals import (
+from badacost.experiments.rival_contenders import (
     CONTENDERS,
     CONTROL,
-    FEATURES_DRAWN,
-    KINDS,
     MAX_ROUNDS,
-    N_BINS,
     N_CROSS_FITS,
     N_FOLDS,
     PATIENCE,
-    TEST_SHARE,
-    task_of,
 )
+from badacost.experiments.rivals import FEATURES_DRAWN, KINDS, N_BINS, TEST_SHARE, task_of
 from badacost.experiments.uci_table import TITLES, cheapest, markdown_table, short
 
 _PAGE = "rivals"
