@@ -150,7 +150,7 @@ class TestClassifier:
             contents = read_model(tmp_path / "model")
             arrays = contents.arrays | change
             write_model(tmp_path / "edited", contents.kind, contents.header, arrays)
-            with pytest.raises(ModelFileError, match="logit"):
+            with pytest.raises(ModelFileError, match="prior probabilit"):
                 badacost.load(tmp_path / "edited")
         header = contents.header | {"source": "magic"}
         write_model(tmp_path / "edited", contents.kind, header, contents.arrays)
