@@ -582,8 +582,8 @@ def problems(draw):
     weight = draw(
         st.sampled_from([None, 10.0 ** rng.uniform(-8, 8, n), rng.integers(0, 3, n) + 0.0])
     )
-    if weight is not None and not weight.any():
-        weight = None
+    if weight is not None and np.count_nonzero(weight) < 2:
+        weight = None  # nothing could be left out, see below
     costs = 10.0 ** rng.uniform(-2, 2, (k, k)) * zero_one_costs(k)
     parameters = {
         "learning_rate": draw(st.sampled_from([0.1, 1.0])),
@@ -660,3 +660,11 @@ def test_a_loaded_model_decides_the_same(tmp_path) -> None:
         np.testing.assert_array_equal(loaded.oof_cost_, model.oof_cost_)
         np.testing.assert_array_equal(loaded.decide(NEW, COSTS.T), model.decide(NEW, COSTS.T))
         assert loaded.cv is None
+
+
+def test_a_single_sample_of_positive_weight() -> None:
+    data, y, weight = [[2.0], [1.0]], [0, 1], [0.0, 1.0]
+    with pytest.raises(ValueError, match="a single sample of positive weight"):
+        boost(None, n_folds=2).fit(data, y, weight)
+    model = boost(None, n_folds=1, early_stopping=False).fit(data, y, weight)
+    assert model.predict([[1.0]]) == [1]

@@ -282,6 +282,11 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             return given_folds(self.cv, task.y, task.kept)
         if not self._cross_fits:
             return [Fold(np.arange(n), np.arange(0))]
+        if n < 2:
+            raise ValueError(
+                "y has a single sample of positive weight, so that none can be left out: give "
+                "more, or set n_folds=1 and early_stopping=False."
+            )
         n_folds: Any = self.n_folds
         if n_folds == "auto":
             n_folds = _FOLDS_OF_MANY if n > _MANY else _FOLDS_OF_FEW
