@@ -8,7 +8,7 @@ from badacost.detection.images import ImageError
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 
 __all__ = [
     "Cascade",

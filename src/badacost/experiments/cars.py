@@ -20,7 +20,7 @@ import numpy as np
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views, read_kitti
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import evaluate_kitti, evaluate_voc
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,

@@ -35,7 +35,7 @@ from badacost.detection.evaluation import (
     evaluate_faces,
     evaluate_fddb,
 )
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,

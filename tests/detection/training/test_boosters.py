@@ -8,7 +8,7 @@ import pytest
 from badacost import BAdaCostClassifier
 from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
 from badacost.detection import boosters
-from badacost.detection.boosters import Booster
+from badacost.detection.training.boosters import Booster
 from badacost.loss import cost_margins
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
