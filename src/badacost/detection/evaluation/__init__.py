@@ -14,6 +14,7 @@ from badacost.detection.evaluation.kitti import (
 )
 from badacost.detection.evaluation.outcomes import Outcome
 from badacost.detection.evaluation.resampling import ResampledPrecision, resample
+from badacost.detection.evaluation.results import read_results
 from badacost.detection.evaluation.voc import (
     OperatingPoint,
     VocResult,
@@ -44,5 +45,6 @@ __all__ = [
     "evaluate_fddb",
     "evaluate_kitti",
     "evaluate_voc",
+    "read_results",
     "resample",
 ]

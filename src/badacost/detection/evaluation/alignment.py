@@ -278,7 +278,7 @@ def _of_same_category(
     else:
         views = {name.casefold() for boxes in found.values() for name in boxes.names}
         own = (views & set(annotated)) or (set(annotated) - {IGNORED_AREA})
-        if kinds and not own & (views | {UNNAMED}):
+        if kinds and own and not own & (views | {UNNAMED}):
             warnings.warn(
                 f"no annotated object is of {', '.join(kinds):.200}, as detections are: all "
                 "objects are to be found.",
