@@ -208,6 +208,39 @@ class TestProtocols:
             == 0.5
         )
 
+    def test_rules_of_kitti(self) -> None:
+        lines = Path("r.jsonl").read_text().splitlines()
+        Path("half.jsonl").write_text("\n".join(lines[:6]))
+        call = ("half.jsonl", "label_2", "--protocol", "kitti")
+        assert figures(*call) == figures(*call, "--rule", "official")
+        assert figures(*call)["easy"]["n_objects"] == N_OBJECTS
+        searched = sum(map(len, SCENES[:6]))
+        assert figures(*call, "--rule", "reference")["easy"]["n_objects"] == searched
+
+    def test_coco(self) -> None:
+        got = figures("r.json", "label_2", "--protocol", "coco")
+        assert got["ap"] == pytest.approx(1.0)
+        assert got["ap_range"] == pytest.approx([1.0, 1.0])
+        assert got["n_objects"] == N_OBJECTS
+
+    def test_recall_by_view_and_ranges_are_printed(self) -> None:
+        out = evaluate("r.jsonl", "label_2").stdout
+        assert "Recall by view" in out
+        assert "1.000 to 1.000" in out
+        for name in VIEWS.names:
+            assert name in out
+
+    def test_hidden_cars_of_kitti(self) -> None:
+        path = Path("label_2/000000.txt")
+        line = path.read_text().splitlines()[0]
+        path.write_text(path.read_text().replace("Car 0 0", "Car 0 3") + f"DontCare{line[3:]}\n")
+        result = evaluate("r.jsonl", "label_2", "--json")
+        assert "--kitti-cars or --protocol kitti does not ask for them" in result.stderr
+        assert json.loads(result.stdout)["n_objects"] == N_OBJECTS
+        result = evaluate("r.jsonl", "label_2", "--kitti-cars", "--clip", "--json")
+        assert "Note" not in result.stderr
+        assert json.loads(result.stdout)["n_objects"] == N_OBJECTS - len(SCENES[0])
+
     def test_faces(self) -> None:
         got = figures("r.jsonl", "boxes.csv", "--images", "image_2", "--protocol", "faces")
         assert got["n_false"] == 0  # the false alarms are too small to count

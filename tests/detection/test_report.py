@@ -209,8 +209,8 @@ def test_misses_and_false_alarms_are_shown(tmp_path) -> None:
     assert len(captions) == 1
     assert captions[0].startswith("</td><script>")
     assert any(text.startswith(f"1 of {len(seen)} objects not found") for text in page.texts)
-    assert any(text.startswith("1 wrong detection;") for text in page.texts)
-    crops = [image for image in page.pictures if image.width == 240]
+    assert any(text.startswith("1 wrong detection.") for text in page.texts)
+    crops = [image for image in page.pictures if image.width == 180]
     assert len(crops) == 2
     red = np.asarray(crops[0], dtype=float)
     assert (red[..., 0] - red[..., 1]).max() > 60, "a coloured frame on a white picture"

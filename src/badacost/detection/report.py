@@ -48,7 +48,7 @@ _MAX_MEASURED = 12  # pictures that are searched for times, counts and score tra
 _MAX_EXAMPLES = 6
 _EXAMPLE_WIDTH = 960
 _MAX_MISTAKES = 12  # pictures of misses, and of false alarms
-_CROP_WIDTH = 240
+_CROP_WIDTH = 180  # pages show it larger, and so its frames
 _NEAR = 0.1  # overlap from which boxes are shown and told of beside a mistake
 _MAX_NAME = 24  # characters of the name of a picture
 _OVERLAP = 0.5
@@ -457,8 +457,8 @@ def _misses(evidence: _Evidence, result: VocResult) -> str:
         found = evidence.aligned.detections[key].boxes
         pictures.append(_cut_out(image, image.boxes[index], found, "missed", caption))
     text = (
-        f"{len(missed)} of {_count(result.n_objects, 'object')} not found; the largest are shown, "
-        "and boxes that were found but overlap them too little."
+        f"{len(missed)} of {_count(result.n_objects, 'object')} not found. The largest are shown "
+        "in pink frames; green frames are detections that overlap them too little."
     )
     return paragraph(text) + tiles(pictures, columns=4)
 
@@ -488,8 +488,8 @@ def _false_alarms(evidence: _Evidence, result: VocResult) -> str:
         caption = f"{shorten(image.name, _MAX_NAME)}: {score}, {reason}"
         pictures.append(_cut_out(image, box, image.boxes, "false alarm", caption))
     text = (
-        f"{_count(len(alarms), 'wrong detection')}; those of the highest scores are shown, and "
-        "objects that they overlap."
+        f"{_count(len(alarms), 'wrong detection')}. Those of the highest scores are shown in pink "
+        "frames; green frames are annotated objects that they overlap."
     )
     return paragraph(text) + tiles(pictures, columns=4)
 

@@ -30,7 +30,24 @@ _HEADING = re.compile(r"(-?[0-9]{1,3}(?:\.[0-9]{1,3})?)°")
 class Alignment(NamedTuple):
     """Detections and annotations that fit together, by the names of annotated images.
 
-    Every protocol takes the two: ``evaluate_voc(*align(detections, annotations))``.
+    Parameters
+    ----------
+    detections : dict of str to Detections
+        What was found.
+    annotations : dict of str to AnnotatedImage
+        What is there.
+
+    Examples
+    --------
+    Every protocol takes the two:
+
+    >>> from badacost.detection import Detections
+    >>> from badacost.detection.annotations import AnnotatedImage
+    >>> from badacost.detection.evaluation import align, evaluate_voc
+    >>> truth = AnnotatedImage(None, [[0, 0, 90, 40]])
+    >>> found = Detections([[0, 0, 90, 40]], [1.0], [0], names=["car"])
+    >>> evaluate_voc(*align({"drive/a.png": found}, {"a.png": truth})).ap
+    1.0
     """
 
     detections: dict[str, Detections]

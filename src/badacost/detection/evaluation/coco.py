@@ -18,11 +18,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.detection.boxes import Detections, overlaps
-from badacost.detection.evaluation.curves import (
-    PrecisionRecallCurve,
-    number_or_none,
-    running_maximum,
-)
+from badacost.detection.evaluation.curves import PrecisionRecallCurve, number_or_none
 from badacost.detection.evaluation.outcomes import FALSE, IGNORED, TRUE, Steps
 from badacost.detection.evaluation.pairs import Pair, paired
 from badacost.detection.evaluation.resampling import Resampled, draws, interval
@@ -64,15 +60,6 @@ class CocoResult(Resampled):
     ----------
     n_objects : int
         Objects to be found.
-    ap : float
-        Mean of the average precision at overlaps of 0.5, 0.55, ..., 0.95.
-    ap_range : tuple of float
-        The middle 95 % of `ap` in 500 draws of the images with replacement.
-    summary : dict of str to float
-        The twelve figures of COCO: ``ap``, ``ap_50``, ``ap_75``, ``ap_small``, ``ap_medium``,
-        ``ap_large``; the share of objects that at most 1, 10 and 100 detections of each image
-        find, ``ar_1``, ``ar_10``, ``ar_100``; and ``ar_small``, ``ar_medium``, ``ar_large``. NaN
-        where there are no objects of a size.
 
     Examples
     --------
@@ -92,10 +79,14 @@ class CocoResult(Resampled):
 
     @cached_property
     def summary(self) -> dict[str, float]:
-        """The twelve figures of COCO."""
+        """The twelve figures of COCO; NaN where there are no objects of a size.
+
+        ``ap``, ``ap_50``, ``ap_75``, ``ap_small``, ``ap_medium`` and ``ap_large``; the share of
+        objects that at most 1, 10 and 100 detections of each image find, ``ar_1``, ``ar_10`` and
+        ``ar_100``; ``ar_small``, ``ar_medium`` and ``ar_large``.
+        """
         weights = np.ones((1, len(self.objects_per_image)), dtype=np.int64)
-        precisions = {key: float(self._resampled(key, weights)[0]) for key in _SUMMARY}
-        return precisions | self._recalls
+        return {key: float(v[0]) for key, v in self._resampled(weights).items()} | self._recalls
 
     @property
     def ap(self) -> float:
@@ -109,18 +100,28 @@ class CocoResult(Resampled):
 
     def resampled_ap(self, weights: IndexArray) -> FloatArray:
         """Return `ap` for each row of weights of images, (n_resamples,)."""
-        return self._resampled("ap", weights)
+        return self._resampled(weights)["ap"]
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Ranges of the precisions of `summary` in 500 draws of the images with replacement."""
         weights = draws(self.objects_per_image)
-        return {key: interval(self._resampled(key, weights)) for key in _SUMMARY}
+        return {key: interval(values) for key, values in self._resampled(weights).items()}
 
-    def _resampled(self, key: str, weights: IndexArray) -> FloatArray:
-        chosen, size = _SUMMARY[key]
-        values = [_average_precision(steps, weights) for steps in self._steps[size][chosen]]
-        return np.asarray(np.mean(values, axis=0))
+    def _resampled(self, weights: IndexArray) -> dict[str, FloatArray]:
+        """Return the precisions for each row of weights of images."""
+        at_overlaps = {
+            size: np.array([_average_precision(steps, weights) for steps in parts])
+            for size, parts in self._steps.items()
+        }
+        return {
+            key: at_overlaps[size][chosen].mean(axis=0) for key, (chosen, size) in _SUMMARY.items()
+        }
+
+    @property
+    def ap_range(self) -> tuple[float, float]:
+        """The middle 95 % of `ap` in 500 draws of the images."""
+        return self.ranges["ap"]
 
     def curve(self, overlap: float = 0.5) -> PrecisionRecallCurve:
         """Return precision against recall at one of the ten overlaps, for objects of all sizes.
@@ -298,13 +299,10 @@ def _joined(images: list[_Image], size: str, verdicts: list[NDArray[np.int8]]) -
 def _average_precision(steps: Steps, weights: IndexArray) -> FloatArray:
     """Return the mean precision at 101 recalls for each row of weights; NaN without objects."""
     values: list[float] = []
-    for block in steps.blocks(weights):
-        totals = steps.totals(block)
-        n_true, n_found = totals[..., 0], totals.sum(axis=-1)
-        precision = running_maximum(n_true / np.maximum(n_found, 1.0))
+    for n_objects, n_true, precision in steps.at_hits(weights):
         padded = np.pad(precision, ((0, 0), (0, 1)))  # recalls that are never reached
-        for row, found, n_objects in zip(padded, n_true, block @ steps.n_objects, strict=True):
+        for total, found, row in zip(n_objects, n_true, padded, strict=True):
             # As pycocotools: a recall must reach the step to the last bit.
-            first = np.searchsorted(found / max(n_objects, 1), RECALL_STEPS)
-            values.append(float(row[first].mean()) if n_objects else float("nan"))
+            first = np.searchsorted(found / max(total, 1), RECALL_STEPS)
+            values.append(float(row[first].mean()) if total else float("nan"))
     return np.array(values)

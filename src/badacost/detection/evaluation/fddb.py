@@ -108,8 +108,6 @@ class FddbResult(Resampled):
         Each face counts by how well it is found.
     n_faces : int
         Annotated faces.
-    ap_range : tuple of float
-        The middle 95 % of `ap` in 500 draws of the images with replacement.
 
     Examples
     --------

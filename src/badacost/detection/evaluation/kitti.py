@@ -88,8 +88,6 @@ class KittiCurve(Resampled):
     similarity : ndarray of shape (41,) or None
         The same with each true positive counted as (1 + cos(error of its angle)) / 2; None where
         detections or objects have no angle.
-    ap_range : tuple of float
-        The middle 95 % of `ap_40` in 500 draws of the images with replacement.
 
     Examples
     --------

@@ -7,7 +7,7 @@ counts of true and false positives, and sums with other weights of images are th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.detection.boxes import Detections
+from badacost.detection.evaluation.curves import running_maximum
 
 TRUE, IGNORED, FALSE = 1, 0, -1
 _MAX_AT_ONCE = 2**21  # numbers of resamples that are in memory at a time
@@ -101,6 +102,20 @@ class Steps:
             return np.cumsum(self.gains, axis=0)
         weighted = weights[..., self.images][..., np.newaxis] * self.gains
         return np.asarray(np.cumsum(weighted, axis=-2))
+
+    def at_hits(self, weights: IndexArray) -> Iterator[tuple[IndexArray, IndexArray, FloatArray]]:
+        """Give objects of rows of weights, and count and precision down to each true positive.
+
+        Gains must be those of true and of false positives, one detection a step. Precision is
+        interpolated: it only falls between true positives, so that no other point matters.
+        """
+        hits = np.flatnonzero(self.gains[:, 0])
+        for block in self.blocks(weights):
+            drawn = block[:, self.images]
+            n_true = np.cumsum(drawn[:, hits], axis=1)
+            n_found = np.cumsum(drawn, axis=1)[:, hits]
+            precision = running_maximum(n_true / np.maximum(n_found, 1))
+            yield block @ self.n_objects, n_true, precision
 
     def blocks(self, weights: IndexArray) -> list[IndexArray]:
         """Divide rows of weights so that the totals of each part fit into memory."""

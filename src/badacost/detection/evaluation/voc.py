@@ -18,11 +18,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.detection.boxes import Detections, overlaps
-from badacost.detection.evaluation.curves import (
-    PrecisionRecallCurve,
-    number_or_none,
-    running_maximum,
-)
+from badacost.detection.evaluation.curves import PrecisionRecallCurve, number_or_none
 from badacost.detection.evaluation.outcomes import FALSE, IGNORED, TRUE, Outcome, Steps
 from badacost.detection.evaluation.pairs import Pair, paired
 from badacost.detection.evaluation.resampling import Resampled
@@ -85,8 +81,6 @@ class VocResult(Resampled):
     shift, scale : tuple of float
         Mean offset from true positives to their annotated boxes, in widths and heights of the
         former, and mean ratio of widths and heights; summed and multiplied over all rounds.
-    ap_range : tuple of float
-        The middle 95 % of `ap` in 500 draws of the images with replacement.
 
     Examples
     --------
@@ -147,14 +141,11 @@ class VocResult(Resampled):
 
     def resampled_ap(self, weights: IndexArray) -> FloatArray:
         """Return the average precision for each row of weights of images, (n_resamples,)."""
-        n_objects = weights @ self.objects_per_image
-        values = []
-        for block in self._steps.blocks(weights):
-            totals = self._steps.totals(block)
-            n_true, n_found = totals[..., 0], totals.sum(axis=-1)
-            gained = np.diff(n_true, axis=1, prepend=0.0)
-            values.append((gained * running_maximum(n_true / np.maximum(n_found, 1.0))).sum(axis=1))
-        return np.asarray(np.concatenate(values) / n_objects)
+        areas = [
+            (np.diff(n_true, axis=1, prepend=0) * precision).sum(axis=1) / n_objects
+            for n_objects, n_true, precision in self._steps.at_hits(weights)
+        ]
+        return np.concatenate(areas)
 
     def operating_points(self) -> list[OperatingPoint]:
         """Return thresholds with few and with many false alarms.
