@@ -108,7 +108,7 @@ def with_views(
         labelled = [replace(image, labels=np.zeros(len(image), np.int64)) for image in images]
         return ViewedImages(Views.around(1, ["object"]), labelled, False)
     if yaw_limits is not None:
-        views = Views.of_yaw(_numbers(yaw_limits))
+        views = yaw_views(yaw_limits)
     elif n_views is None and has_labels:
         views = Views.around(n_labels, [f"view {view + 1}" for view in range(n_labels)])
         return ViewedImages(views, list(images), False)
@@ -147,10 +147,14 @@ def _with_category_views(images: Sequence[AnnotatedImage], categories: str) -> V
     return ViewedImages(views, [image.with_category_views(names) for image in images], False)
 
 
-def _numbers(text: str) -> list[float]:
+def yaw_views(limits: str) -> Views:
+    """Return the views of faces between limits with commas between them."""
+    from badacost.detection.annotations import Views
+
     try:
-        return [float(part) for part in text.split(",")]
+        numbers = [float(part) for part in limits.split(",")]
     except ValueError:
         raise ValueError(
-            f"--yaw-limits must be numbers with commas between them; got {text!r:.80}."
+            f"--yaw-limits must be numbers with commas between them; got {limits!r:.80}."
         ) from None
+    return Views.of_yaw(numbers)

@@ -18,9 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views, read_kitti
+<<<<<<< HEAD
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import evaluate_kitti, evaluate_voc
 from badacost.detection.training.config import TrainingConfig
+=======
+from badacost.detection.evaluation import VocResult, align, evaluate_kitti, evaluate_voc, resample
+from badacost.detection.training_config import TrainingConfig
+>>>>>>> eval
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,
@@ -28,11 +33,8 @@ from badacost.experiments.contest import (
     Entry,
     data_folder,
     described,
-    in_views,
     run,
-    without_views,
 )
-from badacost.experiments.resampling import resampled_precision
 from badacost.validation import check_number
 
 OVERLAPS = (0.7, 0.5)
@@ -301,27 +303,27 @@ def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
     By detector: ``kitti`` and ``voc`` by overlap, ``views``, ``work``, ``training``.
     """
     truth = {image.name: image for image in contest.test}
-    moderate = {name: without_views(KITTI_CARS.apply(image)) for name, image in truth.items()}
-    found = {
-        detector: {name: _inside(boxes, truth[name]) for name, boxes in entry.detections.items()}
-        for detector, entry in entries.items()
-    }
     settings = contest.settings
-    resampled = {
-        overlap: resampled_precision(
-            found,
-            moderate,
-            overlap=overlap,
-            n_resamples=settings["n_resamples"],
-            seed=settings["seed"],
-        ).to_dict(REFERENCE)
+    found = {name: align(entry.detections, truth, clip=True)[0] for name, entry in entries.items()}
+    voc = {
+        str(overlap): {
+            name: evaluate_voc(
+                *align(boxes, truth, selection=KITTI_CARS, views=contest.views), overlap=overlap
+            )
+            for name, boxes in found.items()
+        }
         for overlap in OVERLAPS
     }
-    results: dict[str, Any] = {}
-    for name, entry in entries.items():
-        results[name] = {
+    resampled = {
+        overlap: resample(
+            results, n_resamples=settings["n_resamples"], seed=settings["seed"]
+        ).to_dict(REFERENCE)
+        for overlap, results in voc.items()
+    }
+    return {
+        name: {
             **entry.to_dict(),
-            "views": _views_found(found[name], truth, contest.views),
+            "views": _views_found(voc["0.5"][name]),
             "kitti": {
                 str(overlap): evaluate_kitti(
                     found[name], truth, category=_CATEGORY, overlap=overlap
@@ -329,14 +331,12 @@ def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
                 for overlap in OVERLAPS
             },
             "voc": {
-                str(overlap): {
-                    "ap": evaluate_voc(found[name], moderate, overlap=overlap).ap,
-                    **resampled[overlap][name],
-                }
-                for overlap in OVERLAPS
+                overlap: {"ap": results[name].ap, **resampled[overlap][name]}
+                for overlap, results in voc.items()
             },
         }
-    return results
+        for name, entry in entries.items()
+    }
 
 
 def _richest(images: list[AnnotatedImage], n_images: int | None) -> list[AnnotatedImage]:
@@ -352,30 +352,18 @@ def _is_resized(image: AnnotatedImage) -> bool:
     return image.name in _RESIZED and image.measured().size == _RESIZED_TO
 
 
-def _inside(found: Detections, image: AnnotatedImage) -> Detections:
-    """Return the parts of boxes inside an image, where KITTI's annotations end too."""
-    size = image.measured().size
-    assert size is not None
-    return found.clipped(size[1], size[0])
-
-
-def _views_found(
-    found: Mapping[str, Detections], truth: Mapping[str, AnnotatedImage], views: Views
-) -> dict[str, Any] | None:
+def _views_found(result: VocResult) -> dict[str, Any] | None:
     """Return how often the view of a true positive is right, and right or next to it."""
-    labelled = in_views(found, views)
-    if labelled is None:
+    confusion = result.view_confusion
+    total, n_views = int(confusion.sum()), len(confusion)
+    if not total:
         return None
-    selected = {name: KITTI_CARS.apply(image) for name, image in truth.items()}
-    confusion = evaluate_voc(labelled, selected, overlap=0.5).view_confusion
-    n_views = len(views)
     steps = np.abs(np.subtract.outer(np.arange(n_views), np.arange(n_views)))
     near = np.minimum(steps, n_views - steps) <= 1
-    total = int(confusion.sum())
     return {
         "n_found": total,
-        "right": float(np.trace(confusion) / total) if total else None,
-        "near": float(confusion[near].sum() / total) if total else None,
+        "right": result.view_accuracy,
+        "near": float(confusion[near].sum() / total),
         "confusion": confusion.tolist(),
     }
 

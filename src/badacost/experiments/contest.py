@@ -256,26 +256,6 @@ def contenders(badacost: TrainingConfig, **subcat: Any) -> dict[str, TrainingCon
     }
 
 
-def in_views(found: Mapping[str, Detections], views: Views) -> dict[str, Detections] | None:
-    """Return detections by image, with the views that their headings belong to.
-
-    Detectors may divide the circle in other ways than the annotations, or lack a view that they had
-    no examples of. The result is None if the detector does not tell headings.
-    """
-    labelled = {}
-    for name, boxes in found.items():
-        if boxes.angles is None:
-            return None
-        labels = views.label_of(boxes.angles)[boxes.labels]
-        labelled[name] = replace(boxes, labels=labels, names=views.names, angles=views.angles)
-    return labelled
-
-
-def without_views(image: AnnotatedImage) -> AnnotatedImage:
-    """Return an image whose objects may be found in any view."""
-    return replace(image, labels=np.full(len(image), -1))
-
-
 def described(images: Sequence[AnnotatedImage], n_views: int) -> dict[str, Any]:
     """Return how many objects images have, and in which views, for JSON."""
     labels = np.concatenate([np.empty(0, np.int64), *(image.positives.labels for image in images)])

@@ -149,7 +149,7 @@ class CascadeRounds:
             best = forest if precisions[-1] == max(precisions) else best
             held_out = f"; AP {100 * precisions[-1]:.1f} on the images held out"
         log.info(
-            "%sround %d: %d trees from %d objects and %d negatives; %.1f %% of moved objects kept%s",
+            "%sround %d: %d trees from %d objects and %d negatives; keeps %.1f %% of moved objects%s",
             self.title, progress.round + 1, forest.n_trees, len(self.examples.windows),
             len(negatives), 100.0 * kept.mean(), held_out,
         )  # fmt: skip

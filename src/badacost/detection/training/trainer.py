@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost.arrays import IndexArray, Mask, Positions
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import Suppression, check_name
@@ -39,7 +39,6 @@ from badacost.detection.training.samples import (
     Variation,
     WindowFeatures,
     WindowList,
-    WindowShape,
 )
 from badacost.detection.training.store import WindowStore
 from badacost.model_file import ModelFileError, read_model, refuse, write_model
