@@ -18,14 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views, read_kitti
-<<<<<<< HEAD
-from badacost.detection.boxes import Detections
-from badacost.detection.evaluation import evaluate_kitti, evaluate_voc
-from badacost.detection.training.config import TrainingConfig
-=======
 from badacost.detection.evaluation import VocResult, align, evaluate_kitti, evaluate_voc, resample
-from badacost.detection.training_config import TrainingConfig
->>>>>>> eval
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,

@@ -20,8 +20,9 @@ from badacost.detection.images import Pixels
 from badacost.detection.score_curve import ScoreCurve
 from badacost.threads import Threads
 
-OPEN = 1.0  # units below zero that a window may fall and still be kept, at most
-_REJECTIONS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, OPEN)
+# Units below zero: where windows are rejected at the latest, and the lowest floor of scores.
+_REJECTIONS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)
+_FLOOR = 1 / 3
 _MAX_LOSS = 0.001  # of the average precision, for the sake of speed
 _MAX_WINDOWS = 1000  # of an image
 _OVERLAP = 0.5
@@ -70,9 +71,15 @@ class _Seen:
     depths: FloatArray
 
 
-def opened(detector: Detector, units: Sequence[float]) -> Detector:
-    """Return the detector that rejects only what is hopeless."""
-    return Calibration(OPEN, -OPEN * max(units), _provisional(units)).applied(detector, units)
+def opened(
+    detector: Detector,
+    units: Sequence[float],
+    rejection: float = max(_REJECTIONS),
+    floor: float = _FLOOR,
+) -> Detector:
+    """Return the detector that rejects only what is hopeless, in units below zero."""
+    wide = Calibration(rejection, -floor * max(units), _provisional(units))
+    return wide.applied(detector, units)
 
 
 def evaluated(
@@ -100,7 +107,7 @@ def calibrated(
     The highest rejection threshold that costs no average precision, the floor that leaves
     `false_alarms` in an image on average, and the curve of probabilities of what is left.
     """
-    wide = opened(replace(detector, curve=None), units)
+    wide = replace(opened(detector, units), curve=None)
     provisional = _provisional(units)
     seen = threads.run(_followed, [(wide, image, tuple(units)) for image in pixels])
 
@@ -120,7 +127,7 @@ def calibrated(
     verdicts = np.concatenate([each.verdicts for each in outcomes])
     wrong = np.sort(probabilities[verdicts < 0])[::-1]
     n_allowed = round(false_alarms * len(truth))
-    floor = -OPEN * max(units)
+    floor = -_FLOOR * max(units)
     if n_allowed < len(wrong):
         floor = provisional.score(float(np.clip(wrong[n_allowed], 1e-12, 1.0 - 1e-12)))
     counted = (verdicts != 0) & (probabilities > 0.0) & (probabilities < 1.0)

@@ -33,7 +33,7 @@ from badacost.tree.forest import Forest
 from badacost.tree.grower import Growth
 
 log = logging.getLogger(__name__)
-_MINING_REJECTION, _MINING_FLOOR = 0.5, 1 / 6  # units below zero
+MINING_REJECTION, MINING_FLOOR = 0.5, 1 / 6  # units below zero
 _TREES_BETWEEN_CHECKPOINTS = 64
 _STARVED = 0.01  # of the negatives that were wanted; fewer are not worth a round
 
@@ -142,14 +142,14 @@ class CascadeRounds:
         forest = booster.forest()
         traces = self.cascade(forest).trace(self.examples.witnesses)
         unit = self.unit(forest)
-        kept = (traces.min(axis=1) > -_MINING_REJECTION * unit) & (traces[:, -1] > 0.0)
+        kept = (traces.min(axis=1) > -MINING_REJECTION * unit) & (traces[:, -1] > 0.0)
         precisions, best, held_out = progress.precisions, progress.best, ""
         if self._judge is not None:
             precisions = (*precisions, self._judge(self.cascade(forest), unit))
             best = forest if precisions[-1] == max(precisions) else best
             held_out = f"; AP {100 * precisions[-1]:.1f} on the images held out"
         log.info(
-            "%sround %d: %d trees from %d objects and %d negatives; keeps %.1f %% of moved objects%s",
+            "%sround %d: %d trees, %d objects, %d negatives; %.1f %% of moved objects are kept%s",
             self.title, progress.round + 1, forest.n_trees, len(self.examples.windows),
             len(negatives), 100.0 * kept.mean(), held_out,
         )  # fmt: skip
@@ -256,5 +256,5 @@ class CascadeRounds:
     def false_alarms(self, forest: Forest, miner: Miner, title: str) -> Mined:
         """What the cascade of a forest takes for objects, in the pictures of a miner."""
         unit = self.unit(forest)
-        cascade = self.cascade(forest, _MINING_REJECTION * unit, _MINING_FLOOR * unit)
+        cascade = self.cascade(forest, MINING_REJECTION * unit, MINING_FLOOR * unit)
         return miner.false_alarms(self._detector(cascade), f"{self.title}{title}, false alarms")

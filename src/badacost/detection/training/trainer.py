@@ -34,7 +34,12 @@ from badacost.detection.training.calibration import Calibration, calibrated, eva
 from badacost.detection.training.checkpoint import Boosted, Checkpoint
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.miner import Miner
-from badacost.detection.training.rounds import CascadeRounds, Examples
+from badacost.detection.training.rounds import (
+    MINING_FLOOR,
+    MINING_REJECTION,
+    CascadeRounds,
+    Examples,
+)
 from badacost.detection.training.samples import (
     Variation,
     WindowFeatures,
@@ -470,7 +475,8 @@ class _Task:
             self._bare_detector(posed), suppression=Suppression(overlap=0.3, vote=_VOTE)
         )
         pixels, truth = self.training.validation(self.view)
-        return evaluated(opened(detector, [unit]), pixels, truth, self.training.threads).ap
+        judged = opened(detector, [unit], MINING_REJECTION, MINING_FLOOR)
+        return evaluated(judged, pixels, truth, self.training.threads).ap
 
     def _copies(
         self, n_copies: int, purpose: int, max_copies: int | None = None, amount: float = 1.0
