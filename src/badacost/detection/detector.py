@@ -14,18 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray
+from badacost.arrays import FloatArray, Positions
 from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
-from badacost.detection.cascade import MAX_NODES, Cascade, Scanner, Windows
-from badacost.detection.channels import (
-    ChannelParameters,
-    GradientParameters,
-    HistogramParameters,
-    rgb_to_luv,
-)
-from badacost.detection.decorrelation import as_filters, decorrelate, half
+from badacost.detection.cascade import MAX_NODES, Cascade
+from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
+from badacost.detection.decorrelation import as_filters
 from badacost.detection.images import read_image
-from badacost.detection.pyramid import Level, PyramidParameters, pyramid_levels, pyramid_scales
+from badacost.detection.plan import IdlePlans, Plan, Sighting
+from badacost.detection.pyramid import PyramidParameters
 from badacost.model_file import ModelFile, ModelFileError, describe, refuse
 from badacost.persistence import load_model, save_model, saved_kind, saved_model
 from badacost.threads import Threads
@@ -38,21 +34,10 @@ if TYPE_CHECKING:
     Source = str | os.PathLike[str] | Image | NDArray[Any]
 
 _MAX_CASCADES = 256
-_MAX_VALUES = 2**29  # of the features of a level
 _HEADER = {
     "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
     "aspect_ratios",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Sighting:
-    """What a cascade found on a level of the pyramid, while its features are in the buffer."""
-
-    level: Level
-    cascade: int
-    scanner: Scanner
-    windows: Windows
 
 
 @saved_model
@@ -125,6 +110,7 @@ class Detector:
     aspect_ratios: Sequence[float] | None = None
     angles: Sequence[float] | None = None
     category: str = "object"
+    _plans: IdlePlans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -160,6 +146,7 @@ class Detector:
             for ratio in ratios:
                 check_number("aspect_ratios", ratio, low=1e-3, high=1e3)
             set_(self, "aspect_ratios", ratios)
+        set_(self, "_plans", IdlePlans())
 
     def __repr__(self) -> str:
         n_trees = sum(cascade.forest.n_trees for cascade in self.cascades)
@@ -206,7 +193,7 @@ class Detector:
         array([ True,  True])
         """
         with Threads(n_jobs) as threads:
-            return self._finished(self._candidates(image, threads))
+            return self.suppressed(self._candidates(image, threads))
 
     def detect_many(
         self, images: Iterable[Source], *, n_jobs: int | None = None
@@ -356,37 +343,55 @@ class Detector:
         with Threads(n_jobs) as threads:
             return self._candidates(image, threads)
 
+    def suppressed(self, candidates: Detections) -> Detections:
+        """Return the boxes that `detect` makes of candidates, best first.
+
+        Parameters
+        ----------
+        candidates : Detections
+            What `candidates` returns.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
+        >>> detector = synthetic_cars()
+        >>> candidates = detector.candidates(scene.load())
+        >>> len(detector.suppressed(candidates))
+        2
+        """
+        return self.suppression.apply(self._reshaped(candidates))
+
+    def survivors(self, candidates: Detections) -> Positions:
+        """Return the indices of the candidates that `suppressed` keeps, best first.
+
+        Parameters
+        ----------
+        candidates : Detections
+            What `candidates` returns.
+        """
+        return self.suppression.survivors(self._reshaped(candidates))
+
     def sightings(self, image: Source, threads: Threads | None = None) -> Iterator[Sighting]:
-        """Look at an image level by level; each cascade reports once for each of them."""
+        """Look at an image level by level; each cascade reports once for each of them.
+
+        Parameters
+        ----------
+        image : str, path-like, PIL image or ndarray
+            As `detect` takes it.
+        threads : Threads, optional
+            Threads to share the work among.
+
+        Yields
+        ------
+        Sighting
+            What a cascade found on a level; see `badacost.detection.plan.Sighting`.
+        """
         pixels = read_image(image)
         size = (pixels.shape[0], pixels.shape[1])
-        scales = pyramid_scales(size, self.pyramid)
-        if not scales:
-            return
-        sides = (
-            length * scale / self.cell + 2 * pad / self.cell + 1
-            for length, scale, pad in zip(size, scales[0][1:], self.pyramid.pad, strict=True)
-        )
-        if math.prod(sides) * self.n_planes > _MAX_VALUES:
-            raise ValueError("the image is too large: reduce it, or use fewer octaves up.")
-        levels = pyramid_levels(rgb_to_luv(pixels, threads), self.pyramid, threads)
-        buffer = np.empty((0, 0, 0), np.float32)
-        scanners: list[Scanner] = []
-        for level in levels:
-            height, width = level.channels.shape[1:]
-            if self.filters is not None:
-                height, width = half(height), half(width)
-            if height > buffer.shape[1] or width > buffer.shape[2]:
-                shape = max(height, buffer.shape[1]), max(width, buffer.shape[2])
-                buffer = np.empty((self.n_planes, *shape), np.float32)
-                scanners = [Scanner(cascade, buffer) for cascade in self.cascades]
-            if self.filters is None:
-                buffer[:, :height, :width] = level.channels
-            else:
-                decorrelate(level.channels, self.filters, out=buffer, threads=threads)
-            for index, scanner in enumerate(scanners):
-                windows = scanner.scan(height, width, self.stride, threads)
-                yield Sighting(level, index, scanner, windows)
+        with self._plans.lent(size, lambda: Plan(self, size)) as plan:
+            yield from plan.sightings(pixels, threads)
 
     def with_pyramid(self, **changes: Any) -> Detector:
         """Return the detector with other parameters of its pyramid, as ``n_octaves_up=1``.
@@ -632,34 +637,9 @@ class Detector:
         )
 
     def _candidates(self, image: Source, threads: Threads) -> Detections:
-        # What a sighting found is taken from it at once, for it holds the channels of its level.
-        found = [(seen.cascade, self._boxes(seen)) for seen in self.sightings(image, threads)]
+        found = sorted(self.sightings(image, threads), key=lambda seen: seen.cascade)
         nothing = Detections.empty(self.names, self.angles, self.category)
-        return Detections.concatenate(
-            [nothing, *(boxes for _, boxes in sorted(found, key=lambda pair: pair[0]))]
-        )
-
-    def _boxes(self, sighting: Sighting) -> Detections:
-        """Windows as boxes in the image."""
-        level, windows = sighting.level, sighting.windows
-        cascade = self.cascades[sighting.cascade]
-        (height, width), (padded_height, padded_width) = cascade.window, cascade.padded_window
-        pad_y, pad_x = self.pyramid.pad
-        y = windows.rows * self.stride + (padded_height - height) / 2 - pad_y
-        x = windows.columns * self.stride + (padded_width - width) / 2 - pad_x
-        y, x = y / level.scale_y, x / level.scale_x
-        first_label = sum(other.n_views for other in self.cascades[: sighting.cascade])
-        return Detections(
-            boxes=np.stack([x, y, x + width / level.scale, y + height / level.scale], axis=1),
-            scores=windows.scores,
-            labels=windows.labels + first_label,
-            names=tuple(self.names),
-            angles=None if self.angles is None else tuple(self.angles),
-            category=self.category,
-        )
-
-    def _finished(self, candidates: Detections) -> Detections:
-        return self.suppression.apply(self._reshaped(candidates))
+        return Detections.concatenate([nothing, *(seen.detections for seen in found)])
 
     def _reshaped(self, candidates: Detections) -> Detections:
         if self.aspect_ratios is None:
@@ -670,15 +650,14 @@ class Detector:
         """Lower the lowest scores after each tree to those of windows in an image."""
         parts, traces, cascades = [], [], []
         for seen in self.sightings(image, threads):
-            windows = seen.windows
-            parts.append(self._boxes(seen))
-            traces.append(seen.scanner.trace(windows.rows, windows.columns, self.stride))
+            parts.append(seen.detections)
+            traces.append(seen.trace())
             cascades.append(np.full(len(parts[-1]), seen.cascade))
         if not parts:
             return
         chosen = np.arange(sum(map(len, parts)))
         if keep == "boxes":
-            chosen = self.suppression.survivors(self._reshaped(Detections.concatenate(parts)))
+            chosen = self.survivors(Detections.concatenate(parts))
         owner = np.concatenate(cascades)
         for index, low in enumerate(lowest):
             own = chosen[owner[chosen] == index]
