@@ -381,6 +381,9 @@ class Suppression:
         Whether a box is suppressed by boxes of its own view only.
     max_boxes : int, optional
         Keep at most this many boxes, the best ones.
+    vote : float, optional
+        A box that stays becomes the mean of all boxes that overlap it by more than this
+        (intersection by union), weighted by overlap and by score, which then are probabilities.
 
     Examples
     --------
@@ -398,6 +401,7 @@ class Suppression:
     denominator: Literal["union", "min"] = "union"
     per_class: bool = False
     max_boxes: int | None = None
+    vote: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, ("greedy", "all", "none"))
@@ -405,6 +409,7 @@ class Suppression:
         check_choice("denominator", self.denominator, ("union", "min"))
         check_flag("per_class", self.per_class)
         check_number("max_boxes", self.max_boxes, Integral, low=1, none=True)
+        check_number("vote", self.vote, low=0.0, high=1.0, none=True)
 
     def apply(self, detections: Detections) -> Detections:
         """Return the detections that stay, best first.
@@ -419,7 +424,16 @@ class Suppression:
         Detections
             Those that no better one suppresses.
         """
-        return detections[self.survivors(detections)]
+        kept = detections[self.survivors(detections)]
+        if self.vote is None or not len(kept):
+            return kept
+        boxes = np.empty_like(kept.boxes)
+        for index, box in enumerate(kept.boxes):
+            weights = _overlap_matrix(box[:, None], detections.boxes.T, "union")[0]
+            weights = np.where(weights > self.vote, weights * np.abs(detections.scores), 0.0)
+            total = weights.sum()
+            boxes[index] = weights @ detections.boxes / total if total > 0.0 else box
+        return replace(kept, boxes=boxes)
 
     def survivors(self, detections: Detections) -> Positions:
         """Return the indices of the detections that stay, best first."""

@@ -21,7 +21,9 @@ from badacost.detection.channels import ChannelParameters, GradientParameters, H
 from badacost.detection.decorrelation import as_filters
 from badacost.detection.images import read_image
 from badacost.detection.plan import IdlePlans, Plan, Sighting
+from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.score_curve import ScoreCurve
 from badacost.model_file import ModelFile, ModelFileError, describe, refuse
 from badacost.persistence import load_model, save_model, saved_kind, saved_model
 from badacost.threads import Threads
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 _MAX_CASCADES = 256
 _HEADER = {
     "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
-    "aspect_ratios",
+    "aspect_ratios", "curve",
 }  # fmt: skip
+_POSE_ARRAYS = ("weights", "intercepts", "costs")
 
 
 @saved_model
@@ -68,6 +71,8 @@ class Detector:
         Heading of each view in degrees, see `Detections`.
     category : str, default="object"
         What all the views are of.
+    curve : ScoreCurve, optional
+        Turns the scores of windows into probabilities, which then are the scores of detections.
 
     Examples
     --------
@@ -110,6 +115,7 @@ class Detector:
     aspect_ratios: Sequence[float] | None = None
     angles: Sequence[float] | None = None
     category: str = "object"
+    curve: ScoreCurve | None = None
     _plans: IdlePlans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -426,6 +432,65 @@ class Detector:
         pairs = zip(self.cascades, given, strict=True)
         return replace(self, cascades=[cascade.with_rejections(given) for cascade, given in pairs])
 
+    def with_threshold(self, score: float) -> Detector:
+        """Return the detector that keeps windows from another score on.
+
+        Parameters
+        ----------
+        score : float
+            Minimum score of a window, before it becomes a probability. Below the present one, the
+            rejection thresholds go down by the same amount: more is found, and it takes longer.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
+        >>> detector, image = synthetic_cars(), scene.load()
+        >>> n_windows = [len(detector.with_threshold(t).candidates(image)) for t in (-2, 0, 2)]
+        >>> n_windows[0] > n_windows[1] > n_windows[2]
+        True
+        """
+        check_number("score", score, low=-1e9, high=1e9)
+        cascades = []
+        for cascade in self.cascades:
+            # Without a minimum, the last threshold decides.
+            floor = max(cascade.min_score, float(cascade.rejections[-1]))
+            lower = min(0.0, score - floor) if floor > -math.inf else 0.0
+            cascades.append(
+                replace(cascade, min_score=float(score), rejections=cascade.rejections + lower)
+            )
+        return replace(self, cascades=cascades)
+
+    def with_confidence(self, conf: float) -> Detector:
+        """Return the detector that keeps what is an object with at least this probability.
+
+        Parameters
+        ----------
+        conf : float
+            A probability between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If the detector does not tell probabilities, as those of the paper's authors.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from badacost.detection.models import synthetic_cars
+        >>> from badacost.detection.score_curve import ScoreCurve
+        >>> detector = replace(synthetic_cars(), curve=ScoreCurve(slope=2.0, intercept=-1.0))
+        >>> detector.with_confidence(0.5).cascades[0].min_score
+        0.5
+        """
+        if self.curve is None:
+            raise ValueError(
+                "the scores of this detector are no probabilities: use a threshold of scores "
+                "(with_threshold, --threshold), or train a detector."
+            )
+        return self.with_threshold(self.curve.score(conf))
+
     def fast(self, rejection_factor: float = 0.1) -> Detector:
         """Return the detector as the authors run it when speed counts.
 
@@ -543,6 +608,7 @@ class Detector:
             "angles": self.angles,
             "category": self.category,
             "aspect_ratios": self.aspect_ratios,
+            "curve": None if self.curve is None else asdict(self.curve),
         }
         arrays: dict[str, NDArray[Any]] = {}
         if self.filters is not None:
@@ -550,6 +616,10 @@ class Detector:
         for index, cascade in enumerate(self.cascades):
             arrays |= forest_to_arrays(cascade.forest, f"cascade{index}_")
             arrays[f"cascade{index}_rejections"] = cascade.rejections
+            if cascade.pose is not None:
+                parts = (cascade.pose.weights, cascade.pose.intercepts, cascade.pose.view_costs)
+                for name, part in zip(_POSE_ARRAYS, parts, strict=True):
+                    arrays[f"cascade{index}_pose_{name}"] = part
         return ModelFile("Detector", header, arrays)
 
     @classmethod
@@ -589,7 +659,7 @@ class Detector:
     @classmethod
     def _from_model_file(cls, model: ModelFile) -> Detector:
         """Rebuild a detector from the checked contents of a file."""
-        header, arrays = model.header, dict(model.arrays)
+        header, arrays = {"curve": None, **model.header}, dict(model.arrays)
         if set(header) != _HEADER:
             refuse(f"it lacks or should not have {min(set(header) ^ _HEADER)[:80]!r}")
         pyramid = dict(header["pyramid"])
@@ -611,6 +681,7 @@ class Detector:
             rejections = own.pop(f"{prefix}rejections")
             if rejections.dtype != np.float64 or rejections.ndim != 1:
                 refuse("the thresholds of a cascade are not numbers in a row")
+            parts = [own.pop(f"{prefix}pose_{name}", None) for name in _POSE_ARRAYS]
             forest = forest_from_arrays(own, prefix)
             arrays |= {name: own[name] for name in own.keys() - forest_to_arrays(forest, prefix)}
             cascades.append(
@@ -621,6 +692,7 @@ class Detector:
                     cell=given["cell"],
                     rejections=rejections,
                     min_score=-math.inf if given["min_score"] is None else given["min_score"],
+                    pose=_pose(parts),
                 )
             )
         if arrays:
@@ -630,6 +702,7 @@ class Detector:
             cascades=cascades,
             filters=filters,
             suppression=Suppression(**header["suppression"]),
+            curve=None if header["curve"] is None else ScoreCurve(**header["curve"]),
             **{
                 name: header[name]
                 for name in ("stride", "names", "angles", "category", "aspect_ratios")
@@ -639,7 +712,10 @@ class Detector:
     def _candidates(self, image: Source, threads: Threads) -> Detections:
         found = sorted(self.sightings(image, threads), key=lambda seen: seen.cascade)
         nothing = Detections.empty(self.names, self.angles, self.category)
-        return Detections.concatenate([nothing, *(seen.detections for seen in found)])
+        candidates = Detections.concatenate([nothing, *(seen.detections for seen in found)])
+        if self.curve is None:
+            return candidates
+        return replace(candidates, scores=self.curve.probabilities(candidates.scores))
 
     def _reshaped(self, candidates: Detections) -> Detections:
         if self.aspect_ratios is None:
@@ -666,3 +742,15 @@ class Detector:
                 inside = own[(own >= first) & (own < first + len(part))] - first
                 np.minimum(low, part[inside].min(axis=0, initial=np.inf), out=low)
                 first += len(part)
+
+
+def _pose(parts: list[NDArray[Any] | None]) -> PoseRegression | None:
+    """The pose of a cascade in a file, if it has one."""
+    weights, intercepts, costs = parts
+    if weights is None and intercepts is None and costs is None:
+        return None
+    if weights is None or intercepts is None or costs is None:
+        refuse("the pose of a cascade is not complete")
+    if weights.ndim != 2 or intercepts.dtype != np.float64 or costs.dtype != np.float64:
+        refuse("the pose of a cascade is not made of numbers")
+    return PoseRegression(weights, intercepts, costs)

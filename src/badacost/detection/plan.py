@@ -179,11 +179,17 @@ class Plan:
 
     def _sighting(self, level: int, cascade: int) -> Sighting:
         windows = self.backend.scan(cascade)
+        boxes = self.layout.boxes(level, cascade, windows.rows, windows.columns)
+        labels, pose = windows.labels, self.layout.cascades[cascade].pose
+        if pose is not None and len(boxes):
+            outputs = self.backend.poses(cascade, windows.rows, windows.columns)
+            boxes = pose.boxes(boxes, outputs)
+            labels = pose.labels(outputs) if pose.n_views else labels
         detections = replace(
             self._nothing,
-            boxes=self.layout.boxes(level, cascade, windows.rows, windows.columns),
+            boxes=boxes,
             scores=windows.scores,
-            labels=windows.labels + self._first_labels[cascade],
+            labels=labels + self._first_labels[cascade],
         )
         grid = self.layout.grid(level, cascade)
         return Sighting(level, cascade, grid, windows, detections, self, self.turn)
