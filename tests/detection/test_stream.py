@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -18,6 +19,7 @@ from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detections, Detector, ImageError
 from badacost.detection.images import ImageSource
 from badacost.detection.models import synthetic_cars
+from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.stream import Unreadable, files_of, images_of, search
 
 SCENES = [
@@ -280,17 +282,20 @@ def test_outcomes_are_in_order(outcomes: list[str], ahead: int) -> None:
 
 
 class TestConfidence:
-    def test_the_detector_decides(self, detector, monkeypatch) -> None:
-        def with_confidence(self, conf: float) -> Double:
-            if not 0 <= conf <= 1:
-                raise ValueError("conf must be a number of 0 to 1.")
-            return Double()
+    def test_scores_are_at_least_that(self, detector) -> None:
+        curve = ScoreCurve(slope=0.1, intercept=-3.0)
+        sure = replace(detector, curve=curve)
+        every = np.concatenate([found.scores for found in sure.predict(SCENES, conf=0.01)])
+        assert len(every) >= 5
+        for conf in (float(np.sort(every)[1:3].mean()), 0.99):
+            results = sure.predict(SCENES, conf=conf)
+            kept = np.concatenate([found.scores for found in results])
+            assert sorted(kept) == pytest.approx(sorted(every[every >= conf]))
 
-        monkeypatch.setattr(Detector, "with_confidence", with_confidence, raising=False)
-        (found,) = detector.predict(RED, conf=0.5)
-        assert found.scores.tolist() == [70.0]
-        with pytest.raises(ValueError, match="conf must be"):
-            detector.predict(RED, conf=2.0, stream=True)
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_refuses_at_once(self, detector, stream) -> None:
+        with pytest.raises(ValueError, match="no probabilities: use a threshold"):
+            detector.predict(RED, conf=0.5, stream=stream)
 
 
 class TestPlot:
