@@ -2,6 +2,7 @@
 
 from badacost.detection.boxes import Detections, Suppression
 from badacost.detection.cascade import Cascade
+from badacost.detection.cascade_classifier import CascadeClassifier
 from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
 from badacost.detection.detector import Detector
 from badacost.detection.images import ImageError
@@ -12,6 +13,7 @@ from badacost.detection.training.config import TrainingConfig
 
 __all__ = [
     "Cascade",
+    "CascadeClassifier",
     "ChannelParameters",
     "Detections",
     "Detector",

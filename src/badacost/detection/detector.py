@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,6 +244,87 @@ class Detector:
             finally:
                 for future in waiting:
                     future.cancel()
+
+    @overload
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: Literal[False] = ...,
+        conf: float | None = ...,
+        bgr: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> list[Detections]: ...
+
+    @overload
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: Literal[True],
+        conf: float | None = ...,
+        bgr: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> Iterator[Detections]: ...
+
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: bool = False,
+        conf: float | None = None,
+        bgr: bool = False,
+        n_jobs: int | None = None,
+    ) -> list[Detections] | Iterator[Detections]:
+        """Find the objects in everything that shows images.
+
+        Parameters
+        ----------
+        source : str, path-like, array, PIL image, or iterable of these
+            A picture; a folder with all folders inside; a pattern, as ``"drive/*.png"``; a video;
+            an array as `detect` takes it, or several in an array with four axes; or an iterable of
+            such things, as the frames of a camera.
+        stream : bool, default=False
+            Whether to return a generator that reads images as they are needed, keeps no more than a
+            few in memory, and has their pixels at hand for `Detections.plot`. By default the
+            result is a list, which reads a file again for a plot.
+        conf : float, optional
+            Keep objects of at least this probability; see `with_confidence`. By default those that
+            the detector was made to report.
+        bgr : bool, default=False
+            Whether arrays are blue, green, red: the frames of OpenCV are, and nothing in an array
+            says so. A detector that takes one order for the other finds fewer objects, silently.
+        n_jobs : int, optional
+            Images that are worked on at the same time, -1 for one on each core. By default one on
+            each core, four at most. A single image is searched by as many threads.
+
+        Returns
+        -------
+        list of Detections, or generator of Detections
+            Of each image, in their order, with its `source`: name, path, and number and time of
+            the frame of a video.
+
+        Raises
+        ------
+        ImageError
+            Where an image cannot be read; a generator first gives the results of those before.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> detector = synthetic_cars()
+        >>> frames = (scene.load() for scene in make_scenes(3, random_state=7))
+        >>> for found in detector.predict(frames, stream=True):
+        ...     print(found.source.name, len(found))
+        image 0 2
+        image 1 1
+        image 2 2
+        """
+        from badacost.detection.stream import predict
+
+        detector = self if conf is None else self.with_confidence(conf)
+        return predict(detector, source, stream=stream, bgr=bgr, n_jobs=n_jobs)
 
     def candidates(self, image: Source, *, n_jobs: int | None = None) -> Detections:
         """Return all windows that no tree rejects, before aspect ratios and suppression.
