@@ -85,7 +85,7 @@ def _protocol(result: Result) -> str:
         f"images with {test['n_objects']} faces. Window 40 x 40, locally decorrelated channels, "
         f"rounds of {listed(settings['trees'])} trees with false alarms added between rounds "
         f"({settings['n_negatives']} a round, {settings['n_accumulated']} in all), "
-        f"{settings['n_jittered']} moved copies of each face. BAdaCost pays {settings['beta']:g} "
+        f"{settings['n_jittered']} moved and varied copies of each face. BAdaCost pays {settings['beta']:g} "
         f"for a missed face and 1 for any other mistake, with trees of {settings['max_depth']} "
         f"levels; {rivals(settings)} Test images are doubled {settings['n_octaves_up']} times (in "
         "the paper once, to find faces of 20 pixels), for published detectors too. The "
