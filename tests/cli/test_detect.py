@@ -180,6 +180,15 @@ class TestFormats:
         assert first.angles.tolist() == [90, 0]
         assert second.boxes.tolist() == [[0, 0, 40, 30], [1, 2, 10, 12]]
 
+    def test_coco_is_evaluated(self) -> None:
+        detect("a.png", "b.jpg", "--threshold", "50", "--output", "r.json")
+        Path("truth.csv").write_text(
+            "image,x1,y1,x2,y2,category,angle\na.png,0,0,40,30,Car,90\nb.jpg,0,0,40,30,Car,90\n"
+        )
+        result = RUNNER.invoke(app, ["evaluate", "r.json", "truth.csv", "--json"])
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["ap"] == 1.0
+
     def test_dash_is_stdout(self) -> None:
         assert detect("a.png", "--output", "-").stdout == detect("a.png").stdout
         assert not Path("-").exists()
