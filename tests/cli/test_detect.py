@@ -24,6 +24,7 @@ from badacost.detection.boxes import Detections
 from badacost.detection.channels import ChannelParameters
 from badacost.detection.interchange import from_coco, from_csv, from_json_lines, from_kitti
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.stream import images_at_a_time
 
 RUNNER = CliRunner()
 NAMES, ANGLES = ("right", "front"), (0.0, 90.0)
@@ -270,7 +271,7 @@ class TestOptions:
         monkeypatch.setattr(BrightnessDetector, "detect", one)
         detect("a.png", "--jobs", "3")
         detect("a.png")
-        assert given == [("one", 3), ("one", -1)]
+        assert given == [("one", 3), ("one", images_at_a_time(None))]
         monkeypatch.setattr(BrightnessDetector, "detect_many", many)
         detect("a.png", "b.jpg", "--jobs", "3")
         assert given[2] == ("many", 3)
