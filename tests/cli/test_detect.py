@@ -24,6 +24,7 @@ from badacost.detection.boxes import Detections
 from badacost.detection.channels import ChannelParameters
 from badacost.detection.interchange import from_coco, from_csv, from_json_lines, from_kitti
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.stream import images_at_a_time
 
 RUNNER = CliRunner()
 NAMES, ANGLES = ("right", "front"), (0.0, 90.0)
@@ -180,6 +181,15 @@ class TestFormats:
         assert first.angles.tolist() == [90, 0]
         assert second.boxes.tolist() == [[0, 0, 40, 30], [1, 2, 10, 12]]
 
+    def test_coco_is_evaluated(self) -> None:
+        detect("a.png", "b.jpg", "--threshold", "50", "--output", "r.json")
+        Path("truth.csv").write_text(
+            "image,x1,y1,x2,y2,category,angle\na.png,0,0,40,30,Car,90\nb.jpg,0,0,40,30,Car,90\n"
+        )
+        result = RUNNER.invoke(app, ["evaluate", "r.json", "truth.csv", "--json"])
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["ap"] == 1.0
+
     def test_dash_is_stdout(self) -> None:
         assert detect("a.png", "--output", "-").stdout == detect("a.png").stdout
         assert not Path("-").exists()
@@ -261,7 +271,7 @@ class TestOptions:
         monkeypatch.setattr(BrightnessDetector, "detect", one)
         detect("a.png", "--jobs", "3")
         detect("a.png")
-        assert given == [("one", 3), ("one", -1)]
+        assert given == [("one", 3), ("one", images_at_a_time(None))]
         monkeypatch.setattr(BrightnessDetector, "detect_many", many)
         detect("a.png", "b.jpg", "--jobs", "3")
         assert given[2] == ("many", 3)

@@ -283,14 +283,14 @@ class TestCocoDocument:
     @pytest.mark.parametrize(
         ("key", "value", "message"),
         [
-            ("images", None, "images must be a list"),
+            ("images", None, "images: records must be a list"),
             ("images", [3], "images 0: expected an object"),
             ("images", [{"id": 1}], "images 0: file_name is missing"),
             ("images", [{"id": 1, "file_name": ""}], "images 0: file_name must be a name"),
             ("images", [{"id": i, "file_name": "a"} for i in (1, 2)], "the same file_name"),
             ("images", [{"id": 1, "file_name": n} for n in "ab"], "images 1: the id 1 is that"),
             ("images", [{"id": 2, "file_name": "a"}], "annotations 0: image_id 1 is not"),
-            ("annotations", {}, "annotations must be a list"),
+            ("annotations", {}, "annotations: records must be a list"),
             ("categories", [{"id": "1", "name": "a"}], "categories 0: id must be an integer"),
             ("categories", [{"id": 1, "name": 2}], "categories 0: name must be text"),
             ("categories", [{"id": 1, "name": "a", "views": 3}], "must be a list of names"),

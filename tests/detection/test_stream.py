@@ -20,7 +20,7 @@ from badacost.detection import Detections, Detector, ImageError
 from badacost.detection.images import ImageSource
 from badacost.detection.models import synthetic_cars
 from badacost.detection.score_curve import ScoreCurve
-from badacost.detection.stream import Unreadable, files_of, images_of, search
+from badacost.detection.stream import Unreadable, files_of, images_at_a_time, images_of, search
 
 SCENES = [
     scene.load()
@@ -249,6 +249,12 @@ class TestJobs:
         list(search(double, images_of([RED, RED]), n_jobs=3))
         assert double.n_jobs[0] == 3
         assert set(double.n_jobs[1:]) == {None}
+
+    def test_by_default_one_on_each_core_but_few(self, monkeypatch) -> None:
+        for cores, at_a_time in ((1, 1), (2, 2), (64, 4)):
+            monkeypatch.setattr("badacost.threads.effective_n_jobs", lambda jobs, n=cores: n)
+            assert images_at_a_time(None) == at_a_time
+            assert images_at_a_time(-1) == cores
 
     def test_refuses_none_at_all(self, detector) -> None:
         with pytest.raises(ValueError, match="n_jobs"):

@@ -77,7 +77,10 @@ def detect(
         float | None,
         typer.Option(help="Minimum score of a detection, also below that of the saved detector."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Pictures at a time; -1 is one for each core.")] = -1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Pictures at a time: one for each core (-1), by default 4 at most."),
+    ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Fewer sizes, no small objects: several times faster.")
     ] = False,
@@ -102,10 +105,11 @@ def detect(
     Exit status: 0 if all went well, 1 if some inputs failed, 2 if nothing could begin, 130 after
     Ctrl-C: what jsonl, csv and kitti have by then is complete.
     """
-    from badacost.detection.stream import search
+    from badacost.detection.stream import images_at_a_time, search
 
     with plain_errors("Stopped before the first picture.", status=2):
-        check_jobs(jobs)
+        if jobs is not None:
+            check_jobs(jobs)
         detector = _detector(model, fast, octaves_up, conf, threshold)
         files = _files(inputs)
         stems = _Stems(files)
@@ -116,7 +120,9 @@ def detect(
         last.callback(report.close)
         last.callback(gallery.close, report)
         last.enter_context(results)
-        for image, outcome in search(detector, _images(files, every), n_jobs=jobs):
+        for image, outcome in search(
+            detector, _images(files, every), n_jobs=images_at_a_time(jobs)
+        ):
             try:
                 found = _checked(outcome, detector, report)
                 stem = stems.of(found)

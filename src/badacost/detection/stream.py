@@ -42,7 +42,7 @@ def predict(
     detector: Detector, source: Any, *, stream: bool, bgr: bool, n_jobs: int | None
 ) -> Iterator[Detections] | list[Detections]:
     """Return what is found in each image of a source; `Detector.predict` documents it."""
-    found = _predicted(detector, images_of(source, bgr=bgr), _checked_jobs(n_jobs))
+    found = _predicted(detector, images_of(source, bgr=bgr), images_at_a_time(n_jobs))
     if stream:
         return found
     return [_without_pixels(detections) for detections in found]
@@ -85,6 +85,13 @@ def file_images(path: Path, *, every: int = 1) -> Iterator[ImageSource | Unreada
         yield Unreadable(str(path), error)
 
 
+def images_at_a_time(n_jobs: int | None) -> int:
+    """Return how many images to search at the same time: by default one on each core, 4 at most."""
+    with Threads(-1 if n_jobs is None else n_jobs) as threads:
+        n_threads = threads.n_threads
+    return min(n_threads, _MAX_DEFAULT_JOBS) if n_jobs is None else n_threads
+
+
 def search(
     detector: Detector, images: Iterable[ImageSource | Unreadable], *, n_jobs: int | None
 ) -> Iterator[tuple[ImageSource | Unreadable, Detections | Exception]]:
@@ -98,6 +105,7 @@ def search(
         yield ahead[0], _searched(detector, ahead[0], n_jobs)
         return
     upcoming = chain(ahead, upcoming)
+    del ahead  # or it would keep their pixels
     waiting: deque[ImageSource | Unreadable] = deque()
     broken: list[Exception] = []
 
@@ -182,13 +190,6 @@ def _without_pixels(found: Detections) -> Detections:
     """Return detections that keep no pixels which can be read again."""
     assert found.source is not None
     return replace(found, source=found.source.without_pixels())
-
-
-def _checked_jobs(n_jobs: int | None) -> int:
-    """Return the number of images at a time."""
-    with Threads(-1 if n_jobs is None else n_jobs) as threads:
-        n_threads = threads.n_threads
-    return min(n_threads, _MAX_DEFAULT_JOBS) if n_jobs is None else n_threads
 
 
 def _size(pixels: Any) -> tuple[int, int]:

@@ -142,8 +142,9 @@ def from_coco(
         Records as `to_coco` makes them, or another tool without ``view``; or a document with
         ``images``, ``annotations`` and perhaps ``categories``, as `coco_document` makes it.
     names : sequence of str, optional
-        Name of each view. By default those that the categories of a document list, or the different
-        ones of the records: a record without ``view`` has one named after its category.
+        Name of each view. By default, or if there are none, those that the categories of a document
+        list, or the different ones of the records: a record without ``view`` has one named after
+        its category.
     category_ids : sequence of int, optional
         ``category_id`` of each of the `names`; 1 for all of them by default.
     angles : sequence of float, optional
@@ -171,11 +172,11 @@ def from_coco(
     >>> found[7].boxes, found[7].views
     (array([[1., 2., 4., 6.]]), ['left'])
     """
-    if names is None and (category_ids is not None or angles is not None):
+    if not names and (category_ids or angles):
         raise ValueError("names must be given where category_ids or angles are.")
     document = _Document.of(results)
-    if names is not None:
-        ids = _checked_category_ids(category_ids, len(list(names)))
+    if names:
+        ids = _checked_category_ids(category_ids, len(names))
         views = _Views(list(names), ids, None if angles is None else list(angles))
     else:
         views = document.views()
@@ -308,7 +309,8 @@ def _checked_records(
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """Return where each record is, and the record, if it has what is needed."""
     if isinstance(records, str | Mapping) or not isinstance(records, Iterable):
-        raise ValueError(f"{what} must be a list of records; got {shown(records)}.")
+        part = "" if what == "records" else f"{what}: "
+        raise ValueError(f"{part}records must be a list; got {shown(records)}.")
     checked = []
     for number, record in enumerate(records):
         where = f"{'record' if what == 'records' else what} {number}"
