@@ -96,6 +96,7 @@ class TestResults:
         assert (got["n_true"], got["n_false"]) == (N_OBJECTS, len(SCENES))
         assert got["view_accuracy"] == 1.0
         assert got["ap_range"] == pytest.approx([1.0, 1.0])
+        assert len(got["views"]) == len(got["view_recall"])
         assert sum(got["objects_per_view"]) == N_OBJECTS
 
     def test_pictures_without_detections_count(self) -> None:
@@ -305,7 +306,7 @@ class TestMistakes:
             (["r.jsonl", "label_2", "--protocol", "coco", "--overlap", "0.6"], "is of no use"),
             (["r.jsonl", "label_2", "--rule", "reference"], "--rule is of no use for voc"),
             (["r.jsonl", "label_2", "--protocol", "kitti", "--kitti-cars"], "is of no use"),
-            (["r.jsonl", "label_2", "--category", "Car", "--kitti-cars"], "leave out category"),
+            (["r.jsonl", "label_2", "--category", "Car", "--kitti-cars"], "leave out --category"),
             (["r.jsonl", "image_2", "--images", "image_2"], "pictures without annotations"),
             (["r.jsonl", "label_2", "--jobs", "0"], "--jobs must not be 0"),
             (["broken.jsonl", "label_2"], "line 1"),
