@@ -82,15 +82,16 @@ def slow_leaf(tree: Tree, x: np.ndarray) -> int:
     while not np.isnan(tree.threshold[node]):
         right = float(x[tree.feature[node]]) >= tree.threshold[node]
         node = int(tree.left[node]) + int(right)
-    return int(tree.value[node])
+    return node
 
 
 @dataclass
 class SlowWindow:
-    """One window: its place, the scores after each tree, and the view that wins at the end."""
+    """One window: its place, leaves, scores after each tree, and the view that wins at the end."""
 
     row: int
     column: int
+    leaves: list[int]
     trace: np.ndarray
     label: int
 
@@ -113,9 +114,12 @@ def slow_windows(cascade: Cascade, features: np.ndarray, stride: int) -> list[Sl
             assert (y // cascade.cell, x // cascade.cell) == (row * step, column * step)
             top, left = row * step, column * step
             sample = features[:, top : top + n_rows, left : left + n_columns].reshape(-1)
-            rows = [slow_leaf(tree, sample) for tree in forest.trees()]
+            leaves = [slow_leaf(tree, sample) for tree in forest.trees()]
+            leaves = (forest.offsets[:-1] + leaves).tolist()
+            rows = forest.value[leaves]
             margins = np.cumsum(forest.tree_weights[:, None] * forest.table[rows], axis=0)
-            windows.append(SlowWindow(row, column, margins.max(axis=1), int(margins[-1].argmax())))
+            label = int(margins[-1].argmax())
+            windows.append(SlowWindow(row, column, leaves, margins.max(axis=1), label))
     return windows
 
 
@@ -169,7 +173,13 @@ def test_scan_against_a_plain_loop(cascade, seed, size, steps, margin, threshold
     assert found.labels.tolist() == [window.label for window in kept]
     np.testing.assert_allclose(found.scores, [w.trace[-1] for w in kept], rtol=0, atol=1e-9)
     assert found.n_scanned == len(expected) == np.prod(scanner.grid(*size, stride))
-    assert found.n_evaluated == sum(window.n_run(cascade.rejections) for window in expected)
+    n_run = [window.n_run(cascade.rejections) for window in expected]
+    assert found.n_evaluated == sum(n_run)
+    levels = np.maximum(cascade.forest.depths, 1)
+    assert found.n_tests == sum(int(levels[:n].sum()) for n in n_run)
+    leaves = scanner.leaves(found.rows, found.columns, stride)
+    assert (leaves.dtype, leaves.shape) == (np.int32, (len(kept), len(levels)))
+    assert leaves.tolist() == [window.leaves for window in kept]
     if len(kept):
         np.testing.assert_allclose(
             scanner.trace(found.rows, found.columns, stride),
@@ -251,7 +261,9 @@ def test_complete_trees_have_the_leaves_of_the_forest(cascade) -> None:
                 right = sample[complete.feature[place]] >= complete.threshold[place]
                 node = 2 * node + 1 + int(right)
             leaf = complete.first_leaf[number] + node - (2**depth - 1)
-            assert complete.value[leaf] == slow_leaf(tree, sample)
+            expected = slow_leaf(tree, sample)
+            assert complete.leaf[leaf] == forest.offsets[number] + expected
+            assert complete.value[leaf] == tree.value[expected]
 
 
 @settings(max_examples=100)

@@ -205,8 +205,15 @@ def test_images_that_are_none(tmp_path) -> None:
 
 def test_images_too_large_for_the_memory() -> None:
     detector = random_detector().with_pyramid(n_octaves_up=4)
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(ValueError, match="reduce the image"):
         detector.detect(np.zeros((2500, 2500), np.uint8))
+    small_cells = replace(PYRAMID, channels=ChannelParameters(shrink=1), n_octaves_up=4)
+    cascade = random_cascade(0, 3, 160, cell=1, padded_window=(4, 4), window=(4, 4))
+    detector = random_detector(
+        filters=None, pyramid=replace(small_cells, pad=(0, 0)), cascades=[cascade]
+    )
+    with pytest.raises(ValueError, match="too large: reduce it"):
+        detector.detect(np.zeros((500, 500), np.uint8))
 
 
 # Many images

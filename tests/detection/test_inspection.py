@@ -37,7 +37,6 @@ from badacost.detection.inspection import (
     feature_map,
     mean_images,
 )
-from badacost.detection.inspection.node_counts import map_size
 from badacost.tree.forest import Forest, Tree
 
 matplotlib.use("Agg")
@@ -199,9 +198,8 @@ class TestEfficiency:
         for image in images:
             for seen in detector.sightings(image):
                 cascade = detector.cascades[seen.cascade]
-                rows, columns = seen.scanner.grid(*map_size(detector, seen), detector.stride)
-                places = np.divmod(np.arange(rows * columns), max(columns, 1))
-                traces = seen.scanner.trace(*places, detector.stride)
+                rows, columns = seen.grid
+                traces = seen.trace(*np.divmod(np.arange(rows * columns), max(columns, 1)))
                 alive = np.ones_like(traces, dtype=bool)
                 alive[:, 1:] = (traces > cascade.rejections).cumprod(axis=1)[:, :-1]
                 windows[seen.cascade] += len(traces)

@@ -197,7 +197,7 @@ def found_in(shared: Path, model: str, settings: str, frame: str) -> tuple[Detec
     detector = detector.with_rejections(given["cascThr_used"])
     (image,) = (golden / "frames").glob(f"{frame}.*")
     candidates = detector.candidates(image, n_jobs=2)
-    return detector._finished(candidates), candidates
+    return detector.suppressed(candidates), candidates
 
 
 def published_in(

@@ -11,7 +11,7 @@ import pytest
 
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import Views
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments import contest as module
 from badacost.experiments.contest import (
     Contest,

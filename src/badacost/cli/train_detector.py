@@ -21,7 +21,7 @@ from badacost.cli.jobs import check_jobs
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage, Selection
-    from badacost.detection.training_config import TrainingConfig
+    from badacost.detection.training.config import TrainingConfig
 
 _TITLES = {"badacost": "BAdaCost", "samme": "SAMME", "subcat": "SubCat"}
 
@@ -171,7 +171,7 @@ def _settings(
     config: Path | None, small: bool, window: str | None, algorithm: Algorithm | None
 ) -> TrainingConfig:
     """The configuration, with what the options say."""
-    from badacost.detection.training_config import TrainingConfig
+    from badacost.detection.training.config import TrainingConfig
 
     if small and config is not None:
         raise ValueError("--small is a configuration of its own: leave out --config.")

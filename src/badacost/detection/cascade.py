@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray
 from badacost.detection import cascade_kernels
+from badacost.detection.pose import PoseRegression
 from badacost.threads import Threads
 from badacost.tree.forest import Forest
 from badacost.validation import check_number
@@ -29,6 +30,7 @@ _MAX_LABELS = 4096
 _MAX_LEVELS = 12
 MAX_NODES = 2**24
 _WINDOWS_AT_ONCE = 4096
+_POSES_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +38,9 @@ class Windows:
     """Windows of a feature map that a cascade kept; arrays have the shape (n_windows,).
 
     Rows and columns are counted in steps of the window, row by row. A score is the largest margin,
-    a label the view that has it. `n_scanned` windows were looked at, and `n_evaluated` trees were
-    evaluated on all of them together.
+    a label the view that has it. `n_scanned` windows were looked at; on all of them together,
+    `n_evaluated` trees were evaluated, which have `n_tests` levels (a tree without any counts as
+    one).
     """
 
     rows: IndexArray
@@ -46,6 +49,7 @@ class Windows:
     labels: IndexArray
     n_scanned: int
     n_evaluated: int
+    n_tests: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,9 @@ class Cascade:
         A window leaves when its score after the tree is not above this; one number serves for all.
     min_score : float
         Windows that end below are not kept.
+    pose : PoseRegression, optional
+        Tells the boxes of the objects in the windows that are kept, and their views if it has some:
+        then the table has one column, and the forest tells objects from background only.
 
     Examples
     --------
@@ -84,6 +91,7 @@ class Cascade:
     cell: int
     rejections: FloatArray
     min_score: float = 0.0
+    pose: PoseRegression | None = None
 
     def __post_init__(self) -> None:
         for name in ("window", "padded_window"):
@@ -120,7 +128,14 @@ class Cascade:
         )
         if not n_trees * math.prod(largest) < math.inf:
             raise ValueError("the scores of a cascade might not be finite: reduce its weights.")
-        if self.n_views > 1 and len(self.forest.table) > _MAX_LABELS:
+        if self.pose is not None and (
+            len(self.pose.weights) != self.forest.n_features
+            or (self.pose.n_views and self.forest.table.shape[1] not in (1, self.pose.n_views))
+        ):
+            raise ValueError(
+                "the pose of a cascade does not fit the features or views of its trees."
+            )
+        if self.forest.table.shape[1] > 1 and len(self.forest.table) > _MAX_LABELS:
             raise ValueError("trees for several views must be trees of labels.")
         # Trees are made complete, which takes a power of two of their depth.
         if self.forest.depths.max() > _MAX_LEVELS:
@@ -131,7 +146,8 @@ class Cascade:
     @property
     def n_views(self) -> int:
         """Number of views."""
-        return self.forest.table.shape[1]
+        told = 0 if self.pose is None else self.pose.n_views
+        return told or self.forest.table.shape[1]
 
     @property
     def n_complete_nodes(self) -> int:
@@ -147,6 +163,16 @@ class Cascade:
     def n_planes(self) -> int:
         """Number of planes of the feature maps."""
         return self.forest.n_features // (self.cells[0] * self.cells[1])
+
+    def grid(self, height: int, width: int, stride: int) -> tuple[int, int]:
+        """Rows and columns of windows in a map of so many cells; the stride is in pixels."""
+        if stride < 1 or stride % self.cell:
+            raise ValueError(f"the stride must be a multiple of {self.cell} pixels.")
+        n_rows, n_columns = (
+            max(0, (length * self.cell - window) // stride + 1)
+            for length, window in zip((height, width), self.padded_window, strict=True)
+        )
+        return n_rows, n_columns
 
     def with_rejections(self, rejections: FloatArray | float) -> Cascade:
         """Return the cascade with other thresholds: one for each tree, or the same for all."""
@@ -211,7 +237,7 @@ class Cascade:
     def leaves(self) -> tuple[NDArray[Any], ...]:
         """What each row of the table does: see `cascade_kernels.scan`."""
         table = self.forest.table
-        if self.n_views == 1:
+        if table.shape[1] == 1:
             components = np.zeros(len(table), np.int32)
             amounts = table[:, 0].copy()
             return components, amounts, amounts, amounts, np.ones((1, 1))
@@ -227,14 +253,15 @@ class CompleteTrees:
     ----------
     feature, threshold : ndarray of shape (n_inner_nodes,)
         Tests; features with ``x >= threshold`` go right.
-    value : ndarray of shape (n_leaves,)
-        Rows of the table.
+    leaf, value : ndarray of shape (n_leaves,)
+        Numbers of the leaves among the nodes of the forest, and their rows of the table.
     first_node, first_leaf, depth, weight : ndarray of shape (n_trees,)
         Where each tree begins among the inner nodes and among the leaves, levels, factor.
     """
 
     feature: NDArray[np.int32]
     threshold: NDArray[np.float32]
+    leaf: NDArray[np.int32]
     value: NDArray[np.int32]
     first_node: NDArray[np.uint32]
     first_leaf: NDArray[np.uint32]
@@ -256,7 +283,7 @@ class CompleteTrees:
         first_node = first_leaf - np.arange(forest.n_trees)
         feature = np.zeros((n_leaves - 1).sum(), np.int32)
         threshold = np.full(len(feature), np.nan, np.float32)
-        value = np.zeros(n_leaves.sum(), np.int32)
+        leaf = np.zeros(n_leaves.sum(), np.int32)
         is_leaf, thresholds = forest.is_leaf, _rounded_up(forest.threshold)
         for depth in np.unique(forest.depths):
             trees = np.flatnonzero(forest.depths == depth)
@@ -269,11 +296,12 @@ class CompleteTrees:
                 left = roots + forest.left[nodes]  # a leaf is its own left child
                 right = np.where(is_leaf[nodes], left, left + 1)
                 nodes = np.stack([left, right], axis=2).reshape(len(trees), -1)
-            value[first_leaf[trees, None] + np.arange(1 << depth)] = forest.value[nodes]
+            leaf[first_leaf[trees, None] + np.arange(1 << depth)] = nodes
         return cls(
             feature,
             threshold,
-            value,
+            leaf,
+            forest.value[leaf],
             first_node.astype(np.uint32),
             first_leaf.astype(np.uint32),
             forest.depths,
@@ -309,16 +337,9 @@ class Scanner:
 
     def grid(self, height: int, width: int, stride: int) -> tuple[int, int]:
         """Number of rows and columns of windows in a map of so many cells."""
-        cascade = self.cascade
         if height > self.buffer.shape[1] or width > self.buffer.shape[2]:
             raise ValueError(f"a map of {height} x {width} cells is larger than the buffer.")
-        if stride < 1 or stride % cascade.cell:
-            raise ValueError(f"the stride must be a multiple of {cascade.cell} pixels.")
-        n_rows, n_columns = (
-            max(0, (length * cascade.cell - window) // stride + 1)
-            for length, window in zip((height, width), cascade.padded_window, strict=True)
-        )
-        return n_rows, n_columns
+        return self.cascade.grid(height, width, stride)
 
     def scan(self, height: int, width: int, stride: int, threads: Threads | None = None) -> Windows:
         """Scan every window of the map in the buffer, which has `height` rows and `width` columns.
@@ -330,22 +351,23 @@ class Scanner:
         n_rows, n_columns = self.grid(height, width, stride)
         if n_rows * n_columns == 0:
             nowhere = np.empty(0, np.int64)
-            return Windows(nowhere, nowhere, np.empty(0), nowhere, 0, 0)
+            return Windows(nowhere, nowhere, np.empty(0), nowhere, 0, 0, 0)
 
         def look(first: int, last: int) -> Windows:
             row, column = np.divmod(np.arange(first * n_columns, last * n_columns), n_columns)
             bases = self._bases(row, column, stride)
             found, labels = np.empty(len(bases), np.int64), np.empty(len(bases), np.int64)
             scores = np.empty(len(bases))
-            n_found, n_evaluated = cascade_kernels.scan(
+            n_found, n_evaluated, n_tests = cascade_kernels.scan(
                 self.buffer.reshape(-1), bases, self._trees, cascade.leaves, cascade.rejections,
                 found, scores, labels,
             )  # fmt: skip
             kept = np.flatnonzero(scores[:n_found] >= cascade.min_score)
             places = found[kept]
             return Windows(
-                row[places], column[places], scores[kept], labels[kept], len(bases), n_evaluated
-            )
+                row[places], column[places], scores[kept], labels[kept], len(bases), n_evaluated,
+                n_tests,
+            )  # fmt: skip
 
         grain = max(1, _WINDOWS_AT_ONCE // n_columns)
         parts = (threads or Threads()).map(look, n_rows, grain)
@@ -356,19 +378,53 @@ class Scanner:
             labels=np.concatenate([part.labels for part in parts]),
             n_scanned=sum(part.n_scanned for part in parts),
             n_evaluated=sum(part.n_evaluated for part in parts),
+            n_tests=sum(part.n_tests for part in parts),
         )
 
     def trace(self, rows: IndexArray, columns: IndexArray, stride: int) -> FloatArray:
         """Return the scores of windows after each tree, shape (n_windows, n_trees)."""
+        bases = self._checked_bases(rows, columns, stride)
+        traces = np.empty((len(bases), self.cascade.forest.n_trees))
+        cascade_kernels.trace(
+            self.buffer.reshape(-1), bases, self._trees, self.cascade.leaves, traces
+        )
+        return traces
+
+    def leaves(self, rows: IndexArray, columns: IndexArray, stride: int) -> NDArray[np.int32]:
+        """Return the leaf that each tree sends windows to, shape (n_windows, n_trees).
+
+        Leaves are numbers of nodes: indices of `Forest.value` and of the other arrays of nodes.
+        """
+        bases = self._checked_bases(rows, columns, stride)
+        leaves = np.empty((len(bases), self.cascade.forest.n_trees), np.int32)
+        cascade_kernels.leaves(
+            self.buffer.reshape(-1), bases, self._trees, self.cascade.complete_trees.leaf, leaves
+        )
+        return leaves
+
+    def poses(self, rows: IndexArray, columns: IndexArray, stride: int) -> FloatArray:
+        """Return what the pose of the cascade says of windows, shape (n_windows, n_outputs)."""
+        pose = self.cascade.pose
+        if pose is None:
+            raise ValueError("the cascade has no pose.")
+        self._checked_bases(rows, columns, stride)
+        step = stride // self.cascade.cell
+        windows = np.lib.stride_tricks.sliding_window_view(self.buffer, self.cascade.cells, (1, 2))
+        outputs = np.empty((len(rows), len(pose.intercepts)))
+        for first in range(0, len(rows), _POSES_AT_ONCE):
+            part = slice(first, first + _POSES_AT_ONCE)
+            features = windows[:, rows[part] * step, columns[part] * step].swapaxes(0, 1)
+            outputs[part] = pose.outputs(features.reshape(len(features), -1))
+        return outputs
+
+    def _checked_bases(
+        self, rows: IndexArray, columns: IndexArray, stride: int
+    ) -> NDArray[np.uint32]:
+        """Where windows begin in the buffer, if they lie in it."""
         n_rows, n_columns = self.grid(self.buffer.shape[1], self.buffer.shape[2], stride)
         if ((rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)).any():
-            raise ValueError("a window to trace lies outside of the buffer.")
-        traces = np.empty((len(rows), self.cascade.forest.n_trees))
-        cascade_kernels.trace(
-            self.buffer.reshape(-1), self._bases(rows, columns, stride), self._trees,
-            self.cascade.leaves, traces,
-        )  # fmt: skip
-        return traces
+            raise ValueError("a window lies outside of the buffer.")
+        return self._bases(rows, columns, stride)
 
     def _bases(self, rows: IndexArray, columns: IndexArray, stride: int) -> NDArray[np.uint32]:
         """Where windows begin in the buffer."""

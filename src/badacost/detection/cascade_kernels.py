@@ -60,17 +60,18 @@ def _best_margin(votes, slot, matrix, margins):
 def _run(features, block, n_windows, trees, leaves, begin, end, rejections):
     """Run the trees ``begin .. end``; the windows that survive them are moved to the front.
 
-    Returns their number, and how many trees were evaluated on all windows together.
+    Returns their number, and how many trees and tests were evaluated on all windows together.
     """
     bases, slots, lows, highs, nodes, votes, margins = block
     offsets, thresholds, values, first_nodes, first_values, depths, weights = trees
     components, amounts, lowest, highest, matrix = leaves
-    n_evaluated = 0
+    n_evaluated, n_tests = 0, 0
     for tree in range(begin, end):
         _descend(
             features, bases, n_windows, offsets, thresholds, first_nodes[tree], depths[tree], nodes
         )
         n_evaluated += n_windows
+        n_tests += n_windows * max(depths[tree], 1)
         first_value = np.uint32(first_values[tree])
         weight, rejection = weights[tree], rejections[tree]
         n_left = 0
@@ -88,7 +89,7 @@ def _run(features, block, n_windows, trees, leaves, begin, end, rejections):
         n_windows = n_left
         if n_windows == 0:
             break
-    return n_windows, n_evaluated
+    return n_windows, n_evaluated, n_tests
 
 
 @njit(cache=True, nogil=True)
@@ -123,11 +124,12 @@ def scan(features, bases, trees, leaves, rejections, survivors, scores, labels):
 
     Returns
     -------
-    n_survivors, n_evaluated : int
-        Number of windows that are left, and of trees evaluated on all windows together.
+    n_survivors, n_evaluated, n_tests : int
+        Number of windows that are left, of trees evaluated on all windows together, and of the
+        levels of these.
     """
     n_trees = len(rejections)
-    n_alive, n_evaluated = len(bases), 0
+    n_alive, n_evaluated, n_tests = len(bases), 0, 0
     matrix = leaves[4]
     n_components = matrix.shape[0]
     votes = np.empty((0, n_components))
@@ -157,8 +159,11 @@ def scan(features, bases, trees, leaves, rejections, survivors, scores, labels):
                     block_lows[i], block_highs[i] = lows[first + i], highs[first + i]
                     for component in range(n_components):
                         block_votes[i, component] = votes[first + i, component]
-            n_left, n_run = _run(features, block, n_windows, trees, leaves, begin, end, rejections)
+            n_left, n_run, n_passed = _run(
+                features, block, n_windows, trees, leaves, begin, end, rejections
+            )
             n_evaluated += n_run
+            n_tests += n_passed
             if begin == 0 and n_kept + n_left > len(votes):
                 votes, highs = _grown(votes, highs, n_kept, 2 * (n_kept + n_left))
             for i in range(n_left):
@@ -172,7 +177,7 @@ def scan(features, bases, trees, leaves, rejections, survivors, scores, labels):
         n_alive, begin = n_kept, end
     for i in range(n_alive):
         scores[i], labels[i] = _best_margin(votes, i, matrix, margins)
-    return n_alive, n_evaluated
+    return n_alive, n_evaluated, n_tests
 
 
 @njit(cache=True, nogil=True)
@@ -191,3 +196,16 @@ def trace(features, bases, trees, leaves, traces):
             row = np.uint32(values[np.uint32(first_values[tree]) + nodes[i]])
             votes[i, np.uint32(components[row])] += weights[tree] * amounts[row]
             traces[i, tree], _ = _best_margin(votes, i, matrix, margins)
+
+
+@njit(cache=True, nogil=True)
+def leaves(features, bases, trees, numbers, reached):
+    """Fill ``reached[i, t]`` with the number of the leaf that window i reaches in tree t."""
+    offsets, thresholds, _, first_nodes, first_values, depths, _ = trees
+    nodes = np.empty(len(bases), np.uint32)
+    for tree in range(len(depths)):
+        _descend(
+            features, bases, len(bases), offsets, thresholds, first_nodes[tree], depths[tree], nodes
+        )
+        for i in range(len(bases)):
+            reached[i, tree] = numbers[np.uint32(first_values[tree]) + nodes[i]]

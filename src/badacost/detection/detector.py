@@ -9,23 +9,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray
+from badacost.arrays import FloatArray, Positions
 from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
-from badacost.detection.cascade import MAX_NODES, Cascade, Scanner, Windows
-from badacost.detection.channels import (
-    ChannelParameters,
-    GradientParameters,
-    HistogramParameters,
-    rgb_to_luv,
-)
-from badacost.detection.decorrelation import as_filters, decorrelate, half
+from badacost.detection.cascade import MAX_NODES, Cascade
+from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
+from badacost.detection.decorrelation import as_filters
 from badacost.detection.images import read_image
-from badacost.detection.pyramid import Level, PyramidParameters, pyramid_levels, pyramid_scales
+from badacost.detection.plan import IdlePlans, Plan, Sighting
+from badacost.detection.pose import PoseRegression
+from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.score_curve import ScoreCurve
 from badacost.model_file import ModelFile, ModelFileError, describe, refuse
 from badacost.persistence import load_model, save_model, saved_kind, saved_model
 from badacost.threads import Threads
@@ -38,21 +36,11 @@ if TYPE_CHECKING:
     Source = str | os.PathLike[str] | Image | NDArray[Any]
 
 _MAX_CASCADES = 256
-_MAX_VALUES = 2**29  # of the features of a level
 _HEADER = {
     "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
-    "aspect_ratios",
+    "aspect_ratios", "curve",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Sighting:
-    """What a cascade found on a level of the pyramid, while its features are in the buffer."""
-
-    level: Level
-    cascade: int
-    scanner: Scanner
-    windows: Windows
+_POSE_ARRAYS = ("weights", "intercepts", "costs")
 
 
 @saved_model
@@ -83,6 +71,8 @@ class Detector:
         Heading of each view in degrees, see `Detections`.
     category : str, default="object"
         What all the views are of.
+    curve : ScoreCurve, optional
+        Turns the scores of windows into probabilities, which then are the scores of detections.
 
     Examples
     --------
@@ -125,6 +115,8 @@ class Detector:
     aspect_ratios: Sequence[float] | None = None
     angles: Sequence[float] | None = None
     category: str = "object"
+    curve: ScoreCurve | None = None
+    _plans: IdlePlans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -160,6 +152,7 @@ class Detector:
             for ratio in ratios:
                 check_number("aspect_ratios", ratio, low=1e-3, high=1e3)
             set_(self, "aspect_ratios", ratios)
+        set_(self, "_plans", IdlePlans())
 
     def __repr__(self) -> str:
         n_trees = sum(cascade.forest.n_trees for cascade in self.cascades)
@@ -206,7 +199,7 @@ class Detector:
         array([ True,  True])
         """
         with Threads(n_jobs) as threads:
-            return self._finished(self._candidates(image, threads))
+            return self.suppressed(self._candidates(image, threads))
 
     def detect_many(
         self, images: Iterable[Source], *, n_jobs: int | None = None
@@ -252,6 +245,87 @@ class Detector:
                 for future in waiting:
                     future.cancel()
 
+    @overload
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: Literal[False] = ...,
+        conf: float | None = ...,
+        bgr: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> list[Detections]: ...
+
+    @overload
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: Literal[True],
+        conf: float | None = ...,
+        bgr: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> Iterator[Detections]: ...
+
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: bool = False,
+        conf: float | None = None,
+        bgr: bool = False,
+        n_jobs: int | None = None,
+    ) -> list[Detections] | Iterator[Detections]:
+        """Find the objects in everything that shows images.
+
+        Parameters
+        ----------
+        source : str, path-like, array, PIL image, or iterable of these
+            A picture; a folder with all folders inside; a pattern, as ``"drive/*.png"``; a video;
+            an array as `detect` takes it, or several in an array with four axes; or an iterable of
+            such things, as the frames of a camera.
+        stream : bool, default=False
+            Whether to return a generator that reads images as they are needed, keeps no more than a
+            few in memory, and has their pixels at hand for `Detections.plot`. By default the
+            result is a list, which reads a file again for a plot.
+        conf : float, optional
+            Keep objects of at least this probability; see `with_confidence`. By default those that
+            the detector was made to report.
+        bgr : bool, default=False
+            Whether arrays are blue, green, red: the frames of OpenCV are, and nothing in an array
+            says so. A detector that takes one order for the other finds fewer objects, silently.
+        n_jobs : int, optional
+            Images that are worked on at the same time, -1 for one on each core. By default one on
+            each core, four at most. A single image is searched by as many threads.
+
+        Returns
+        -------
+        list of Detections, or generator of Detections
+            Of each image, in their order, with its `source`: name, path, and number and time of
+            the frame of a video.
+
+        Raises
+        ------
+        ImageError
+            Where an image cannot be read; a generator first gives the results of those before.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> detector = synthetic_cars()
+        >>> frames = (scene.load() for scene in make_scenes(3, random_state=7))
+        >>> for found in detector.predict(frames, stream=True):
+        ...     print(found.source.name, len(found))
+        image 0 2
+        image 1 1
+        image 2 2
+        """
+        from badacost.detection.stream import predict
+
+        detector = self if conf is None else self.with_confidence(conf)
+        return predict(detector, source, stream=stream, bgr=bgr, n_jobs=n_jobs)
+
     def candidates(self, image: Source, *, n_jobs: int | None = None) -> Detections:
         """Return all windows that no tree rejects, before aspect ratios and suppression.
 
@@ -275,37 +349,55 @@ class Detector:
         with Threads(n_jobs) as threads:
             return self._candidates(image, threads)
 
+    def suppressed(self, candidates: Detections) -> Detections:
+        """Return the boxes that `detect` makes of candidates, best first.
+
+        Parameters
+        ----------
+        candidates : Detections
+            What `candidates` returns.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
+        >>> detector = synthetic_cars()
+        >>> candidates = detector.candidates(scene.load())
+        >>> len(detector.suppressed(candidates))
+        2
+        """
+        return self.suppression.apply(self._reshaped(candidates))
+
+    def survivors(self, candidates: Detections) -> Positions:
+        """Return the indices of the candidates that `suppressed` keeps, best first.
+
+        Parameters
+        ----------
+        candidates : Detections
+            What `candidates` returns.
+        """
+        return self.suppression.survivors(self._reshaped(candidates))
+
     def sightings(self, image: Source, threads: Threads | None = None) -> Iterator[Sighting]:
-        """Look at an image level by level; each cascade reports once for each of them."""
+        """Look at an image level by level; each cascade reports once for each of them.
+
+        Parameters
+        ----------
+        image : str, path-like, PIL image or ndarray
+            As `detect` takes it.
+        threads : Threads, optional
+            Threads to share the work among.
+
+        Yields
+        ------
+        Sighting
+            What a cascade found on a level; see `badacost.detection.plan.Sighting`.
+        """
         pixels = read_image(image)
         size = (pixels.shape[0], pixels.shape[1])
-        scales = pyramid_scales(size, self.pyramid)
-        if not scales:
-            return
-        sides = (
-            length * scale / self.cell + 2 * pad / self.cell + 1
-            for length, scale, pad in zip(size, scales[0][1:], self.pyramid.pad, strict=True)
-        )
-        if math.prod(sides) * self.n_planes > _MAX_VALUES:
-            raise ValueError("the image is too large: reduce it, or use fewer octaves up.")
-        levels = pyramid_levels(rgb_to_luv(pixels, threads), self.pyramid, threads)
-        buffer = np.empty((0, 0, 0), np.float32)
-        scanners: list[Scanner] = []
-        for level in levels:
-            height, width = level.channels.shape[1:]
-            if self.filters is not None:
-                height, width = half(height), half(width)
-            if height > buffer.shape[1] or width > buffer.shape[2]:
-                shape = max(height, buffer.shape[1]), max(width, buffer.shape[2])
-                buffer = np.empty((self.n_planes, *shape), np.float32)
-                scanners = [Scanner(cascade, buffer) for cascade in self.cascades]
-            if self.filters is None:
-                buffer[:, :height, :width] = level.channels
-            else:
-                decorrelate(level.channels, self.filters, out=buffer, threads=threads)
-            for index, scanner in enumerate(scanners):
-                windows = scanner.scan(height, width, self.stride, threads)
-                yield Sighting(level, index, scanner, windows)
+        with self._plans.lent(size, lambda: Plan(self, size)) as plan:
+            yield from plan.sightings(pixels, threads)
 
     def with_pyramid(self, **changes: Any) -> Detector:
         """Return the detector with other parameters of its pyramid, as ``n_octaves_up=1``.
@@ -339,6 +431,65 @@ class Detector:
             given = [float(given)] * len(self.cascades)
         pairs = zip(self.cascades, given, strict=True)
         return replace(self, cascades=[cascade.with_rejections(given) for cascade, given in pairs])
+
+    def with_threshold(self, score: float) -> Detector:
+        """Return the detector that keeps windows from another score on.
+
+        Parameters
+        ----------
+        score : float
+            Minimum score of a window, before it becomes a probability. Below the present one, the
+            rejection thresholds go down by the same amount: more is found, and it takes longer.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
+        >>> detector, image = synthetic_cars(), scene.load()
+        >>> n_windows = [len(detector.with_threshold(t).candidates(image)) for t in (-2, 0, 2)]
+        >>> n_windows[0] > n_windows[1] > n_windows[2]
+        True
+        """
+        check_number("score", score, low=-1e9, high=1e9)
+        cascades = []
+        for cascade in self.cascades:
+            # Without a minimum, the last threshold decides.
+            floor = max(cascade.min_score, float(cascade.rejections[-1]))
+            lower = min(0.0, score - floor) if floor > -math.inf else 0.0
+            cascades.append(
+                replace(cascade, min_score=float(score), rejections=cascade.rejections + lower)
+            )
+        return replace(self, cascades=cascades)
+
+    def with_confidence(self, conf: float) -> Detector:
+        """Return the detector that keeps what is an object with at least this probability.
+
+        Parameters
+        ----------
+        conf : float
+            A probability between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If the detector does not tell probabilities, as those of the paper's authors.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from badacost.detection.models import synthetic_cars
+        >>> from badacost.detection.score_curve import ScoreCurve
+        >>> detector = replace(synthetic_cars(), curve=ScoreCurve(slope=2.0, intercept=-1.0))
+        >>> detector.with_confidence(0.5).cascades[0].min_score
+        0.5
+        """
+        if self.curve is None:
+            raise ValueError(
+                "the scores of this detector are no probabilities: use a threshold of scores "
+                "(with_threshold, --threshold), or train a detector."
+            )
+        return self.with_threshold(self.curve.score(conf))
 
     def fast(self, rejection_factor: float = 0.1) -> Detector:
         """Return the detector as the authors run it when speed counts.
@@ -457,6 +608,7 @@ class Detector:
             "angles": self.angles,
             "category": self.category,
             "aspect_ratios": self.aspect_ratios,
+            "curve": None if self.curve is None else asdict(self.curve),
         }
         arrays: dict[str, NDArray[Any]] = {}
         if self.filters is not None:
@@ -464,6 +616,10 @@ class Detector:
         for index, cascade in enumerate(self.cascades):
             arrays |= forest_to_arrays(cascade.forest, f"cascade{index}_")
             arrays[f"cascade{index}_rejections"] = cascade.rejections
+            if cascade.pose is not None:
+                parts = (cascade.pose.weights, cascade.pose.intercepts, cascade.pose.view_costs)
+                for name, part in zip(_POSE_ARRAYS, parts, strict=True):
+                    arrays[f"cascade{index}_pose_{name}"] = part
         return ModelFile("Detector", header, arrays)
 
     @classmethod
@@ -503,7 +659,7 @@ class Detector:
     @classmethod
     def _from_model_file(cls, model: ModelFile) -> Detector:
         """Rebuild a detector from the checked contents of a file."""
-        header, arrays = model.header, dict(model.arrays)
+        header, arrays = {"curve": None, **model.header}, dict(model.arrays)
         if set(header) != _HEADER:
             refuse(f"it lacks or should not have {min(set(header) ^ _HEADER)[:80]!r}")
         pyramid = dict(header["pyramid"])
@@ -525,6 +681,7 @@ class Detector:
             rejections = own.pop(f"{prefix}rejections")
             if rejections.dtype != np.float64 or rejections.ndim != 1:
                 refuse("the thresholds of a cascade are not numbers in a row")
+            parts = [own.pop(f"{prefix}pose_{name}", None) for name in _POSE_ARRAYS]
             forest = forest_from_arrays(own, prefix)
             arrays |= {name: own[name] for name in own.keys() - forest_to_arrays(forest, prefix)}
             cascades.append(
@@ -535,6 +692,7 @@ class Detector:
                     cell=given["cell"],
                     rejections=rejections,
                     min_score=-math.inf if given["min_score"] is None else given["min_score"],
+                    pose=_pose(parts),
                 )
             )
         if arrays:
@@ -544,6 +702,7 @@ class Detector:
             cascades=cascades,
             filters=filters,
             suppression=Suppression(**header["suppression"]),
+            curve=None if header["curve"] is None else ScoreCurve(**header["curve"]),
             **{
                 name: header[name]
                 for name in ("stride", "names", "angles", "category", "aspect_ratios")
@@ -551,34 +710,12 @@ class Detector:
         )
 
     def _candidates(self, image: Source, threads: Threads) -> Detections:
-        # What a sighting found is taken from it at once, for it holds the channels of its level.
-        found = [(seen.cascade, self._boxes(seen)) for seen in self.sightings(image, threads)]
+        found = sorted(self.sightings(image, threads), key=lambda seen: seen.cascade)
         nothing = Detections.empty(self.names, self.angles, self.category)
-        return Detections.concatenate(
-            [nothing, *(boxes for _, boxes in sorted(found, key=lambda pair: pair[0]))]
-        )
-
-    def _boxes(self, sighting: Sighting) -> Detections:
-        """Windows as boxes in the image."""
-        level, windows = sighting.level, sighting.windows
-        cascade = self.cascades[sighting.cascade]
-        (height, width), (padded_height, padded_width) = cascade.window, cascade.padded_window
-        pad_y, pad_x = self.pyramid.pad
-        y = windows.rows * self.stride + (padded_height - height) / 2 - pad_y
-        x = windows.columns * self.stride + (padded_width - width) / 2 - pad_x
-        y, x = y / level.scale_y, x / level.scale_x
-        first_label = sum(other.n_views for other in self.cascades[: sighting.cascade])
-        return Detections(
-            boxes=np.stack([x, y, x + width / level.scale, y + height / level.scale], axis=1),
-            scores=windows.scores,
-            labels=windows.labels + first_label,
-            names=tuple(self.names),
-            angles=None if self.angles is None else tuple(self.angles),
-            category=self.category,
-        )
-
-    def _finished(self, candidates: Detections) -> Detections:
-        return self.suppression.apply(self._reshaped(candidates))
+        candidates = Detections.concatenate([nothing, *(seen.detections for seen in found)])
+        if self.curve is None:
+            return candidates
+        return replace(candidates, scores=self.curve.probabilities(candidates.scores))
 
     def _reshaped(self, candidates: Detections) -> Detections:
         if self.aspect_ratios is None:
@@ -589,15 +726,14 @@ class Detector:
         """Lower the lowest scores after each tree to those of windows in an image."""
         parts, traces, cascades = [], [], []
         for seen in self.sightings(image, threads):
-            windows = seen.windows
-            parts.append(self._boxes(seen))
-            traces.append(seen.scanner.trace(windows.rows, windows.columns, self.stride))
+            parts.append(seen.detections)
+            traces.append(seen.trace())
             cascades.append(np.full(len(parts[-1]), seen.cascade))
         if not parts:
             return
         chosen = np.arange(sum(map(len, parts)))
         if keep == "boxes":
-            chosen = self.suppression.survivors(self._reshaped(Detections.concatenate(parts)))
+            chosen = self.survivors(Detections.concatenate(parts))
         owner = np.concatenate(cascades)
         for index, low in enumerate(lowest):
             own = chosen[owner[chosen] == index]
@@ -606,3 +742,15 @@ class Detector:
                 inside = own[(own >= first) & (own < first + len(part))] - first
                 np.minimum(low, part[inside].min(axis=0, initial=np.inf), out=low)
                 first += len(part)
+
+
+def _pose(parts: list[NDArray[Any] | None]) -> PoseRegression | None:
+    """The pose of a cascade in a file, if it has one."""
+    weights, intercepts, costs = parts
+    if weights is None and intercepts is None and costs is None:
+        return None
+    if weights is None or intercepts is None or costs is None:
+        refuse("the pose of a cascade is not complete")
+    if weights.ndim != 2 or intercepts.dtype != np.float64 or costs.dtype != np.float64:
+        refuse("the pose of a cascade is not made of numbers")
+    return PoseRegression(weights, intercepts, costs)

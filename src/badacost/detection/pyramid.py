@@ -165,6 +165,102 @@ def pyramid_scales(
     return [(float(s), float(y), float(x)) for s, (y, x) in zip(scales, exact, strict=True)]
 
 
+@dataclass(frozen=True)
+class LevelLayout:
+    """Size of a level of the pyramid of images of one size.
+
+    Attributes
+    ----------
+    scale, scale_y, scale_x : float
+        See `Level`.
+    n_rows, n_columns : int
+        Cells, without the padding.
+    real : int
+        Number of the level whose channels are computed and resampled to these: its own, if it is
+        computed itself.
+    """
+
+    scale: float
+    scale_y: float
+    scale_x: float
+    n_rows: int
+    n_columns: int
+    real: int
+
+
+def level_layouts(size: tuple[int, int], parameters: PyramidParameters) -> tuple[LevelLayout, ...]:
+    """Return the levels of the pyramid of images of one size, largest first."""
+    scales = pyramid_scales(size, parameters)
+    if scales and size[0] * size[1] * scales[0][1] * scales[0][2] > _MAX_PIXELS:
+        raise ValueError(
+            f"The first level would have more than {_MAX_PIXELS} pixels: reduce the image or "
+            "n_octaves_up."
+        )
+    step, nominal = parameters.n_approximated + 1, np.array([scale for scale, _, _ in scales])
+    cells = _cell_counts(np.array(size, dtype=np.float64), nominal, parameters.channels.shrink)
+    layouts = []
+    for number, (ratios, (n_rows, n_columns)) in enumerate(
+        zip(scales, cells.tolist(), strict=True)
+    ):
+        real = _nearest_real(number, step, len(scales))
+        layouts.append(LevelLayout(*ratios, n_rows=n_rows, n_columns=n_columns, real=real))
+    return tuple(layouts)
+
+
+class Pyramid:
+    """Channels of the levels of images of one size, computed one after the other."""
+
+    def __init__(self, levels: tuple[LevelLayout, ...], parameters: PyramidParameters):
+        self.levels, self.parameters = levels, parameters
+
+    def begin(self, luv: Planes, threads: Threads) -> None:
+        """Take the colours of the next image."""
+        self._luv, self._threads = luv, threads
+        self._real, self._channels = -1, np.empty((0, 0, 0), np.float32)
+
+    def compute(self, number: int) -> None:
+        """Compute the channels that a level is resampled from, unless those of the last are."""
+        real = self.levels[number].real
+        if real == self._real:
+            return
+        parameters, level = self.parameters, self.levels[real]
+        shrink = parameters.channels.shrink
+        self._channels = np.empty((0, 0, 0), np.float32)  # before those of the next are computed
+        colours = resample(
+            self._luv, level.n_rows * shrink, level.n_columns * shrink, threads=self._threads
+        )
+        self._channels = compute_channels(colours, parameters.channels, self._threads)
+        self._real = real
+        if level.scale == 0.5 and (parameters.n_approximated > 0 or parameters.n_per_octave == 1):
+            self._luv = colours
+
+    def channels(self, number: int) -> Planes:
+        """Return the channels of a level, resampled, smoothed and padded."""
+        parameters, level = self.parameters, self.levels[number]
+        kinds = np.array(parameters.channels.kinds)
+        pad_y, pad_x = (n // parameters.channels.shrink for n in parameters.pad)
+        ratio = level.scale / self.levels[level.real].scale
+        factors = ratio ** -np.asarray(parameters.lambdas, dtype=np.float64)[kinds]
+        same_size = self._channels.shape[1:] == (level.n_rows, level.n_columns)
+        if level.real == number or (same_size and (factors == 1.0).all()):
+            scaled = np.ones(len(kinds), np.float32)
+        else:
+            scaled = resampling_factors(factors)
+        rows = resampling_weights(self._channels.shape[1], level.n_rows)
+        columns = resampling_weights(self._channels.shape[2], level.n_columns)
+        shape = (len(kinds), level.n_rows + 2 * pad_y, level.n_columns + 2 * pad_x)
+        out = np.empty(shape, np.float32)
+
+        def fill(first: int, last: int) -> None:
+            channel_kernels.level_rows(
+                self._channels, *rows, *columns, scaled, parameters.smoothing == 1,
+                kinds == COLOUR, pad_y, pad_x, first, last, out,
+            )  # fmt: skip
+
+        self._threads.map(fill, level.n_rows)
+        return out
+
+
 def pyramid_levels(
     image: ArrayLike, parameters: PyramidParameters | None = None, threads: Threads | None = None
 ) -> Iterator[Level]:
@@ -195,14 +291,9 @@ def pyramid_levels(
     """
     parameters = PyramidParameters() if parameters is None else parameters
     luv = _as_luv(image, threads)
-    size = (luv.shape[1], luv.shape[2])
-    scales = pyramid_scales(size, parameters)
-    if scales and size[0] * size[1] * scales[0][1] * scales[0][2] > _MAX_PIXELS:
-        raise ValueError(
-            f"The first level would have more than {_MAX_PIXELS} pixels: reduce the image or "
-            "n_octaves_up."
-        )
-    return _levels(luv, scales, parameters, threads)
+    pyramid = Pyramid(level_layouts((luv.shape[1], luv.shape[2]), parameters), parameters)
+    pyramid.begin(luv, threads or Threads())
+    return _levels(pyramid)
 
 
 def estimate_lambdas(
@@ -293,37 +384,15 @@ def _means_of_kinds(
     return -np.log2(cells * shrink / sides).mean(axis=1), means
 
 
-def _levels(
-    luv: Planes,
-    scales: list[tuple[float, float, float]],
-    parameters: PyramidParameters,
-    threads: Threads | None,
-) -> Iterator[Level]:
-    shrink, step = parameters.channels.shrink, parameters.n_approximated + 1
-    halves = parameters.n_approximated > 0 or parameters.n_per_octave == 1
-    cells = _cell_counts(
-        np.array(luv.shape[1:], dtype=np.float64), np.array([s for s, _, _ in scales]), shrink
-    )
-    real, channels = -1, np.empty((0, 0, 0), np.float32)
-    for i, (scale, scale_y, scale_x) in enumerate(scales):
-        nearest = _nearest_real(i, step, len(scales))
-        if nearest != real:
-            real = nearest
-            del channels  # before those of the next are computed
-            height, width = (int(n) * shrink for n in cells[real])
-            colours = resample(luv, height, width, threads=threads)
-            channels = compute_channels(colours, parameters.channels, threads)
-            if halves and scales[real][0] == 0.5:
-                luv = colours
-            del colours
+def _levels(pyramid: Pyramid) -> Iterator[Level]:
+    for number, level in enumerate(pyramid.levels):
+        pyramid.compute(number)
         yield Level(
-            scale=scale,
-            scale_y=scale_y,
-            scale_x=scale_x,
-            is_real=i == real,
-            channels=_finished(
-                channels, cells[i], scale / scales[real][0], i == real, parameters, threads
-            ),
+            scale=level.scale,
+            scale_y=level.scale_y,
+            scale_x=level.scale_x,
+            is_real=level.real == number,
+            channels=pyramid.channels(number),
         )
 
 
@@ -333,37 +402,6 @@ def _nearest_real(level: int, step: int, n_levels: int) -> int:
     above = below + step
     # Halfway is rounded down in numbers that count from one.
     return above if above < n_levels and level + 1 > (below + above + 2) // 2 else below
-
-
-def _finished(
-    channels: Planes,
-    cells: NDArray[np.int64],
-    ratio: float,
-    is_real: bool,
-    parameters: PyramidParameters,
-    threads: Threads | None,
-) -> Planes:
-    """Channels of a level from those of a computed one: resampled, smoothed, padded."""
-    kinds = np.array(parameters.channels.kinds)
-    height, width = (int(n) for n in cells)
-    pad_y, pad_x = (n // parameters.channels.shrink for n in parameters.pad)
-    factors = ratio ** -np.asarray(parameters.lambdas, dtype=np.float64)[kinds]
-    if is_real or (channels.shape[1:] == (height, width) and (factors == 1.0).all()):
-        scaled = np.ones(len(kinds), np.float32)
-    else:
-        scaled = resampling_factors(factors)
-    rows = resampling_weights(channels.shape[1], height)
-    columns = resampling_weights(channels.shape[2], width)
-    out = np.empty((len(kinds), height + 2 * pad_y, width + 2 * pad_x), np.float32)
-
-    def fill(first: int, last: int) -> None:
-        channel_kernels.level_rows(
-            channels, *rows, *columns, scaled, parameters.smoothing == 1, kinds == COLOUR, pad_y,
-            pad_x, first, last, out,
-        )  # fmt: skip
-
-    (threads or Threads()).map(fill, height)
-    return out
 
 
 def _as_luv(image: ArrayLike, threads: Threads | None) -> Planes:

@@ -19,7 +19,7 @@ import numpy as np
 
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views, read_kitti
 from badacost.detection.evaluation import VocResult, align, evaluate_kitti, evaluate_voc, resample
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,

@@ -30,7 +30,7 @@ from badacost.detection.inspection import Efficiency, efficiency
 from badacost.detection.interchange import from_json_lines, to_json_line
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.journal import Journal, JournalError
 from badacost.progress import ProgressBar
 

@@ -37,7 +37,7 @@ from badacost.detection.evaluation import (
     evaluate_fddb,
     resample,
 )
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,

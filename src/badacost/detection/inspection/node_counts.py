@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.detection.cascade import Cascade, Scanner
 from badacost.detection.channels import check_instance
-from badacost.detection.decorrelation import half
-from badacost.detection.detector import Detector, Sighting
+from badacost.detection.detector import Detector
 from badacost.detection.images import read_image
 from badacost.threads import Threads
-from badacost.tree.forest import Forest, Tree
+from badacost.tree.forest import Forest
 
 if TYPE_CHECKING:
     from badacost.detection.detector import Source
@@ -125,7 +123,6 @@ def efficiency(
     )
     if images is None:
         return static
-    counting = [_counting_levels(cascade) for cascade in detector.cascades]
     counts = np.zeros((len(forests), 3), dtype=np.int64)  # windows, trees and nodes
     seconds: list[float] = []
     with Threads(n_jobs) as threads:
@@ -133,10 +130,8 @@ def efficiency(
             pixels = read_image(image)
             # This comes first, so that nothing has to be compiled any more when time is taken.
             for seen in detector.sightings(pixels, threads):
-                levels = Scanner(counting[seen.cascade], seen.scanner.buffer)
-                again = levels.scan(*map_size(detector, seen), detector.stride, threads)
                 windows = seen.windows
-                counts[seen.cascade] += windows.n_scanned, windows.n_evaluated, again.n_evaluated
+                counts[seen.cascade] += windows.n_scanned, windows.n_evaluated, windows.n_tests
             begin = time.perf_counter()
             detector.detect(pixels, n_jobs=n_jobs)
             seconds.append(time.perf_counter() - begin)
@@ -231,38 +226,9 @@ class EfficiencyTable:
         ]
 
 
-def map_size(detector: Detector, seen: Sighting) -> tuple[int, int]:
-    """Return rows and columns of the features that a sighting has in its buffer."""
-    height, width = seen.level.channels.shape[1:]
-    return (height, width) if detector.filters is None else (half(height), half(width))
-
-
 def _levels(forest: Forest) -> NDArray[np.int64]:
     """Return the tests of a window in each tree; a leaf alone counts as one."""
     return np.maximum(forest.depths, 1)
-
-
-def _counting_levels(cascade: Cascade) -> Cascade:
-    """Return a cascade that does the same, but evaluates as many trees as it passes levels.
-
-    Before a tree of d levels stand d - 1 leaves of no weight: all windows that reach the tree have
-    passed them, and none is rejected there.
-    """
-    forest = cascade.forest
-    zero = np.zeros(1, np.int32)
-    idle = Tree(
-        feature=zero, threshold=np.array([np.nan]), left=zero, missing_left=np.array([True]),
-        value=zero, gain=zero.astype(np.float32), count=zero, weight=zero.astype(np.float32),
-    )  # fmt: skip
-    levels = _levels(forest)
-    last = np.cumsum(levels) - 1
-    trees = [idle] * int(levels.sum())
-    for place, tree in zip(last, forest.trees(), strict=True):
-        trees[place] = tree
-    weights, rejections = np.zeros(len(trees)), np.full(len(trees), -np.inf)
-    weights[last], rejections[last] = forest.tree_weights, cascade.rejections
-    counting = Forest.from_trees(trees, weights, forest.table, forest.n_features)
-    return replace(cascade, forest=counting, rejections=rejections)
 
 
 def _number(value: float | None) -> str:

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray
 from badacost.detection.boxes import Detections
-from badacost.detection.cascade import Scanner
 from badacost.detection.channels import check_instance
 from badacost.detection.detector import Detector
-from badacost.detection.inspection.node_counts import map_size
+from badacost.detection.plan import Sighting
 from badacost.plotting.canvas import PALETTE, canvas
 from badacost.threads import Threads
 from badacost.validation import check_number
@@ -180,15 +179,15 @@ class _Rejected:
         self._keys = np.empty(0)
         self._thresholds, self._size, self._rng = thresholds, size, rng
 
-    def add(self, scanner: Scanner, height: int, width: int, stride: int) -> None:
+    def add(self, seen: Sighting) -> None:
         """Draw from the windows of a level."""
-        n_rows, n_columns = scanner.grid(height, width, stride)
+        n_rows, n_columns = seen.grid
         keys = self._rng.random(n_rows * n_columns)
         places = np.argsort(keys)[: self._size]
         if len(self._keys) == self._size:
             places = places[keys[places] < self._keys.max(initial=0.0)]
         rows, columns = np.divmod(places, max(1, n_columns))
-        traces = scanner.trace(rows, columns, stride)
+        traces = seen.trace(rows, columns)
         leaves = traces <= self._thresholds
         gone = leaves.any(axis=1)
         after = np.arange(traces.shape[1]) > leaves.argmax(axis=1)[:, None]
@@ -206,16 +205,15 @@ def _box_traces(
     parts: list[tuple[int, Detections]] = []
     traces = [rejected.traces[:0]]
     for seen in detector.sightings(image, threads):
-        parts.append((seen.cascade, detector._boxes(seen)))
+        parts.append((seen.cascade, seen.detections))
         if seen.cascade == cascade:
-            windows, stride = seen.windows, detector.stride
-            traces.append(seen.scanner.trace(windows.rows, windows.columns, stride))
-            rejected.add(seen.scanner, *map_size(detector, seen), stride)
+            traces.append(seen.trace())
+            rejected.add(seen)
     if not parts:
         return traces[0]
     parts.sort(key=lambda part: part[0])
     candidates = Detections.concatenate([boxes for _, boxes in parts])
     owner = np.repeat([index for index, _ in parts], [len(boxes) for _, boxes in parts])
-    survivors = detector.suppression.survivors(detector._reshaped(candidates))
+    survivors = detector.survivors(candidates)
     own = survivors[owner[survivors] == cascade] - np.searchsorted(owner, cascade)
     return np.concatenate(traces)[own]

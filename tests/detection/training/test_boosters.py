@@ -7,8 +7,8 @@ import pytest
 
 from badacost import BAdaCostClassifier
 from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
-from badacost.detection import boosters
-from badacost.detection.boosters import Booster
+from badacost.detection.training import boosters
+from badacost.detection.training.boosters import Booster
 from badacost.loss import cost_margins
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
@@ -114,7 +114,7 @@ class TestRealBooster:
         booster = real_booster(data, y, threads)
         sign = np.where(y == 1, 1.0, -1.0)
         weights = np.where(y == 1, 0.5 / (y == 1).sum(), 0.5 / (y != 1).sum())
-        np.testing.assert_allclose(np.exp(booster.log_weights), weights)
+        np.testing.assert_allclose(np.exp(booster.state), weights)
         scores = np.zeros(len(X))
         losses = [1.0]
         for number in range(10):
@@ -130,7 +130,7 @@ class TestRealBooster:
             answers = table[tree.value[leaves]]
             scores += answers
             weights = weights * np.exp(-sign * answers)
-            np.testing.assert_allclose(np.exp(booster.log_weights), weights, rtol=1e-9)
+            np.testing.assert_allclose(np.exp(booster.state), weights, rtol=1e-9)
             losses.append(weights.sum())
         assert (np.diff(losses) < 0.0).all()
         np.testing.assert_allclose(booster.forest().accumulate(X)[:, 0], scores, atol=1e-12)
@@ -157,14 +157,14 @@ class TestBoth:
             whole.grow()
         for _ in range(n_before):
             first.grow()
-        state = first.forest(), first.log_weights.copy()
+        state = first.forest(), first.state.copy()
         for _ in range(2):  # a state may be used more than once
             resumed = make(data, y, threads, resumed=state)
             assert resumed.n_trees == n_before
             while resumed.n_trees < 8:
                 resumed.grow()
             assert_same_forest(whole.forest(), resumed.forest())
-            np.testing.assert_array_equal(whole.log_weights, resumed.log_weights)
+            np.testing.assert_array_equal(whole.state, resumed.state)
 
     def test_the_number_of_threads_does_not_matter(self, make, data, y, threads) -> None:
         with Threads(2) as two:
@@ -185,13 +185,13 @@ class TestBoth:
     ) -> None:
         booster = make(data, y, threads)
         booster.grow()
-        log_weights = booster.log_weights.copy()
+        log_weights = booster.state.copy()
         log_weights[::3] -= 300.0  # below what single precision can tell from zero
         resumed = make(data, y, threads, resumed=(booster.forest(), log_weights))
         assert resumed.grow()
         forest = resumed.forest()
         scores = forest.accumulate(X, first_tree=1)
-        changes = resumed.log_weights - log_weights
+        changes = resumed.state - log_weights
         tree = forest.trees()[1]
         leaves = [naive_leaf(tree, sample) for sample in X]
         if make is real_booster:

@@ -21,8 +21,8 @@ from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detector, TrainingConfig, train_detector, training
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import overlaps
-from badacost.detection.checkpoint import Checkpoint
 from badacost.detection.evaluation import evaluate_voc
+from badacost.detection.training.checkpoint import Checkpoint
 from badacost.model_file import ModelFileError, read_model
 from badacost.threads import Threads
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from badacost.detection.checkpoint import Checkpoint, Progress
-from badacost.detection.samples import WindowList
+from badacost.detection.training.checkpoint import Checkpoint, Progress
+from badacost.detection.training.samples import WindowList
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
 

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.decorrelation import as_filters, decorrelate
 from badacost.detection.pyramid import pyramid_levels
-from badacost.detection.samples import WindowFeatures, WindowList, WindowShape, random_boxes
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
+from badacost.detection.training.samples import (
+    WindowFeatures,
+    WindowList,
+    WindowShape,
+    random_boxes,
+)
 
 CONFIGS = {
     "filters": TrainingConfig(window=(24, 36)),

@@ -1,0 +1,190 @@
+"""`PoseRegression`: the box and the view of an object from the features of its window.
+
+A window has one shape; objects have another one in each view, and lie a little beside it. Both
+follow from what the window shows, by a ridge regression that is worked out for the few windows that
+a cascade keeps. With few examples it is far better at this than the leaves of trees are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve
+
+from badacost.arrays import FloatArray, IndexArray
+from badacost.costs import as_cost_matrix
+
+N_OFFSETS = 4  # shift right, shift down, log height, log width; by the height of the window
+_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # relative to the mean square of the features
+_N_FOLDS = 4
+_MAX_EXAMPLES = 2500  # an equation for each is solved
+_MAX_SHIFT = 0.25
+_MAX_STRETCH = 1.5  # of the logarithm of a side
+
+
+@dataclass(frozen=True, eq=False)
+class PoseRegression:
+    """Linear functions of the features of a window.
+
+    Attributes
+    ----------
+    weights : float32 ndarray of shape (n_features, 4 + n_views)
+        Shift to the right and down, logarithm of height and width of the box, all relative to the
+        height of the window; then the share of each view, if views are told apart.
+    intercepts : ndarray of shape (4 + n_views,)
+        What is added.
+    view_costs : ndarray of shape (n_views, n_views)
+        Cost of each view taken for each other, a row for each truth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.detection.pose import PoseRegression
+    >>> weights = np.zeros((3, 4), np.float32)
+    >>> pose = PoseRegression(weights, np.array([0.0, 0.0, 0.0, np.log(2.0)]), np.zeros((0, 0)))
+    >>> pose.boxes(np.array([[0.0, 0.0, 15.0, 10.0]]), pose.outputs(np.ones((1, 3), np.float32)))
+    array([[-2.5,  0. , 17.5, 10. ]])
+    """
+
+    weights: NDArray[np.float32]
+    intercepts: FloatArray
+    view_costs: FloatArray
+
+    def __post_init__(self) -> None:
+        n_outputs = N_OFFSETS + len(self.view_costs)
+        if self.weights.dtype != np.float32 or self.weights.shape[1:] != (n_outputs,):
+            raise ValueError(f"a pose needs float32 weights of {n_outputs} columns.")
+        if self.intercepts.shape != (n_outputs,):
+            raise ValueError(f"a pose needs {n_outputs} intercepts.")
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.intercepts).all()):
+            raise ValueError("the weights of a pose must be finite.")
+        if self.view_costs.shape != (self.n_views, self.n_views):
+            raise ValueError(f"view_costs must be {self.n_views} rows of as many numbers.")
+        if self.n_views:
+            as_cost_matrix(self.view_costs, range(self.n_views))
+
+    @property
+    def n_views(self) -> int:
+        """Number of views that are told apart; 0 if the cascade tells them."""
+        return len(self.view_costs)
+
+    @classmethod
+    def fit(
+        cls,
+        features: NDArray[np.float32],
+        offsets: FloatArray,
+        labels: IndexArray,
+        groups: IndexArray,
+        *,
+        view_costs: FloatArray,
+        circular: bool,
+        seed: int = 0,
+    ) -> PoseRegression:
+        """Learn from windows of objects.
+
+        Parameters
+        ----------
+        features : float32 ndarray of shape (n_windows, n_features)
+            Features of the windows.
+        offsets : ndarray of shape (n_windows, 4)
+            Where the objects lie in them, see `offsets_of`.
+        labels : ndarray of shape (n_windows,)
+            Views of the objects.
+        groups : ndarray of shape (n_windows,)
+            Windows of the same object or image have the same number: the strength of the penalty
+            is chosen by what was left out.
+        view_costs : ndarray of shape (n_views, n_views)
+            Costs of views, without any if they are not to be told.
+        circular : bool
+            Whether views lie on a circle: an example then speaks a little for its neighbours.
+        seed : int
+            Of the folds, and of the choice among too many windows.
+        """
+        rng = np.random.default_rng(seed)
+        if len(features) > _MAX_EXAMPLES:
+            chosen = np.sort(rng.choice(len(features), _MAX_EXAMPLES, replace=False))
+            features, offsets = features[chosen], offsets[chosen]
+            labels, groups = labels[chosen], groups[chosen]
+        targets = np.column_stack([offsets, _shares(labels, len(view_costs), circular)])
+        mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
+        centred = features - mean
+        kernel = (centred @ centred.T).astype(np.float64)
+        unit = max(float(np.trace(kernel)) / len(kernel), 1e-12)
+        penalties = unit * _penalties(kernel / unit, targets, groups, rng)
+        weights = np.empty((features.shape[1], targets.shape[1]), np.float32)
+        average = targets.mean(axis=0)
+        for penalty in np.unique(penalties):
+            own = penalties == penalty
+            weights[:, own] = centred.T @ _solved(kernel, targets[:, own] - average[own], penalty)
+        intercepts = average - mean.astype(np.float64) @ weights
+        return cls(weights, intercepts, np.asarray(view_costs, dtype=np.float64))
+
+    def outputs(self, features: NDArray[np.float32]) -> FloatArray:
+        """Return offsets and shares of windows, shape (n_windows, 4 + n_views)."""
+        return (features @ self.weights).astype(np.float64) + self.intercepts
+
+    def boxes(self, windows: FloatArray, outputs: FloatArray) -> FloatArray:
+        """Return the boxes of the objects in windows x1, y1, x2, y2."""
+        heights = windows[:, 3] - windows[:, 1]
+        shift = np.clip(outputs[:, :2], -_MAX_SHIFT, _MAX_SHIFT)
+        centres = (windows[:, :2] + windows[:, 2:]) / 2.0 + shift * heights[:, None]
+        stretch = np.clip(outputs[:, [3, 2]], -_MAX_STRETCH, _MAX_STRETCH)
+        halves = np.exp(stretch) * heights[:, None] / 2.0
+        return np.concatenate([centres - halves, centres + halves], axis=1)
+
+    def labels(self, outputs: FloatArray) -> IndexArray:
+        """Return the view of least expected cost of each window."""
+        shares = np.maximum(outputs[:, N_OFFSETS:], 0.0)
+        return (shares @ self.view_costs).argmin(axis=1).astype(np.int64)
+
+
+def offsets_of(windows: FloatArray, objects: FloatArray) -> FloatArray:
+    """Return where objects lie in windows, as `PoseRegression` predicts it, shape (n, 4).
+
+    >>> offsets_of(np.array([[0.0, 0.0, 10.0, 10.0]]), np.array([[1.0, 0.0, 11.0, 10.0]]))
+    array([[0.1, 0. , 0. , 0. ]])
+    """
+    heights = (windows[:, 3] - windows[:, 1])[:, None]
+    sizes = (objects[:, 2:] - objects[:, :2]) / heights
+    moved = (objects[:, :2] + objects[:, 2:] - windows[:, :2] - windows[:, 2:]) / (2.0 * heights)
+    return np.column_stack([moved, np.log(sizes[:, 1]), np.log(sizes[:, 0])])
+
+
+def _shares(labels: IndexArray, n_views: int, circular: bool) -> FloatArray:
+    """What is to be predicted of views: one for the right one, or half, and quarters beside it."""
+    shares = np.zeros((len(labels), n_views))
+    if n_views:
+        shares[np.arange(len(labels)), labels] = 1.0
+    if circular and n_views > 2:
+        shares = (2.0 * shares + np.roll(shares, 1, axis=1) + np.roll(shares, -1, axis=1)) / 4.0
+    return shares
+
+
+def _penalties(
+    kernel: FloatArray, targets: FloatArray, groups: IndexArray, rng: np.random.Generator
+) -> FloatArray:
+    """The best penalty for each target; the largest one where there is a single group."""
+    numbers = np.unique(groups)
+    n_folds = min(_N_FOLDS, len(numbers))
+    if n_folds < 2:
+        return np.full(targets.shape[1], max(_PENALTIES))
+    folds = dict(
+        zip(rng.permutation(numbers).tolist(), np.arange(len(numbers)) % n_folds, strict=True)
+    )
+    fold = np.array([folds[group] for group in groups.tolist()])
+    errors = np.zeros((len(_PENALTIES), targets.shape[1]))
+    for left_out in (fold == number for number in range(n_folds)):
+        average = targets[~left_out].mean(axis=0)
+        known = kernel[np.ix_(~left_out, ~left_out)]
+        for row, penalty in zip(errors, _PENALTIES, strict=True):
+            solved = _solved(known, targets[~left_out] - average, penalty)
+            predicted = kernel[np.ix_(left_out, ~left_out)] @ solved + average
+            row += ((predicted - targets[left_out]) ** 2).sum(axis=0)
+    return np.asarray(_PENALTIES)[errors.argmin(axis=0)]
+
+
+def _solved(kernel: FloatArray, targets: FloatArray, penalty: float) -> FloatArray:
+    ridge = kernel + penalty * np.eye(len(kernel))
+    return np.asarray(solve(ridge, targets, assume_a="pos"))
