@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,13 +30,17 @@ class ViewedImages(NamedTuple):
 
 
 def annotated_images(
-    sources: Sequence[str], format: str | None, images: Path | None
+    sources: Sequence[str],
+    format: str | None,
+    images: Path | None,
+    columns: Mapping[str, str] | None = None,
 ) -> list[AnnotatedImage]:
     """Read annotations of files and folders, or draw scenes for a source `synthetic:NUMBER[:SEED]`.
 
-    The format is guessed if it is None; pictures are beside the files if their folder is None.
+    The format is guessed if it is None; pictures are beside the files if their folder is None;
+    `columns` are for tables, see `read_table`.
     """
-    from badacost.detection.annotations import read_annotations
+    from badacost.detection.annotations import guessed_format, read_annotations
 
     options: dict[str, Any] = {} if images is None else {"images": images}
     read: list[AnnotatedImage] = []
@@ -46,6 +50,10 @@ def annotated_images(
             continue
         if images is not None:
             check_annotated(source, format, "leave out --images")
+        if columns is not None:
+            if (guessed_format(source) if format is None else format) != "table":
+                raise ValueError(f"--columns are for CSV tables, and {source!r:.80} is none.")
+            options["columns"] = columns
         read += read_annotations(source, format, **options)
     return read
 

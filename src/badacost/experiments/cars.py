@@ -8,6 +8,7 @@ lists, the parts are those of the paper: labels numbered below 6733 train, the o
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,11 +54,11 @@ class CarSettings(ContestSettings):
     n_views : int
         Views around a car, an even number.
     trees : tuple of int
-        Trees of each round of BAdaCost and SAMME.
+        Trees of each round of all but SubCat.
     max_depth : int
         Levels of their trees; those of SubCat have 2.
     learning_rate, max_features : float
-        Of BAdaCost and SAMME; SubCat draws 1/16 of the features.
+        Of all but SubCat, which has no rate; SubCat draws 1/16 of the features.
     n_negatives, n_accumulated : int
         Negatives of each round and of all, for each cascade.
     subcat_trees, n_subcat_negatives, n_subcat_accumulated
@@ -82,22 +83,22 @@ class CarSettings(ContestSettings):
     >>> settings.name
     'cars-12-views'
     >>> {name: config.algorithm for name, config in settings.configs().items()}
-    {'BAdaCost': 'badacost', 'SAMME': 'samme', 'SubCat': 'subcat'}
+    {'CostBoost': 'costboost', 'BAdaCost': 'badacost', 'SAMME': 'samme', 'SubCat': 'subcat'}
     """
 
     subject: ClassVar[str] = "cars"
     kind: str = ""
     n_views: int = 8
-    trees: tuple[int, ...] = (32, 64, 128, 512)
-    max_depth: int = 8
+    trees: tuple[int, ...] = (64, 128, 512)
+    max_depth: int = 5
     learning_rate: float = 0.1
-    max_features: float = 1 / 32
+    max_features: float = 1 / 16
     n_negatives: int = 3000
     n_accumulated: int = 8000
     subcat_trees: tuple[int, ...] = (32, 128, 1024)
     n_subcat_negatives: int = 1000
     n_subcat_accumulated: int = 3000
-    n_jittered: int = 1
+    n_jittered: int = 2
     n_octaves_up: int = 1
     n_images: int | None = None
     n_timed: int = 5
@@ -280,7 +281,8 @@ def run_cars(
     views = Views.around(settings.n_views)
     images = read_cars(data_folder(data, "kitti_cars"), views, settings.n_images)
     training = [KITTI_CARS.apply(image) for image in images.training]
-    contest = settings.contest(_CATEGORY, views, training, images.test)
+    drives = _drives(data_folder(data, "kitti_cars"), images.training)
+    contest = settings.contest(_CATEGORY, views, training, images.test, drives)
     entries = run(
         contest, Path(output) / settings.name, published=published, n_jobs=n_jobs, verbose=verbose
     )
@@ -340,6 +342,23 @@ def _richest(images: list[AnnotatedImage], n_images: int | None) -> list[Annotat
     counts = [len(KITTI_CARS.apply(image).positives) for image in images]
     chosen = np.sort(np.argsort(counts, kind="stable")[::-1][:n_images])
     return [images[i] for i in chosen]
+
+
+def _drives(folder: Path, images: Sequence[AnnotatedImage]) -> list[str] | None:
+    """Return the drive of each image by the table ``sources.csv``, None where there is none.
+
+    Names of right images have an R before the number there.
+    """
+    path = folder / "sources.csv"
+    if not path.exists():
+        return None
+    with path.open(newline="", encoding="utf-8") as file:
+        drives = {row["name"]: row["raw_drive"] for row in csv.DictReader(file)}
+    names = [
+        f"R{image.name}" if "image_3" in Path(str(image.image)).parts else image.name
+        for image in images
+    ]
+    return [drives.get(name, name) for name in names]
 
 
 def _is_resized(image: AnnotatedImage) -> bool:

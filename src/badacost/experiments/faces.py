@@ -105,8 +105,8 @@ class FaceSettings(ContestSettings):
     kind: str = ""
     limits: tuple[float, ...] = (15.0, 45.0)
     beta: float = 1.5
-    trees: tuple[int, ...] = (32, 64, 128, 256)
-    max_depth: int = 6
+    trees: tuple[int, ...] = (64, 128, 512)
+    max_depth: int = 5
     n_negatives: int = 3000
     n_accumulated: int = 8000
     subcat_trees: tuple[int, ...] = (32, 128, 512)
@@ -262,8 +262,13 @@ def run_faces(
     ]
     background = [image for path in negatives for image in _background(path, settings.n_images)]
     test = read_faces(folder, "val", views)[: settings.n_images]
+    training = [*faces, *background]
     contest = settings.contest(
-        _CATEGORY, views, [*faces, *background], [image.measured() for image in test]
+        _CATEGORY,
+        views,
+        training,
+        [image.measured() for image in test],
+        [os.path.dirname(image.name) for image in training],  # pictures of a day lie in a folder
     )
     entries = run(
         contest, Path(output) / settings.name, published=published, n_jobs=n_jobs, verbose=verbose

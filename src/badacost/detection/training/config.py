@@ -339,13 +339,15 @@ class TrainingConfig:
         )
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> TrainingConfig:
+    def from_toml(cls, path: str | os.PathLike[str], *, small: bool = False) -> TrainingConfig:
         r"""Read a configuration from a TOML file with a line for each parameter to change.
 
         Parameters
         ----------
         path : str or path-like
             The file; what it does not name keeps its default.
+        small : bool, default=False
+            Whether the defaults are those of `TrainingConfig.small`.
 
         Raises
         ------
@@ -383,7 +385,7 @@ class TrainingConfig:
                 f"{', '.join(nearest)} and others, which TrainingConfig documents."
             )
         try:
-            return cls(**given)
+            return cls.small(**given) if small else cls(**given)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{source}: {error}") from error
 
