@@ -116,7 +116,7 @@ def test_evaluate_report_and_experiments(folder) -> None:
             folder, "found.jsonl", "--protocol", "kitti", "--overlap", overlap, "--clip"
         )
         assert results["kitti"][overlap] == {
-            key: value for key, value in kitti.items() if key != "protocol"
+            key: value for key, value in kitti.items() if key not in ("protocol", "views")
         }
     hidden = evaluate(folder, "found.jsonl", "--clip")["n_objects"]
     assert hidden > figures["0.5"]["n_objects"] > 3

@@ -16,7 +16,7 @@ from badacost.cli.app import app
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import Views
 from badacost.detection.boxes import Detections
-from badacost.detection.interchange import to_coco, to_csv, to_json_line, to_kitti
+from badacost.detection.interchange import coco_document, to_coco, to_csv, to_json_line, to_kitti
 
 matplotlib.use("Agg")
 
@@ -96,7 +96,25 @@ class TestResults:
         assert (got["n_true"], got["n_false"]) == (N_OBJECTS, len(SCENES))
         assert got["view_accuracy"] == 1.0
         assert got["ap_range"] == pytest.approx([1.0, 1.0])
+        assert len(got["views"]) == len(got["view_recall"])
         assert sum(got["objects_per_view"]) == N_OBJECTS
+
+    def test_tables_without_what_they_need_not_have(self) -> None:
+        rows = [line.split(",")[:6] for line in Path("r.csv").read_text().splitlines()]
+        Path("bare.csv").write_text("\n".join(map(",".join, rows)))
+        truth = [line.split(",")[:5] for line in Path("boxes.csv").read_text().splitlines()]
+        Path("bare-boxes.csv").write_text("\n".join(map(",".join, truth)))
+        got = figures("bare.csv", "bare-boxes.csv", "--images", "image_2")
+        assert got["ap"] == pytest.approx(1.0)
+        assert (got["n_true"], got["n_false"]) == (N_OBJECTS, len(SCENES))
+        assert got["view_accuracy"] is None
+        kitti = figures("bare.csv", "label_2", "--protocol", "kitti", "--category", "Car")
+        assert kitti["category"] == "Car"
+
+    def test_documents_of_coco(self) -> None:
+        found = {f"image_2/{n:06d}.png": found_in(scene) for n, scene in enumerate(SCENES)}
+        Path("document.json").write_text(json.dumps(coco_document(found)))
+        assert figures("document.json", "label_2") == figures("r.jsonl", "label_2")
 
     def test_pictures_without_detections_count(self) -> None:
         lines = Path("r.jsonl").read_text().splitlines()
@@ -305,12 +323,12 @@ class TestMistakes:
             (["r.jsonl", "label_2", "--protocol", "coco", "--overlap", "0.6"], "is of no use"),
             (["r.jsonl", "label_2", "--rule", "reference"], "--rule is of no use for voc"),
             (["r.jsonl", "label_2", "--protocol", "kitti", "--kitti-cars"], "is of no use"),
-            (["r.jsonl", "label_2", "--category", "Car", "--kitti-cars"], "leave out category"),
+            (["r.jsonl", "label_2", "--category", "Car", "--kitti-cars"], "leave out --category"),
             (["r.jsonl", "image_2", "--images", "image_2"], "pictures without annotations"),
             (["r.jsonl", "label_2", "--jobs", "0"], "--jobs must not be 0"),
             (["broken.jsonl", "label_2"], "line 1"),
             (["broken.json", "label_2"], "not JSON"),
-            (["object.json", "label_2"], "records must be a list"),
+            (["object.json", "label_2"], "must be a list"),
             (["binary.csv", "label_2"], "not a file of text"),
             (["other.jsonl", "label_2"], "no picture of the detections is annotated"),
             (["bad", "label_2"], "000000.txt: line 1"),

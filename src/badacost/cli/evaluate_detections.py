@@ -91,6 +91,8 @@ def evaluate_detections(
     for option, protocols in _PROTOCOLS.items():
         if given[option] and protocol not in protocols:
             raise ValueError(f"{option} is of no use for {protocol.value}: leave it out.")
+    if kitti_cars and category is not None:
+        raise ValueError("--kitti-cars has a category of its own: leave out --category.")
     from badacost.detection.annotations import KITTI_CARS, Selection
     from badacost.detection.evaluation import align
 
@@ -113,7 +115,7 @@ def evaluate_detections(
     if plot is not None:
         _draw(result, plot)
     if as_json:
-        write_json({"protocol": protocol.value} | result.to_dict())
+        write_json({"protocol": protocol.value, "views": _views(aligned)} | result.to_dict())
         return
     _show(result, aligned)
     if plot is not None:
@@ -224,7 +226,7 @@ def _voc_tables(result: VocResult, title: str, aligned: Alignment) -> list[Table
     head = ["objects", "found", "false", "AP", "range", "AP 11", "views right"]
     row = [*map(str, counts), *figures, _figure(result.view_accuracy)]
     tables = [_table(title, head, [row], n_text=0)]
-    names = next((found.names for found in aligned.detections.values()), ())
+    names = _views(aligned)
     if len(names) > 1 and result.objects_per_view.any():
         found = result.view_confusion.sum(axis=1)
         rows = [
@@ -278,6 +280,11 @@ def _table(
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _views(aligned: Alignment) -> list[str]:
+    """Names of the views that are compared."""
+    return list(next((found.names for found in aligned.detections.values()), ()))
 
 
 def _range(limits: tuple[float, float]) -> str:

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from badacost.arrays import FloatArray
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.selection import Selection
-from badacost.detection.boxes import Detections, overlaps
+from badacost.detection.boxes import Detections
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import check_instance
 from badacost.detection.detector import Detector
 from badacost.detection.drawing import draw
-from badacost.detection.evaluation import (
-    Alignment,
-    PrecisionRecallDisplay,
-    RocCurve,
-    RocDisplay,
-    VocResult,
-    align,
-    evaluate_voc,
-)
-from badacost.detection.evaluation.outcomes import FALSE
+from badacost.detection.evaluation import Alignment, align, evaluate_voc
 from badacost.detection.images import Pixels, import_pil, read_image
 from badacost.detection.inspection import (
     EfficiencyTable,
     FeatureMapDisplay,
     ScoreTracesDisplay,
-    ViewConfusionDisplay,
     efficiency,
     mean_images,
 )
-from badacost.html_page import page, paragraph, picture, plot, shorten, table, tiles, write_page
+from badacost.detection.report_quality import counted, quality_sections
+from badacost.html_page import page, paragraph, picture, plot, table, tiles, write_page
 
 if TYPE_CHECKING:
     from badacost.detection.detector import Source
@@ -47,10 +37,6 @@ Progress = Callable[[int, int], None]
 _MAX_MEASURED = 12  # pictures that are searched for times, counts and score traces
 _MAX_EXAMPLES = 6
 _EXAMPLE_WIDTH = 960
-_MAX_MISTAKES = 12  # pictures of misses, and of false alarms
-_CROP_WIDTH = 180  # pages show it larger, and so its frames
-_NEAR = 0.1  # overlap from which boxes are shown and told of beside a mistake
-_MAX_NAME = 24  # characters of the name of a picture
 _OVERLAP = 0.5
 
 
@@ -181,13 +167,6 @@ class _Evidence:
             clip=self.clip,
         )
 
-    @cached_property
-    def result(self) -> VocResult | None:
-        """What is found compared with what is there; None if nothing is to be found."""
-        if not any(len(image.positives) for image in self.aligned.annotations.values()):
-            return None
-        return evaluate_voc(*self.aligned, overlap=_OVERLAP)
-
     @property
     def n_steps(self) -> int:
         """Pictures to be looked at, once or more often, and one for the end."""
@@ -232,10 +211,7 @@ def _page(evidence: _Evidence, title: str) -> str:
     if evidence.n_images:
         sections["Score traces"] = _score_traces(evidence)
     if evidence.annotated:
-        sections["How good it is"] = _how_good(evidence)
-        if evidence.result is not None:
-            sections["Misses"] = _misses(evidence, evidence.result)
-            sections["False alarms"] = _false_alarms(evidence, evidence.result)
+        sections |= _how_good(evidence)
         sections["Mean images"] = _mean_images(evidence)
     if evidence.n_images:
         sections["Examples"] = _examples(evidence)
@@ -247,8 +223,8 @@ def _summary(detector: Detector) -> str:
     """Return the detector in a sentence."""
     n_trees = sum(cascade.forest.n_trees for cascade in detector.cascades)
     return (
-        f"Finds {detector.category} in {_count(len(detector.names), 'view')} with "
-        f"{_count(len(detector.cascades), 'cascade')} of {_count(n_trees, 'tree')} in all."
+        f"Finds {detector.category} in {counted(len(detector.names), 'view')} with "
+        f"{counted(len(detector.cascades), 'cascade')} of {counted(n_trees, 'tree')} in all."
     )
 
 
@@ -276,15 +252,15 @@ def _what_it_is(detector: Detector) -> str:
         "Window around it": _distinct(_size(cascade.padded_window) for cascade in cascades)
         + f" pixels, every {detector.stride} pixels",
         "Channels": f"{channels.n_channels}: L, U, V, gradient magnitude, "
-        f"{_count(channels.histogram.n_orientations, 'orientation')}, in cells of "
+        f"{counted(channels.histogram.n_orientations, 'orientation')}, in cells of "
         f"{channels.shrink} x {channels.shrink} pixels",
         "Decorrelating filters": filters,
         "Features": f"{detector.n_planes} planes of cells of {detector.cell} pixels; "
         + _distinct(str(cascade.forest.n_features) for cascade in cascades)
         + " in a window",
-        "Pyramid": f"{_count(pyramid.n_per_octave, 'level')} an octave, "
+        "Pyramid": f"{counted(pyramid.n_per_octave, 'level')} an octave, "
         f"{pyramid.n_approximated} approximated between computed ones, "
-        f"{_count(pyramid.n_octaves_up, 'octave')} up",
+        f"{counted(pyramid.n_octaves_up, 'octave')} up",
         "Rejection": _distinct(_thresholds(cascade) for cascade in cascades),
         "Minimum score": _distinct(f"{cascade.min_score:g}" for cascade in cascades),
         "Suppression": rule,
@@ -319,7 +295,7 @@ def _work(evidence: _Evidence, title: str) -> str:
     )
     if work.n_images:
         text += (
-            f" The other numbers are means over {_count(work.n_images, 'image')}, the time is the "
+            f" The other numbers are means over {counted(work.n_images, 'image')}, the time is the "
             "median on the machine that wrote this page; reading an image is not counted."
         )
     return table(compared.cells, compared.head) + paragraph(text)
@@ -365,153 +341,14 @@ def _score_traces(evidence: _Evidence) -> str:
     )
 
 
-def _how_good(evidence: _Evidence) -> str:
-    """Draw curves and the confusion of views, and tell what thresholds bring."""
-    result = evidence.result
-    if result is None:
-        return paragraph("The annotations hold no object that is to be found.")
-    low, high = result.ap_range
-    figures = {
-        "average precision": f"{result.ap:.4f}",
-        "its range": f"{low:.3f} to {high:.3f}",
-        "at 11 recalls": f"{result.ap_11:.3f}",
-        "objects": str(result.n_objects),
-        "found": str(result.n_true),
-        "false boxes": str(result.n_false),
-    }
-    if np.isfinite(result.view_accuracy):
-        figures["views right"] = f"{result.view_accuracy:.1%}"
-    n_found = np.arange(1.0, len(result.curve.recall) + 1.0)
-    n_false = n_found - np.rint(result.curve.recall * result.n_objects)
-    roc = RocCurve(n_false, result.curve.recall, result.curve.scores)
-    curves: Mapping[str, Any] = {
-        "Precision and recall": PrecisionRecallDisplay({"detector": result.curve}).plot(),
-        "Objects found and false boxes": RocDisplay(
-            {"detector": roc}, false_positives=max(1, len(evidence.annotated))
-        ).plot(),
-    }
-    parts = [
-        table([list(figures.values())], list(figures), n_text=0),
-        paragraph(
-            f"On {_count(len(evidence.annotated), 'annotated image')}, by the rules of PASCAL VOC: "
-            f"a box is right if it overlaps an object by more than {_OVERLAP:g} of their union, "
-            "and no better box has that object. The range holds 95 % of 500 draws of the images "
-            "with replacement."
-        ),
-        tiles((plot(display.figure_, name) for name, display in curves.items()), columns=2),
-        _thresholds_table(result),
-    ]
-    names = evidence.detector.names
-    if result.objects_per_view.any() and len(names) > 1:
-        parts.append(_view_recalls(result, names))
-    if result.view_confusion.sum() and len(names) > 1:
-        display = ViewConfusionDisplay(result.view_confusion, names).plot()
-        parts.append(
-            plot(
-                display.figure_,
-                "Views of the objects that are found: annotated in rows, found in columns.",
-            )
-        )
-    return "".join(parts)
-
-
-def _thresholds_table(result: VocResult) -> str:
-    """Tell what thresholds of the score bring."""
-    rows = [
-        [f"{p.threshold:.4g}", f"{p.precision:.3f}", f"{p.recall:.3f}", f"{p.false_alarms:.3g}"]
-        for p in result.operating_points()
-    ]
-    head = ["threshold", "precision", "recall", "false alarms an image"]
-    text = "What is left of the detections with at least a score, and how good that is."
-    return paragraph(text) + table(rows, head, n_text=0) if rows else ""
-
-
-def _view_recalls(result: VocResult, names: Sequence[str]) -> str:
-    """List the objects of each view, and how many of them are found."""
-    found = result.view_confusion.sum(axis=1)
-    rows = [
-        [name, str(n), str(found[view]), f"{recall:.1%}" if n else ""]
-        for view, (name, n, recall) in enumerate(
-            zip(names, result.objects_per_view, result.view_recall, strict=True)
-        )
-    ]
-    head = ["annotated view", "objects", "found", "recall"]
-    text = "Objects of each view that are found, in whatever view."
-    return paragraph(text) + table(rows, head, shares=result.view_recall.tolist())
-
-
-def _misses(evidence: _Evidence, result: VocResult) -> str:
-    """Show the largest objects that were not found."""
-    truth = evidence.aligned.annotations
-    missed = [(key, int(i)) for key, outcome in result.outcomes.items() for i in outcome.missed]
-    if not missed:
-        return ""
-    missed.sort(key=lambda miss: -truth[miss[0]].sizes[miss[1]].prod())
-    pictures = []
-    for key, index in missed[:_MAX_MISTAKES]:
-        image = truth[key]
-        width, height = image.sizes[index]
-        label = int(image.labels[index])
-        view = f"{evidence.detector.names[label]}, " if label >= 0 else ""
-        caption = f"{shorten(image.name, _MAX_NAME)}: {view}{width:.0f} x {height:.0f} pixels"
-        found = evidence.aligned.detections[key].boxes
-        pictures.append(_cut_out(image, image.boxes[index], found, "missed", caption))
-    text = (
-        f"{len(missed)} of {_count(result.n_objects, 'object')} not found. The largest are shown "
-        "in pink frames; green frames are detections that overlap them too little."
-    )
-    return paragraph(text) + tiles(pictures, columns=4)
-
-
-def _false_alarms(evidence: _Evidence, result: VocResult) -> str:
-    """Show the wrong detections of the highest scores."""
-    alarms = [
-        (key, int(i))
-        for key, outcome in result.outcomes.items()
-        for i in np.flatnonzero(outcome.verdicts == FALSE)
-    ]
-    if not alarms:
-        return ""
-    alarms.sort(key=lambda alarm: -result.outcomes[alarm[0]].detections.scores[alarm[1]])
-    pictures = []
-    for key, index in alarms[:_MAX_MISTAKES]:
-        image, outcome = evidence.aligned.annotations[key], result.outcomes[key]
-        box = outcome.detections.boxes[index]
-        shared = overlaps([box], image.boxes).max(initial=0.0)
-        if outcome.owners[index] >= 0:
-            reason = "a better box has the object"
-        elif shared >= _NEAR:
-            reason = f"overlaps an object by {shared:.2f}"
-        else:
-            reason = "no object"
-        score = f"score {outcome.detections.scores[index]:.3g}"
-        caption = f"{shorten(image.name, _MAX_NAME)}: {score}, {reason}"
-        pictures.append(_cut_out(image, box, image.boxes, "false alarm", caption))
-    text = (
-        f"{_count(len(alarms), 'wrong detection')}. Those of the highest scores are shown in pink "
-        "frames; green frames are annotated objects that they overlap."
-    )
-    return paragraph(text) + tiles(pictures, columns=4)
-
-
-def _cut_out(
-    image: AnnotatedImage, box: FloatArray, others: FloatArray, what: str, caption: str
-) -> str:
-    """Show a box with what is around it, and other boxes that overlap it."""
-    pixels = image.load()
-    height, width = pixels.shape[:2]
-    margin = 0.6 * max(*(box[2:] - box[:2]), 16.0)
-    left, top, right, bottom = np.rint(box + margin * np.array([-1, -1, 1, 1])).astype(int)
-    left, top = min(max(left, 0), width - 1), min(max(top, 0), height - 1)
-    right, bottom = max(min(right, width), left + 1), max(min(bottom, height), top + 1)
-    near = others[overlaps([box], others)[0] >= _NEAR] if len(others) else others
-    boxes = np.concatenate([near, [box]]) - np.array([left, top, left, top])
-    is_near = np.arange(len(boxes)) < len(near)
-    marked = Detections(
-        boxes, -is_near.astype(np.float64), is_near.astype(np.int64), (what, "beside")
-    )
-    part = np.ascontiguousarray(pixels[top:bottom, left:right])
-    return picture(draw(part, marked, width=_CROP_WIDTH, labels=False), caption)
+def _how_good(evidence: _Evidence) -> dict[str, str]:
+    """Compare what is found with what is there."""
+    aligned = evidence.aligned
+    if not any(len(image.positives) for image in aligned.annotations.values()):
+        text = "The annotations hold no object that is to be found."
+        return {"How good it is": paragraph(text)}
+    result = evaluate_voc(*aligned, overlap=_OVERLAP)
+    return quality_sections(result, aligned, evidence.detector.names, _OVERLAP)
 
 
 def _mean_images(evidence: _Evidence) -> str:
@@ -540,7 +377,7 @@ def _examples(evidence: _Evidence) -> str:
     return "".join(
         picture(
             draw(image, found, width=min(_EXAMPLE_WIDTH, image.shape[1])),
-            _count(len(found), "detection"),
+            counted(len(found), "detection"),
         )
         for image, found in evidence.examples
     )
@@ -562,7 +399,3 @@ def _distinct(texts: Iterable[str]) -> str:
     """Join what differs; of many, the first and the last."""
     values = sorted(set(texts), key=lambda text: (len(text), text))
     return " or ".join(values) if len(values) < 4 else f"{values[0]} … {values[-1]}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

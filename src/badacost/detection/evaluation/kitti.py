@@ -382,16 +382,9 @@ class _Task:
     def hit_scores(self) -> list[float]:
         """Return the scores of true positives if each object has the best-scoring detection."""
         scores = self.image.scores
-        free = np.ones(len(scores), dtype=np.bool_)
-        hits = []
-        for row, candidates in self.image.claims:
-            choice = candidates[free[candidates]]
-            if len(choice):
-                best = choice[scores[choice].argmax()]
-                free[best] = False
-                if not self.optional[row] and not self.small[best]:
-                    hits.append(float(scores[best]))
-        return hits
+        preference = np.broadcast_to(scores, self.image.shared.shape)
+        pairs = self._pairs(np.ones(len(scores), dtype=np.bool_), preference)
+        return [float(scores[best]) for _, best in pairs if not self.small[best]]
 
     def steps(self) -> FloatArray:
         """Return each distinct score, and what it adds to the counts, (n, 4), best first.
@@ -421,16 +414,24 @@ class _Task:
         Each object has the one it overlaps most.
         """
         image, free = self.image, free.copy()
-        n_true, similarity = 0, 0.0
-        for row, candidates in image.claims:
+        errors = [image.errors[pair] for pair in self._pairs(free, image.shared)]
+        n_false = int((free & ~image.in_ignored_area).sum())
+        return len(errors), n_false, float(np.sum((1.0 + np.cos(errors)) / 2.0))
+
+    def _pairs(self, free: Mask, preference: FloatArray) -> list[tuple[int, int]]:
+        """Return objects to be found, each with the `free` detection that it prefers, one by one.
+
+        Those that are taken, also by objects that need not be found, are no longer free.
+        """
+        pairs = []
+        for row, candidates in self.image.claims:
             choice = candidates[free[candidates]]
             if len(choice):
-                best = choice[image.shared[row, choice].argmax()]
+                best = choice[preference[row, choice].argmax()]
                 free[best] = False
                 if not self.optional[row]:
-                    n_true += 1
-                    similarity += (1.0 + np.cos(image.errors[row, best])) / 2.0
-        return n_true, int((free & ~image.in_ignored_area).sum()), similarity
+                    pairs.append((row, int(best)))
+        return pairs
 
 
 @dataclass(frozen=True, eq=False)

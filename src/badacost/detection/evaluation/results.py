@@ -28,11 +28,12 @@ def read_results(
     Parameters
     ----------
     path : str or path-like
-        A file of JSON lines (.jsonl or .ndjson), a table (.csv), results of COCO (.json), or a
-        folder of KITTI with a .txt file for each image.
+        A file of JSON lines (.jsonl or .ndjson), a table (.csv) whose columns view, angle and
+        category may be missing, records or a document of COCO (.json), or a folder of KITTI with a
+        .txt file for each image.
     category : str, optional
         Which type of objects to read from a folder of KITTI that has several, and the category of
-        results of COCO, which do not name it.
+        records of COCO, which do not name it.
 
     Returns
     -------
@@ -65,7 +66,8 @@ def read_results(
     text = _text(path)
     try:
         if suffix == ".json":
-            return _coco_results(text, category or UNNAMED)
+            found = from_coco(_parsed(text), category=category)
+            return {str(name): detections for name, detections in found.items()}
         return from_csv(text) if suffix == ".csv" else from_json_lines(text)
     except ValueError as error:
         raise ValueError(f"{str(path)!r}: {error}") from error
@@ -79,6 +81,14 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(path)!r} is not a file of text: name results.") from error
+
+
+def _parsed(text: str) -> Any:
+    """Return what a file of JSON holds."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the results are not JSON: {error}.") from error
 
 
 def _kitti_results(folder: Path, category: str | None) -> dict[str, Detections]:
@@ -135,22 +145,3 @@ def _headings(texts: Mapping[str, str], category: str) -> list[float]:
                 return []
             headings.add(round(math.degrees(alpha), 3))
     return sorted(headings if len(headings) <= _MAX_VIEWS else {float(round(h)) for h in headings})
-
-
-def _coco_results(text: str, category: str) -> dict[str, Detections]:
-    """Return results of COCO; views are those that the records name."""
-    try:
-        records = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the results are not JSON: {error}.") from error
-    views: dict[tuple[Any, Any], str] = {}
-    for record in records if isinstance(records, list) else []:
-        if isinstance(record, dict) and type(record.get("category_id")) is int:
-            number, view = record["category_id"], record.get("view")
-            if isinstance(view, str | None):
-                views.setdefault((number, view), view or f"category {number}")
-    ordered = sorted(views, key=lambda key: key[0])
-    found = from_coco(
-        records, [views[key] for key in ordered], [key[0] for key in ordered], category=category
-    )
-    return {str(name): detections for name, detections in found.items()}
