@@ -7,6 +7,7 @@ caller's own: they do not change when it goes on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -44,11 +45,14 @@ class Layout:
         """The levels of the pyramid, largest first."""
         return level_layouts(self.size, self.pyramid)
 
+    def level_size(self, level: int) -> tuple[int, int]:
+        """Rows and columns of the channels of a level, with their padding."""
+        pad_y, pad_x = (n // self.pyramid.channels.shrink for n in self.pyramid.pad)
+        return self.levels[level].n_rows + 2 * pad_y, self.levels[level].n_columns + 2 * pad_x
+
     def map_size(self, level: int) -> tuple[int, int]:
         """Rows and columns of the features of a level."""
-        pad_y, pad_x = (n // self.pyramid.channels.shrink for n in self.pyramid.pad)
-        height = self.levels[level].n_rows + 2 * pad_y
-        width = self.levels[level].n_columns + 2 * pad_x
+        height, width = self.level_size(level)
         return (height, width) if self.filters is None else (half(height), half(width))
 
     @property
@@ -110,7 +114,11 @@ class CPUBackend:
         self._pyramid = Pyramid(layout.levels, layout.pyramid)
         self._buffer = np.empty(layout.buffer_shape, np.float32)
         self._scanners = [Scanner(cascade, self._buffer) for cascade in layout.cascades]
-        self.n_bytes = self._buffer.nbytes
+        n_values = max(
+            (math.prod(layout.level_size(i)) for i in range(len(layout.levels))), default=0
+        )
+        self._channels = np.empty(layout.pyramid.channels.n_channels * n_values, np.float32)
+        self.n_bytes = self._buffer.nbytes + self._channels.nbytes
 
     def begin(self, pixels: Pixels, threads: Threads) -> None:
         """Convert the image to LUV."""
@@ -124,7 +132,7 @@ class CPUBackend:
     def compute_features(self, level: int) -> None:
         """Fill the buffer with the features of a level."""
         height, width = self._map_size = self._layout.map_size(level)
-        channels, filters = self._pyramid.channels(level), self._layout.filters
+        channels, filters = self._pyramid.channels(level, self._channels), self._layout.filters
         if filters is None:
             self._buffer[:, :height, :width] = channels
         else:

@@ -31,6 +31,7 @@ _MAX_LEVELS = 12
 MAX_NODES = 2**24
 _WINDOWS_AT_ONCE = 4096
 _POSES_AT_ONCE = 128
+_ROUNDING = 1e-12  # of numbers that are the same but for their last digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,14 +236,26 @@ class Cascade:
 
     @cached_property
     def leaves(self) -> tuple[NDArray[Any], ...]:
-        """What each row of the table does: see `cascade_kernels.scan`."""
-        table = self.forest.table
-        if table.shape[1] == 1:
-            components = np.zeros(len(table), np.int32)
-            amounts = table[:, 0].copy()
-            return components, amounts, amounts, amounts, np.ones((1, 1))
-        components, amounts = np.arange(len(table), dtype=np.int32), np.ones(len(table))
-        return components, amounts, table.min(axis=1), table.max(axis=1), table
+        """What the leaves of the complete trees do: see `cascade_kernels.scan`."""
+        trees, table = self.complete_trees, self.forest.table
+        is_common = np.ptp(table, axis=1) <= _ROUNDING * np.abs(table).max()
+        common = np.where(is_common, table.max(axis=1), 0.0)
+        if table.shape[1] > 1:
+            rows = trees.value.astype(np.uint16)
+            return np.empty(0), rows, common, is_common, table
+        numbers = np.repeat(trees.weight, 1 << trees.depth) * table[trees.value, 0]
+        return numbers, np.empty(0, np.uint16), common, is_common, np.empty((0, 0))
+
+    @cached_property
+    def n_safe(self) -> int:
+        """Number of trees, the first ones, after which no window can be rejected."""
+        trees = self.complete_trees
+        weights = np.repeat(trees.weight, 1 << trees.depth)
+        ends = (self.forest.table.min(axis=1), self.forest.table.max(axis=1))
+        lowest = np.minimum(*(weights * end[trees.value] for end in ends))
+        lowest = np.minimum.reduceat(lowest, trees.first_leaf.astype(np.int64))
+        scores = np.cumsum(lowest - _ROUNDING * np.abs(lowest))
+        return int((scores > self.rejections).cumprod().sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +284,8 @@ class CompleteTrees:
     def at(self, offsets: NDArray[np.uint32]) -> tuple[NDArray[Any], ...]:
         """The trees for windows whose features lie at these offsets: see `cascade_kernels.scan`."""
         return (
-            offsets[self.feature], self.threshold, self.value, self.first_node, self.first_leaf,
-            self.depth, self.weight,
+            offsets[self.feature], self.threshold, self.first_node, self.first_leaf, self.depth,
+            self.weight,
         )  # fmt: skip
 
     @classmethod
@@ -353,23 +366,22 @@ class Scanner:
             nowhere = np.empty(0, np.int64)
             return Windows(nowhere, nowhere, np.empty(0), nowhere, 0, 0, 0)
 
-        def look(first: int, last: int) -> Windows:
-            row, column = np.divmod(np.arange(first * n_columns, last * n_columns), n_columns)
-            bases = self._bases(row, column, stride)
-            found, labels = np.empty(len(bases), np.int64), np.empty(len(bases), np.int64)
-            scores = np.empty(len(bases))
-            n_found, n_evaluated, n_tests = cascade_kernels.scan(
-                self.buffer.reshape(-1), bases, self._trees, cascade.leaves, cascade.rejections,
-                found, scores, labels,
-            )  # fmt: skip
-            kept = np.flatnonzero(scores[:n_found] >= cascade.min_score)
-            places = found[kept]
-            return Windows(
-                row[places], column[places], scores[kept], labels[kept], len(bases), n_evaluated,
-                n_tests,
-            )  # fmt: skip
+        pitch, step = self.buffer.shape[2], stride // cascade.cell
 
-        grain = max(1, _WINDOWS_AT_ONCE // n_columns)
+        def look(first: int, last: int) -> Windows:
+            bases, scores, labels, n_evaluated, n_tests = cascade_kernels.scan(
+                self.buffer.reshape(-1), pitch, step, first, last, n_columns, self._trees,
+                cascade.leaves, cascade.rejections, cascade.n_safe,
+            )  # fmt: skip
+            kept = np.flatnonzero(scores >= cascade.min_score)
+            kept = kept[np.argsort(bases[kept])]
+            rows, columns = np.divmod(bases[kept].astype(np.int64) // step, pitch)
+            n_scanned = (last - first) * n_columns
+            return Windows(
+                rows, columns, scores[kept], labels[kept], n_scanned, n_evaluated, n_tests
+            )
+
+        grain = max(1, _WINDOWS_AT_ONCE // n_columns) if threads and threads.n_threads > 1 else None
         parts = (threads or Threads()).map(look, n_rows, grain)
         return Windows(
             rows=np.concatenate([part.rows for part in parts]),
@@ -397,7 +409,7 @@ class Scanner:
         """
         bases = self._checked_bases(rows, columns, stride)
         leaves = np.empty((len(bases), self.cascade.forest.n_trees), np.int32)
-        cascade_kernels.leaves(
+        cascade_kernels.reach(
             self.buffer.reshape(-1), bases, self._trees, self.cascade.complete_trees.leaf, leaves
         )
         return leaves

@@ -2,12 +2,14 @@
 
 Trees are complete: node k has the children 2k + 1 and 2k + 2, so that no child is looked up. A
 block of windows goes through one tree at a time: its nodes stay in the cache, and the loads of
-different windows overlap. Blocks are filled again with survivors after each stage of trees, for
-most windows are rejected by the first few.
+different windows overlap. The windows of a block are neighbours in both directions, which share
+most of their features; they stay together until most of them may have been rejected. Those that
+are left then fill blocks again, after each stage of trees.
 
-A leaf adds one number to one component of a window's votes; the score of a window is the largest
-of the margins ``votes @ matrix``. It is worked out only when bounds of it, which a leaf changes by
-one addition each, do not decide whether the window stays: about once a window, not once a tree.
+Leaves of trees for one view have a number, and the score of a window is their sum. Otherwise a leaf
+votes for a row of a table, which is added to the margins of the window, with the weight of its tree;
+the score is the largest margin. Most votes are for the background, whose row has the same number
+for all views: such a number is added to the score, and margins are what other rows add up to.
 
 What happens to a window does not depend on its neighbours in a block.
 """
@@ -18,7 +20,9 @@ import numpy as np
 from numba import njit
 
 _BLOCK = 256
-_STAGES = (8, 32, 128)
+_COLUMNS = 64  # of a block of neighbours
+_FIRST_STAGE = 8  # trees, after those that cannot reject a window
+_GROWTH = 4  # of the number of trees from stage to stage
 
 
 @njit(cache=True, nogil=True)
@@ -38,22 +42,45 @@ def _descend(features, bases, n_windows, offsets, thresholds, first, depth, node
         nodes[i] -= n_inner
 
 
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _add_row(weight, table, row, margins, slot):
+    """Add a row of the table to the margins of a window; return the largest."""
+    best = -np.inf
+    for view in range(table.shape[1]):
+        margin = margins[slot, view] + weight * table[row, view]
+        margins[slot, view] = margin
+        best = max(best, margin)
+    return best
+
+
 @njit(cache=True, nogil=True)
-def _best_margin(votes, slot, matrix, margins):
-    """Largest margin of a window, and the first output that has it."""
-    n_outputs = matrix.shape[1]
-    for output in range(n_outputs):
-        margins[output] = 0.0
-    for component in range(matrix.shape[0]):
-        vote = votes[slot, component]
-        if vote != 0.0:
-            for output in range(n_outputs):
-                margins[output] += vote * matrix[component, output]
-    best = 0
-    for output in range(1, n_outputs):
-        if margins[output] > margins[best]:
-            best = output
-    return margins[best], best
+def _add_numbers(block, n_windows, numbers, first, rejection):
+    """Add the numbers of leaves to scores; move the windows that stay to the front, count them."""
+    bases, _, scores, _, nodes, _ = block
+    n_left = 0
+    for i in range(n_windows):
+        base = bases[i]
+        score = scores[i] + numbers[np.uint32(first + nodes[i])]
+        bases[n_left], scores[n_left] = base, score
+        n_left += score > rejection
+    return n_left
+
+
+@njit(cache=True, nogil=True)
+def _add_votes(block, n_windows, leaves, first, weight, rejection):
+    """Add the rows of leaves; move the windows that stay to the front, count them."""
+    bases, slots, sums, bests, nodes, margins = block
+    _, rows, common, is_common, table = leaves
+    n_left = 0
+    for i in range(n_windows):
+        slot, base, best = slots[i], bases[i], bests[i]
+        row = rows[np.uint32(first + nodes[i])]
+        total = sums[i] + weight * common[row]
+        if not is_common[row]:
+            best = _add_row(weight, table, row, margins, slot)
+        slots[n_left], bases[n_left], sums[n_left], bests[n_left] = slot, base, total, best
+        n_left += total + best > rejection
+    return n_left
 
 
 @njit(cache=True, nogil=True)
@@ -62,9 +89,9 @@ def _run(features, block, n_windows, trees, leaves, begin, end, rejections):
 
     Returns their number, and how many trees and tests were evaluated on all windows together.
     """
-    bases, slots, lows, highs, nodes, votes, margins = block
-    offsets, thresholds, values, first_nodes, first_values, depths, weights = trees
-    components, amounts, lowest, highest, matrix = leaves
+    offsets, thresholds, first_nodes, first_leaves, depths, weights = trees
+    bases, nodes = block[0], block[4]
+    numbers, of_numbers = leaves[0], len(leaves[1]) == 0
     n_evaluated, n_tests = 0, 0
     for tree in range(begin, end):
         _descend(
@@ -72,140 +99,178 @@ def _run(features, block, n_windows, trees, leaves, begin, end, rejections):
         )
         n_evaluated += n_windows
         n_tests += n_windows * max(depths[tree], 1)
-        first_value = np.uint32(first_values[tree])
-        weight, rejection = weights[tree], rejections[tree]
-        n_left = 0
-        for i in range(n_windows):
-            slot, base = slots[i], bases[i]
-            row = np.uint32(values[np.uint32(first_value + nodes[i])])
-            votes[slot, np.uint32(components[row])] += weight * amounts[row]
-            low = lows[i] + weight * lowest[row]
-            high = highs[i] + weight * highest[row]
-            if low <= rejection < high:
-                low, _ = _best_margin(votes, slot, matrix, margins)
-                high = low
-            slots[n_left], bases[n_left], lows[n_left], highs[n_left] = slot, base, low, high
-            n_left += low > rejection
-        n_windows = n_left
+        first, rejection = np.uint32(first_leaves[tree]), rejections[tree]
+        if of_numbers:
+            n_windows = _add_numbers(block, n_windows, numbers, first, rejection)
+        else:
+            n_windows = _add_votes(block, n_windows, leaves, first, weights[tree], rejection)
         if n_windows == 0:
             break
     return n_windows, n_evaluated, n_tests
 
 
 @njit(cache=True, nogil=True)
-def _grown(votes, highs, n_kept, n_windows):
-    """The same with room for so many windows."""
-    more_votes, more_highs = np.empty((n_windows, votes.shape[1])), np.empty(n_windows)
-    more_votes[:n_kept] = votes[:n_kept]
-    more_highs[:n_kept] = highs[:n_kept]
-    return more_votes, more_highs
+def _room(n_windows, n_views):
+    """Where windows begin, sums of common numbers, largest margins, margins."""
+    return (
+        np.empty(n_windows, np.uint32), np.empty(n_windows), np.empty(n_windows),
+        np.empty((n_windows, n_views)),
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def scan(features, bases, trees, leaves, rejections, survivors, scores, labels):
+def _grown(kept, n_kept, n_windows):
+    """The same with room for so many windows."""
+    more = _room(n_windows, kept[3].shape[1])
+    more[0][:n_kept] = kept[0][:n_kept]
+    more[1][:n_kept] = kept[1][:n_kept]
+    more[2][:n_kept] = kept[2][:n_kept]
+    more[3][:n_kept] = kept[3][:n_kept]
+    return more
+
+
+@njit(cache=True, nogil=True)
+def _keep(block, n_left, kept, n_kept):
+    """Append the windows that are left in a block to those kept."""
+    block_bases, slots, block_sums, block_bests, _, block_margins = block
+    bases, sums, bests, margins = kept
+    for i in range(n_left):
+        bases[n_kept + i] = block_bases[i]
+        sums[n_kept + i], bests[n_kept + i] = block_sums[i], block_bests[i]
+        for view in range(margins.shape[1]):
+            margins[n_kept + i, view] = block_margins[slots[i], view]
+
+
+@njit(cache=True, nogil=True)
+def _place(block, first_row, n_rows, first_column, n_columns, pitch, step):
+    """Fill a block with neighbouring windows that no tree has seen; count them."""
+    bases, slots, sums, bests, _, margins = block
+    n_windows = 0
+    for row in range(first_row, first_row + n_rows):
+        for column in range(first_column, first_column + n_columns):
+            bases[n_windows] = (row * pitch + column) * step
+            n_windows += 1
+    for i in range(n_windows):
+        slots[i] = i
+        sums[i] = 0.0
+        bests[i] = 0.0
+    margins[:n_windows] = 0.0
+    return n_windows
+
+
+@njit(cache=True, nogil=True)
+def _take(block, first, n_windows, kept):
+    """Fill a block with windows that were kept."""
+    block_bases, slots, block_sums, block_bests, _, block_margins = block
+    bases, sums, bests, margins = kept
+    for i in range(n_windows):
+        slots[i] = i
+        block_bases[i] = bases[first + i]
+        block_sums[i], block_bests[i] = sums[first + i], bests[first + i]
+        for view in range(margins.shape[1]):
+            block_margins[i, view] = margins[first + i, view]
+
+
+@njit(cache=True, nogil=True)
+def scan(features, pitch, step, first, last, n_columns, trees, leaves, rejections, n_safe):
     """Find the windows that no tree rejects.
 
     Parameters
     ----------
     features : float32 ndarray of shape (n_values,)
         The feature map, flat.
-    bases : uint32 ndarray of shape (n_windows,)
-        Where each window begins in it; used as memory.
+    pitch, step : int
+        Values from one row of the map to the next, and cells from one window to the next.
+    first, last, n_columns : int
+        Rows of windows to look at, and windows in a row.
     trees : tuple of ndarray
-        Offsets and thresholds of all inner nodes, rows of all leaves, first node and first leaf
-        of each tree, depths, weights.
+        Offsets and thresholds of all inner nodes, first node and first leaf of each tree, depths,
+        weights.
     leaves : tuple of ndarray
-        For each row: the component it votes for, by how much, the minimum and the maximum that this
-        adds to any margin; then the matrix of shape (n_components, n_outputs).
+        Number of each leaf, or row of the table that each leaf votes for; number of each row that
+        is common to all views (else 0), whether it has one, table of shape (n_rows, n_views).
     rejections : float64 ndarray of shape (n_trees,)
         A window leaves when its score after the tree is not above this.
-    survivors, scores, labels : ndarray of shape (n_windows,)
-        Filled with the windows that are left, in their order.
+    n_safe : int
+        Number of trees, the first ones, after which no window can leave.
 
     Returns
     -------
-    n_survivors, n_evaluated, n_tests : int
-        Number of windows that are left, of trees evaluated on all windows together, and of the
-        levels of these.
+    bases, scores, labels : ndarray of shape (n_survivors,)
+        Where the windows that are left begin in the map, in any order, their scores and views.
+    n_evaluated, n_tests : int
+        Number of trees evaluated on all windows together, and of the levels of these.
     """
-    n_trees = len(rejections)
-    n_alive, n_evaluated, n_tests = len(bases), 0, 0
-    matrix = leaves[4]
-    n_components = matrix.shape[0]
-    votes = np.empty((0, n_components))
-    lows, highs = scores, np.empty(0)
-    block_bases = np.empty(_BLOCK, np.uint32)
-    slots = np.empty(_BLOCK, np.uint32)
-    block_lows, block_highs = np.empty(_BLOCK), np.empty(_BLOCK)
-    nodes = np.empty(_BLOCK, np.uint32)
-    block_votes = np.empty((_BLOCK, n_components))
-    margins = np.empty(matrix.shape[1])
-    block = (block_bases, slots, block_lows, block_highs, nodes, block_votes, margins)
-    begin = 0
-    for stage in range(len(_STAGES) + 1):
-        end = min(_STAGES[stage], n_trees) if stage < len(_STAGES) else n_trees
+    n_trees, n_views = len(rejections), leaves[4].shape[1]
+    block = (
+        np.empty(_BLOCK, np.uint32), np.empty(_BLOCK, np.uint32), np.empty(_BLOCK),
+        np.empty(_BLOCK), np.empty(_BLOCK, np.uint32), np.empty((_BLOCK, n_views)),
+    )  # fmt: skip
+    room, n_alive, n_evaluated, n_tests = 4 * _BLOCK, 0, 0, 0
+    kept = _room(room, n_views)
+    end = min(n_safe + _FIRST_STAGE, n_trees)
+    width = min(_COLUMNS, n_columns)
+    height = _BLOCK // width
+    for row in range(first, last, height):
+        for column in range(0, n_columns, width):
+            n_windows = _place(
+                block, row, min(height, last - row), column, min(width, n_columns - column), pitch,
+                step,
+            )  # fmt: skip
+            n_left, n_run, n_passed = _run(
+                features, block, n_windows, trees, leaves, 0, end, rejections
+            )
+            n_evaluated += n_run
+            n_tests += n_passed
+            if n_alive + n_left > room:
+                room = 2 * (n_alive + n_left)
+                kept = _grown(kept, n_alive, room)
+            _keep(block, n_left, kept, n_alive)
+            n_alive += n_left
+    while end < n_trees:
+        begin, end = end, min(_GROWTH * end, n_trees)
         n_kept = 0
-        for first in range(0, n_alive, _BLOCK):
-            n_windows = min(_BLOCK, n_alive - first)
-            for i in range(n_windows):
-                slots[i] = i
-                block_bases[i] = bases[first + i]
-            if begin == 0:
-                block_votes[:n_windows] = 0.0
-                block_lows[:n_windows] = 0.0
-                block_highs[:n_windows] = 0.0
-            else:
-                for i in range(n_windows):
-                    block_lows[i], block_highs[i] = lows[first + i], highs[first + i]
-                    for component in range(n_components):
-                        block_votes[i, component] = votes[first + i, component]
+        for start in range(0, n_alive, _BLOCK):
+            n_windows = min(_BLOCK, n_alive - start)
+            _take(block, start, n_windows, kept)
             n_left, n_run, n_passed = _run(
                 features, block, n_windows, trees, leaves, begin, end, rejections
             )
             n_evaluated += n_run
             n_tests += n_passed
-            if begin == 0 and n_kept + n_left > len(votes):
-                votes, highs = _grown(votes, highs, n_kept, 2 * (n_kept + n_left))
-            for i in range(n_left):
-                bases[n_kept] = block_bases[i]
-                lows[n_kept], highs[n_kept] = block_lows[i], block_highs[i]
-                source = first + slots[i]
-                survivors[n_kept] = source if begin == 0 else survivors[source]
-                for component in range(n_components):
-                    votes[n_kept, component] = block_votes[slots[i], component]
-                n_kept += 1
-        n_alive, begin = n_kept, end
+            _keep(block, n_left, kept, n_kept)
+            n_kept += n_left
+        n_alive = n_kept
+    bases, sums, bests, margins = kept
+    labels = np.zeros(n_alive, np.int64)
     for i in range(n_alive):
-        scores[i], labels[i] = _best_margin(votes, i, matrix, margins)
-    return n_alive, n_evaluated, n_tests
+        while labels[i] < n_views and margins[i, labels[i]] < bests[i]:
+            labels[i] += 1
+    return bases[:n_alive].copy(), sums[:n_alive] + bests[:n_alive], labels, n_evaluated, n_tests
 
 
 @njit(cache=True, nogil=True)
 def trace(features, bases, trees, leaves, traces):
     """Fill ``traces[i, t]`` with the score of window i after tree t, none being rejected."""
-    offsets, thresholds, values, first_nodes, first_values, depths, weights = trees
-    components, amounts, _, _, matrix = leaves
-    votes = np.zeros((len(bases), matrix.shape[0]))
-    margins = np.empty(matrix.shape[1])
-    nodes = np.empty(len(bases), np.uint32)
-    for tree in range(len(weights)):
-        _descend(
-            features, bases, len(bases), offsets, thresholds, first_nodes[tree], depths[tree], nodes
-        )
-        for i in range(len(bases)):
-            row = np.uint32(values[np.uint32(first_values[tree]) + nodes[i]])
-            votes[i, np.uint32(components[row])] += weights[tree] * amounts[row]
-            traces[i, tree], _ = _best_margin(votes, i, matrix, margins)
+    n_trees = traces.shape[1]
+    rejections = np.full(n_trees, -np.inf)
+    block = (
+        bases, np.arange(len(bases)).astype(np.uint32), np.zeros(len(bases)), np.zeros(len(bases)),
+        np.empty(len(bases), np.uint32), np.zeros((len(bases), leaves[4].shape[1])),
+    )  # fmt: skip
+    for tree in range(n_trees):
+        _run(features, block, len(bases), trees, leaves, tree, tree + 1, rejections)
+        traces[:, tree] = block[2] + block[3]
 
 
 @njit(cache=True, nogil=True)
-def leaves(features, bases, trees, numbers, reached):
-    """Fill ``reached[i, t]`` with the number of the leaf that window i reaches in tree t."""
-    offsets, thresholds, _, first_nodes, first_values, depths, _ = trees
+def reach(features, bases, trees, numbers, leaves):
+    """Fill ``leaves[i, t]`` with the number of the leaf that window i reaches in tree t."""
+    offsets, thresholds, first_nodes, first_leaves, depths, _ = trees
     nodes = np.empty(len(bases), np.uint32)
     for tree in range(len(depths)):
         _descend(
             features, bases, len(bases), offsets, thresholds, first_nodes[tree], depths[tree], nodes
         )
         for i in range(len(bases)):
-            reached[i, tree] = numbers[np.uint32(first_values[tree]) + nodes[i]]
+            leaves[i, tree] = numbers[np.uint32(np.uint32(first_leaves[tree]) + nodes[i])]

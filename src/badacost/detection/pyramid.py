@@ -12,6 +12,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -234,8 +235,11 @@ class Pyramid:
         if level.scale == 0.5 and (parameters.n_approximated > 0 or parameters.n_per_octave == 1):
             self._luv = colours
 
-    def channels(self, number: int) -> Planes:
-        """Return the channels of a level, resampled, smoothed and padded."""
+    def channels(self, number: int, room: Planes | None = None) -> Planes:
+        """Return the channels of a level, resampled, smoothed and padded.
+
+        They are put into `room`, a flat array that is large enough, if there is one.
+        """
         parameters, level = self.parameters, self.levels[number]
         kinds = np.array(parameters.channels.kinds)
         pad_y, pad_x = (n // parameters.channels.shrink for n in parameters.pad)
@@ -249,7 +253,8 @@ class Pyramid:
         rows = resampling_weights(self._channels.shape[1], level.n_rows)
         columns = resampling_weights(self._channels.shape[2], level.n_columns)
         shape = (len(kinds), level.n_rows + 2 * pad_y, level.n_columns + 2 * pad_x)
-        out = np.empty(shape, np.float32)
+        room = np.empty(math.prod(shape), np.float32) if room is None else room
+        out = room[: math.prod(shape)].reshape(shape)
 
         def fill(first: int, last: int) -> None:
             channel_kernels.level_rows(
