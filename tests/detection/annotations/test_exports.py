@@ -231,6 +231,12 @@ class TestYolo:
         assert read_yolo(tmp_path / "labels/train")[0].categories == ("no",)
         assert read_yolo(tmp_path, names=["car", "van"])[0].categories == ("van",)
 
+    def test_names_of_other_data_are_not_taken(self, saved) -> None:
+        saved("data.yaml", NAMES)
+        saved("set/images/a.png")
+        labels = saved("set/labels/a.txt", "1 0.5 0.5 0.25 0.5\n").parent
+        assert read_yolo(labels)[0].categories == ("1",)
+
     def test_labels_beside_the_pictures(self, saved) -> None:
         """YOLO 1.1 of CVAT."""
         saved("obj_train_data/a.png")

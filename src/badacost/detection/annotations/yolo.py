@@ -54,8 +54,8 @@ def read_yolo(
         where theirs has ``labels``. They are needed: sizes in the labels are parts of theirs.
     names : sequence of str, optional
         Name of each class. By default those in ``data.yaml``, or the lines of ``classes.txt``,
-        ``obj.names`` or ``classes.names``, in the folder of the labels or one of the two above;
-        without it, the numbers.
+        ``obj.names`` or ``classes.names``, in the folder of the labels or the one above, or above
+        ``labels``; without it, the numbers.
     split : str, default="train"
         Which part of ``data.yaml`` to read, as "val"; other sources have no parts.
 
@@ -100,7 +100,7 @@ def read_yolo(
             path = path / "labels"
         pairs = _pairs_of_folder(path, _images_folder(path, images))
         above = path.absolute().parent
-        known = _names_beside([path, above, above.parent])
+        known = _names_beside([path, above, *([above.parent] if above.name == "labels" else [])])
     names = names or known
     for name in names or []:
         check_name("a name", name)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from badacost.detection.annotations.source import described
 from badacost.detection.boxes import Detections, check_same_views
 from badacost.detection.interchange.records import (
     Rows,
@@ -16,7 +17,6 @@ from badacost.detection.interchange.records import (
     checked_image,
     checked_list,
     checked_number,
-    shown,
 )
 
 _NEEDED = ("image_id", "category_id", "bbox", "score")
@@ -190,7 +190,7 @@ def from_coco(
         if document.images is None:
             rows.setdefault(image_id, Rows())
         elif image_id not in rows:
-            raise ValueError(f"{where}: image_id {shown(image_id)} is not the id of an image.")
+            raise ValueError(f"{where}: image_id {described(image_id)} is not the id of an image.")
         x, y, width, height = checked_list(record["bbox"], 4, f"{where}: bbox")
         box = checked_box([x, y, x + width, y + height], where)
         score = checked_number(record["score"], f"{where}: score")
@@ -239,7 +239,9 @@ class _Document:
         for where, record in _checked_records(results.get("images"), "images", ("id", "file_name")):
             image_id = _checked_id(record["id"], f"{where}: id")
             if image_id in images:
-                raise ValueError(f"{where}: the id {shown(image_id)} is that of an earlier image.")
+                raise ValueError(
+                    f"{where}: the id {described(image_id)} is that of an earlier image."
+                )
             images[image_id] = checked_image(record["file_name"], f"{where}: file_name")
         if len(set(images.values())) < len(images):
             raise ValueError("two images have the same file_name: give each its own.")
@@ -249,9 +251,9 @@ class _Document:
         ):
             number = record["id"]
             if isinstance(number, bool) or not isinstance(number, int):
-                raise ValueError(f"{where}: id must be an integer; got {shown(number)}.")
+                raise ValueError(f"{where}: id must be an integer; got {described(number)}.")
             if not isinstance(record["name"], str):
-                raise ValueError(f"{where}: name must be text; got {shown(record['name'])}.")
+                raise ValueError(f"{where}: name must be text; got {described(record['name'])}.")
             categories[number] = record
         return cls(
             _checked_records(results.get("annotations"), "annotations", _NEEDED), images, categories
@@ -266,7 +268,7 @@ class _Document:
         for where, record in self.records:
             view = record.get("view")
             if not isinstance(view, str | None):
-                raise ValueError(f"{where}: view must be text; got {shown(view)}.")
+                raise ValueError(f"{where}: view must be text; got {described(view)}.")
             key = _checked_category_id(record, where), view
             angle = record.get("angle")
             if angle is not None:
@@ -310,12 +312,12 @@ def _checked_records(
     """Return where each record is, and the record, if it has what is needed."""
     if isinstance(records, str | Mapping) or not isinstance(records, Iterable):
         part = "" if what == "records" else f"{what}: "
-        raise ValueError(f"{part}records must be a list; got {shown(records)}.")
+        raise ValueError(f"{part}records must be a list; got {described(records)}.")
     checked = []
     for number, record in enumerate(records):
         where = f"{'record' if what == 'records' else what} {number}"
         if not isinstance(record, Mapping):
-            raise ValueError(f"{where}: expected an object; got {shown(record)}.")
+            raise ValueError(f"{where}: expected an object; got {described(record)}.")
         missing = [key for key in needed if key not in record]
         if missing:
             raise ValueError(f"{where}: {missing[0]} is missing; every record needs it.")
@@ -328,7 +330,7 @@ def _checked_id(image_id: Any, what: str) -> int | str:
     if isinstance(image_id, str):
         return image_id
     if isinstance(image_id, bool | np.bool_) or not isinstance(image_id, Integral):
-        raise ValueError(f"{what} must be an integer or a string; got {shown(image_id)}.")
+        raise ValueError(f"{what} must be an integer or a string; got {described(image_id)}.")
     return int(image_id)
 
 
@@ -336,7 +338,7 @@ def _checked_category_id(record: Mapping[str, Any], where: str) -> int:
     """Return the category of a record."""
     category_id = record["category_id"]
     if isinstance(category_id, bool | np.bool_) or not isinstance(category_id, Integral):
-        raise ValueError(f"{where}: category_id must be an integer; got {shown(category_id)}.")
+        raise ValueError(f"{where}: category_id must be an integer; got {described(category_id)}.")
     return int(category_id)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from badacost.detection.annotations.source import described
 from badacost.detection.boxes import Detections
 from badacost.detection.interchange.records import (
     Rows,
@@ -14,7 +15,6 @@ from badacost.detection.interchange.records import (
     checked_label,
     checked_list,
     checked_number,
-    shown,
 )
 
 _KEYS = ("image", "detections", "names", "angles", "category")
@@ -127,7 +127,7 @@ def _parsed_object(line: str, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{where}: expected an object of JSON; {error}.") from error
     if not isinstance(document, dict):
-        raise ValueError(f"{where}: expected an object of JSON; got {shown(document)}.")
+        raise ValueError(f"{where}: expected an object of JSON; got {described(document)}.")
     return document
 
 

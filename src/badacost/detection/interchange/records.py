@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from badacost.detection.annotations.source import described
 from badacost.detection.boxes import MAX_COORDINATE, Detections
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -57,7 +58,7 @@ def checked_number(value: Any, what: str) -> float:
         with contextlib.suppress(OverflowError):
             number = float(value)
     if not math.isfinite(number):
-        raise ValueError(f"{what} must be a finite number; got {shown(value)}.")
+        raise ValueError(f"{what} must be a finite number; got {described(value)}.")
     return number
 
 
@@ -67,15 +68,6 @@ def parsed(text: str, what: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{what} must be a finite number; got {text!r:.80}.")
     return number
-
-
-def shown(value: Any) -> str:
-    """Return a value for a message; only the type of one that may be too large or deep to print."""
-    if isinstance(value, str | float | bool | None):
-        return f"{value!r:.80}"
-    if isinstance(value, int) and abs(value) < 2**64:
-        return repr(value)
-    return f"a value of type {type(value).__name__}"
 
 
 def checked_list(values: Any, length: int, what: str) -> list[float]:
@@ -99,12 +91,12 @@ def checked_label(view: Any, views: Mapping[str, int], where: str) -> int:
     """Return the index of a view."""
     label = views.get(view) if isinstance(view, str) else None
     if label is None:
-        raise ValueError(f"{where}: view {shown(view)} is not one of the {len(views)} names.")
+        raise ValueError(f"{where}: view {described(view)} is not one of the {len(views)} names.")
     return label
 
 
 def checked_image(image: Any, what: str) -> str:
     """Return the name of an image if it fits into a line."""
     if not isinstance(image, str) or not image or any(mark in image for mark in "\r\n\0"):
-        raise ValueError(f"{what} must be a name of one line; got {shown(image)}.")
+        raise ValueError(f"{what} must be a name of one line; got {described(image)}.")
     return image
