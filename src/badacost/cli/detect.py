@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from badacost.atomic_file import replaced_file
+from badacost.cli.detection_results import Format, open_results, source_of
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
 from badacost.progress import ProgressBar
@@ -33,24 +30,6 @@ _MAX_ON_SHEET = 60
 _SHEET_WIDTH = 1800
 _SHEET_COLUMNS = 3
 _TILE_WIDTH = _SHEET_WIDTH // _SHEET_COLUMNS
-
-
-class Format(StrEnum):
-    """Formats of results."""
-
-    jsonl = "jsonl"
-    csv = "csv"
-    kitti = "kitti"
-    coco = "coco"
-
-
-_FORMAT_OF_SUFFIX = {
-    ".jsonl": Format.jsonl,
-    ".ndjson": Format.jsonl,
-    ".csv": Format.csv,
-    ".json": Format.coco,
-    "": Format.kitti,
-}
 
 
 def detect(
@@ -115,7 +94,7 @@ def detect(
         stems = _Stems(files)
         report = _Report(0 if quiet else _number_of_pictures(files, every), quiet)
         gallery = _Gallery(draw, sheet)
-        results = _results(output, format, _shared_folder(inputs))
+        results = open_results(output, format, _shared_folder(inputs))
     with plain_errors(results.stopped), ExitStack() as last:
         last.callback(report.close)
         last.callback(gallery.close, report)
@@ -230,7 +209,7 @@ class _Stems:
 
     def of(self, found: Detections) -> str:
         """Return a name that no other file has; some file systems do not tell A from a."""
-        source = _source(found)
+        source = source_of(found)
         stem = self._stems[str(source.path)]
         if source.frame is not None:
             stem += f"-{source.frame:06d}"
@@ -248,161 +227,11 @@ def _checked(found: Detections | Exception, detector: Detector, report: _Report)
 
     if isinstance(found, Exception):
         raise found
-    source = _source(found)
+    source = source_of(found)
     if not pyramid_scales(source.size, detector.pyramid):
         height, width = source.size
         report.note(f"{source.name!r} of {width} x {height} pixels is too small to search.")
     return found
-
-
-def _source(found: Detections) -> ImageSource:
-    """Return the picture that was searched."""
-    assert found.source is not None
-    return found.source
-
-
-class _Results:
-    """Where results go, in one file or on the standard output; each is written at once."""
-
-    stopped = "Stopped: what was written is complete."
-
-    def __init__(self, path: Path | None):
-        self._file: TextIO = sys.stdout
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115
-
-    def __enter__(self) -> _Results:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._file is not sys.stdout:
-            self._file.close()
-
-    def write(self, found: Detections, stem: str) -> None:
-        """Add what was found in a picture."""
-        raise NotImplementedError
-
-    def fail(self, name: str, reason: str) -> None:
-        """Add a picture that could not be searched, if the format has a place for it."""
-
-    def _put(self, text: str) -> None:
-        """Write at once: who reads along, or comes after a crash, finds whole lines."""
-        self._file.write(text)
-        self._file.flush()
-
-
-class _JSONLines(_Results):
-    def write(self, found: Detections, stem: str) -> None:
-        from badacost.detection.interchange import to_json_line
-
-        self._put(to_json_line(_source(found).name, found) + "\n")
-
-    def fail(self, name: str, reason: str) -> None:
-        self._put(json.dumps({"image": name, "error": reason}) + "\n")
-
-
-class _Table(_Results):
-    def __init__(self, path: Path | None):
-        from badacost.detection.interchange import to_csv
-
-        super().__init__(path)
-        self._put(to_csv({}))
-
-    def write(self, found: Detections, stem: str) -> None:
-        from badacost.detection.interchange import to_csv
-
-        _, _, rows = to_csv({_source(found).name: found}).partition("\n")
-        self._put(rows)
-
-
-class _Document(_Results):
-    """A document of COCO: detections as they come, pictures and categories at the end."""
-
-    def __init__(self, path: Path | None, folder: Path):
-        self._replacing = ExitStack()
-        self._folder = folder
-        self._images: list[dict[str, Any]] = []
-        self._categories: list[dict[str, Any]] = []
-        self._n_records = 0
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self.stopped = f"Stopped: nothing was written to {str(path)!r}."
-            path = self._replacing.enter_context(replaced_file(path))
-        super().__init__(path)
-        self._put('{"annotations": [')
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        rest = {"images": self._images, "categories": self._categories}
-        self._put(f"\n], {json.dumps(rest)[1:]}\n")
-        super().__exit__(kind, error, traceback)
-        self._replacing.__exit__(kind, error, traceback)
-
-    def write(self, found: Detections, stem: str) -> None:
-        from badacost.detection.interchange import coco_document
-
-        name = Path(os.path.relpath(_source(found).name, self._folder)).as_posix()
-        first = len(self._images) + 1, self._n_records + 1
-        part = coco_document({name: found}, first_image=first[0], first_annotation=first[1])
-        self._put("".join(self._separated(json.dumps(record)) for record in part["annotations"]))
-        self._images += part["images"]
-        self._categories = part["categories"]
-
-    def _separated(self, record: str) -> str:
-        self._n_records += 1
-        return f"{',' if self._n_records > 1 else ''}\n{record}"
-
-
-class _TextFolder(_Results):
-    def __init__(self, folder: Path):
-        folder.mkdir(parents=True, exist_ok=True)
-        super().__init__(None)
-        self._folder = folder
-
-    def write(self, found: Detections, stem: str) -> None:
-        from badacost.detection.interchange import to_kitti
-
-        path = self._folder / f"{stem}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Half a file, or an empty one, would be taken for the whole.
-        with replaced_file(path) as temporary:
-            temporary.write_text(to_kitti(found), encoding="utf-8")
-
-
-def _results(output: Path | None, format: Format | None, folder: Path) -> _Results:
-    """Return where results go."""
-    if output is not None and str(output) == "-":
-        output = None
-    if format is None:
-        if output is None:
-            format = Format.jsonl
-        elif output.is_dir():
-            format = Format.kitti
-        elif output.suffix.lower() in _FORMAT_OF_SUFFIX:
-            format = _FORMAT_OF_SUFFIX[output.suffix.lower()]
-        else:
-            raise ValueError(f"the name {str(output)!r} tells no format: add --format.")
-    if format is Format.kitti:
-        if output is None or (output.exists() and not output.is_dir()):
-            raise ValueError(
-                "kitti results are a file for each picture: name a folder as --output."
-            )
-        return _TextFolder(output)
-    if output is not None and output.is_dir():
-        raise ValueError(f"--output {str(output)!r} is a folder: name a file for {format.value}.")
-    if format is Format.coco:
-        return _Document(output, folder)
-    return _JSONLines(output) if format is Format.jsonl else _Table(output)
 
 
 class _Gallery:
@@ -432,7 +261,7 @@ class _Gallery:
             self._draw(found, stem)
         except (ValueError, OSError, MemoryError) as error:
             reason = str(error) or "there is not enough memory"
-            report.fail(f"cannot draw {_source(found).name!r}: {reason}.")
+            report.fail(f"cannot draw {source_of(found).name!r}: {reason}.")
 
     def _draw(self, found: Detections, stem: str) -> None:
         self._n_drawn += 1
