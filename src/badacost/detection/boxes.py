@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from badacost.detection.images import ImageSource
 
 MAX_COORDINATE = 1e9  # areas of larger boxes would lose their digits, and no image is larger
+_MIN_DOUBT = 1e-12  # of a probability
 _PAIRS_AT_ONCE = 2**15  # overlaps computed together: few enough to stay in the cache
 
 
@@ -383,7 +384,7 @@ class Suppression:
         Keep at most this many boxes, the best ones.
     vote : float, optional
         A box that stays becomes the mean of all boxes that overlap it by more than this
-        (intersection by union), weighted by overlap and by score, which then are probabilities.
+        (intersection by union), weighted by their odds: scores must be probabilities.
 
     Examples
     --------
@@ -427,12 +428,14 @@ class Suppression:
         kept = detections[self.survivors(detections)]
         if self.vote is None or not len(kept):
             return kept
+        if detections.scores.min() < 0.0 or detections.scores.max() > 1.0:
+            raise ValueError("scores must be probabilities to vote by: set vote to None.")
+        odds = detections.scores / np.maximum(1.0 - detections.scores, _MIN_DOUBT)
         boxes = np.empty_like(kept.boxes)
         for index, box in enumerate(kept.boxes):
-            weights = _overlap_matrix(box[:, None], detections.boxes.T, "union")[0]
-            weights = np.where(weights > self.vote, weights * np.abs(detections.scores), 0.0)
-            total = weights.sum()
-            boxes[index] = weights @ detections.boxes / total if total > 0.0 else box
+            near = _overlap_matrix(box[:, None], detections.boxes.T, "union")[0] > self.vote
+            total = odds[near].sum()
+            boxes[index] = odds[near] @ detections.boxes[near] / total if total > 0.0 else box
         return replace(kept, boxes=boxes)
 
     def survivors(self, detections: Detections) -> Positions:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
+from scipy.special import log_softmax, softmax
 
 from badacost.arrays import FloatArray, IndexArray
 from badacost.costs import as_cost_matrix
 
 N_OFFSETS = 4  # shift right, shift down, log height, log width; by the height of the window
 _PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # relative to the mean square of the features
+_SHARPNESS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 _N_FOLDS = 4
 _MAX_EXAMPLES = 2500  # an equation for each is solved
 _MAX_SHIFT = 0.25
@@ -32,11 +34,12 @@ class PoseRegression:
     ----------
     weights : float32 ndarray of shape (n_features, 4 + n_views)
         Shift to the right and down, logarithm of height and width of the box, all relative to the
-        height of the window; then the share of each view, if views are told apart.
+        height of the window; then the score of each view, if views are told apart.
     intercepts : ndarray of shape (4 + n_views,)
         What is added.
     view_costs : ndarray of shape (n_views, n_views)
-        Cost of each view taken for each other, a row for each truth.
+        Cost of each view taken for each other, a row for each truth. The probabilities of views are
+        the softmax of their scores.
 
     Examples
     --------
@@ -112,17 +115,22 @@ class PoseRegression:
         centred = features - mean
         kernel = (centred @ centred.T).astype(np.float64)
         unit = max(float(np.trace(kernel)) / len(kernel), 1e-12)
-        penalties = unit * _penalties(kernel / unit, targets, groups, rng)
+        penalties, left_out = _cross_validated(kernel / unit, targets, groups, rng)
         weights = np.empty((features.shape[1], targets.shape[1]), np.float32)
         average = targets.mean(axis=0)
         for penalty in np.unique(penalties):
             own = penalties == penalty
-            weights[:, own] = centred.T @ _solved(kernel, targets[:, own] - average[own], penalty)
+            solved = _solved(kernel, targets[:, own] - average[own], unit * penalty)
+            weights[:, own] = centred.T @ solved
         intercepts = average - mean.astype(np.float64) @ weights
+        if len(view_costs):
+            sharpness = _sharpness(left_out[:, N_OFFSETS:], labels)
+            weights[:, N_OFFSETS:] *= np.float32(sharpness)
+            intercepts[N_OFFSETS:] *= sharpness
         return cls(weights, intercepts, np.asarray(view_costs, dtype=np.float64))
 
     def outputs(self, features: NDArray[np.float32]) -> FloatArray:
-        """Return offsets and shares of windows, shape (n_windows, 4 + n_views)."""
+        """Return offsets, and scores of views, of windows, shape (n_windows, 4 + n_views)."""
         return (features @ self.weights).astype(np.float64) + self.intercepts
 
     def boxes(self, windows: FloatArray, outputs: FloatArray) -> FloatArray:
@@ -136,7 +144,7 @@ class PoseRegression:
 
     def labels(self, outputs: FloatArray) -> IndexArray:
         """Return the view of least expected cost of each window."""
-        shares = np.maximum(outputs[:, N_OFFSETS:], 0.0)
+        shares = softmax(outputs[:, N_OFFSETS:], axis=1)
         return (shares @ self.view_costs).argmin(axis=1).astype(np.int64)
 
 
@@ -162,27 +170,35 @@ def _shares(labels: IndexArray, n_views: int, circular: bool) -> FloatArray:
     return shares
 
 
-def _penalties(
+def _cross_validated(
     kernel: FloatArray, targets: FloatArray, groups: IndexArray, rng: np.random.Generator
-) -> FloatArray:
-    """The best penalty for each target; the largest one where there is a single group."""
+) -> tuple[FloatArray, FloatArray]:
+    """The best penalty for each target, and what is predicted of groups that were left out.
+
+    Where there is a single group, the largest penalty, and the mean.
+    """
     numbers = np.unique(groups)
     n_folds = min(_N_FOLDS, len(numbers))
     if n_folds < 2:
-        return np.full(targets.shape[1], max(_PENALTIES))
-    folds = dict(
-        zip(rng.permutation(numbers).tolist(), np.arange(len(numbers)) % n_folds, strict=True)
-    )
-    fold = np.array([folds[group] for group in groups.tolist()])
-    errors = np.zeros((len(_PENALTIES), targets.shape[1]))
-    for left_out in (fold == number for number in range(n_folds)):
+        average = np.tile(targets.mean(axis=0), (len(targets), 1))
+        return np.full(targets.shape[1], max(_PENALTIES)), average
+    place = rng.permutation(len(numbers))[np.searchsorted(numbers, groups)] % n_folds
+    predicted = np.empty((len(_PENALTIES), *targets.shape))
+    for left_out in (place == number for number in range(n_folds)):
         average = targets[~left_out].mean(axis=0)
-        known = kernel[np.ix_(~left_out, ~left_out)]
-        for row, penalty in zip(errors, _PENALTIES, strict=True):
+        known, asked = kernel[np.ix_(~left_out, ~left_out)], kernel[np.ix_(left_out, ~left_out)]
+        for part, penalty in zip(predicted, _PENALTIES, strict=True):
             solved = _solved(known, targets[~left_out] - average, penalty)
-            predicted = kernel[np.ix_(left_out, ~left_out)] @ solved + average
-            row += ((predicted - targets[left_out]) ** 2).sum(axis=0)
-    return np.asarray(_PENALTIES)[errors.argmin(axis=0)]
+            part[left_out] = asked @ solved + average
+    best = ((predicted - targets) ** 2).sum(axis=1).argmin(axis=0)
+    return np.asarray(_PENALTIES)[best], predicted[best, :, np.arange(targets.shape[1])].T
+
+
+def _sharpness(shares: FloatArray, labels: IndexArray) -> float:
+    """What shares are multiplied by, for the highest likelihood of the views of examples."""
+    rows = np.arange(len(labels))
+    likelihoods = [log_softmax(k * shares, axis=1)[rows, labels].mean() for k in _SHARPNESS]
+    return _SHARPNESS[int(np.argmax(likelihoods))]
 
 
 def _solved(kernel: FloatArray, targets: FloatArray, penalty: float) -> FloatArray:

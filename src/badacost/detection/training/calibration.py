@@ -26,7 +26,7 @@ _FLOOR = 1 / 3
 _MAX_LOSS = 0.001  # of the average precision, for the sake of speed
 _MAX_WINDOWS = 1000  # of an image
 _OVERLAP = 0.5
-_STEEPNESS = 5.0  # of the curve in a unit, as long as none is fitted
+_STEEPNESS = 12.0  # of the curve in a unit, as long as none is fitted
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,10 @@ class Calibration:
             )
             for cascade, unit in zip(detector.cascades, units, strict=True)
         ]
-        return replace(detector, cascades=cascades, curve=self.curve)
+        suppression = detector.suppression
+        if self.curve is None:  # boxes vote by their probabilities
+            suppression = replace(suppression, vote=None)
+        return replace(detector, cascades=cascades, curve=self.curve, suppression=suppression)
 
 
 @dataclass(frozen=True, eq=False)
