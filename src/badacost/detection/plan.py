@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,8 @@ class Sighting:
     ----------
     level, cascade : int
         Their numbers.
-    grid : tuple of int
-        Rows and columns of the windows that were looked at.
     windows : Windows
         Those that were kept.
-    detections : Detections
-        The same as boxes in the image.
 
     Examples
     --------
@@ -57,11 +54,19 @@ class Sighting:
 
     level: int
     cascade: int
-    grid: tuple[int, int]
     windows: Windows
-    detections: Detections
     _plan: Plan
     _turn: int
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of the windows that were looked at."""
+        return self._plan.layout.grid(self.level, self.cascade)
+
+    @cached_property
+    def detections(self) -> Detections:
+        """The windows that were kept, as boxes in the image."""
+        return self._plan.detections([self])
 
     def trace(
         self, rows: IndexArray | None = None, columns: IndexArray | None = None
@@ -73,8 +78,7 @@ class Sighting:
         rows, columns : ndarray of shape (n_windows,), optional
             Other windows of the grid.
         """
-        rows, columns = self._places(rows, columns)
-        return self._plan.backend.trace(self.cascade, rows, columns)
+        return self._plan.backend.trace(self.cascade, *self._places(rows, columns))
 
     def leaves(
         self, rows: IndexArray | None = None, columns: IndexArray | None = None
@@ -88,8 +92,7 @@ class Sighting:
         rows, columns : ndarray of shape (n_windows,), optional
             Other windows of the grid.
         """
-        rows, columns = self._places(rows, columns)
-        return self._plan.backend.leaves(self.cascade, rows, columns)
+        return self._plan.backend.leaves(self.cascade, *self._places(rows, columns))
 
     def _places(
         self, rows: IndexArray | None, columns: IndexArray | None
@@ -100,8 +103,9 @@ class Sighting:
             )
         if rows is None or columns is None:
             return self.windows.rows, self.windows.columns
-        if ((rows < 0) | (rows >= self.grid[0]) | (columns < 0) | (columns >= self.grid[1])).any():
-            raise ValueError(f"a window lies outside of the grid {self.grid}.")
+        n_rows, n_columns = self.grid
+        if ((rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)).any():
+            raise ValueError(f"a window lies outside of the grid of {n_rows} x {n_columns}.")
         return rows, columns
 
 
@@ -175,18 +179,32 @@ class Plan:
             self.backend.compute_channels(level)
             self.backend.compute_features(level)
             for cascade in range(len(self.layout.cascades)):
-                yield self._sighting(level, cascade)
+                windows = self.backend.scan(cascade)
+                yield Sighting(level, cascade, windows, self, self.turn)
 
-    def _sighting(self, level: int, cascade: int) -> Sighting:
-        windows = self.backend.scan(cascade)
-        detections = replace(
+    def detections(self, sightings: Iterable[Sighting]) -> Detections:
+        """Return the windows of sightings as boxes in the image, those of the first cascade first.
+
+        Parameters
+        ----------
+        sightings : iterable of Sighting
+            What the plan saw, on any levels.
+        """
+        found = [seen for seen in sightings if len(seen.windows.rows)]
+        found.sort(key=lambda seen: seen.cascade)
+        if not found:
+            return self._nothing
+        boxes = [
+            self.layout.boxes(seen.level, seen.cascade, seen.windows.rows, seen.windows.columns)
+            for seen in found
+        ]
+        labels = [seen.windows.labels + self._first_labels[seen.cascade] for seen in found]
+        return replace(
             self._nothing,
-            boxes=self.layout.boxes(level, cascade, windows.rows, windows.columns),
-            scores=windows.scores,
-            labels=windows.labels + self._first_labels[cascade],
+            boxes=np.concatenate(boxes),
+            scores=np.concatenate([seen.windows.scores for seen in found]),
+            labels=np.concatenate(labels),
         )
-        grid = self.layout.grid(level, cascade)
-        return Sighting(level, cascade, grid, windows, detections, self, self.turn)
 
 
 class IdlePlans:
