@@ -104,8 +104,7 @@ def staged(detector: Detector, pixels: NDArray[np.uint8], repeats: int = 1) -> C
     for _ in range(repeats):
         stages = plan.backend.stages = Counter()
         start = time.process_time()
-        found = sorted(plan.sightings(pixels), key=lambda seen: seen.cascade)
-        candidates = Detections.concatenate([seen.detections for seen in found])
+        candidates = plan.detections(plan.sightings(pixels))
         stages["boxes"] = time.process_time() - start - sum(stages[name] for name in STAGES[:-2])
         start = time.process_time()
         detector.suppressed(candidates)

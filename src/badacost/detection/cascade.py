@@ -283,10 +283,9 @@ class CompleteTrees:
 
     def at(self, offsets: NDArray[np.uint32]) -> tuple[NDArray[Any], ...]:
         """The trees for windows whose features lie at these offsets: see `cascade_kernels.scan`."""
-        return (
-            offsets[self.feature], self.threshold, self.first_node, self.first_leaf, self.depth,
-            self.weight,
-        )  # fmt: skip
+        tests = np.empty(len(self.feature), [("offset", np.uint32), ("threshold", np.float32)])
+        tests["offset"], tests["threshold"] = offsets[self.feature], self.threshold
+        return tests, self.first_node, self.first_leaf, self.depth, self.weight
 
     @classmethod
     def of(cls, forest: Forest) -> CompleteTrees:
@@ -383,6 +382,8 @@ class Scanner:
 
         grain = max(1, _WINDOWS_AT_ONCE // n_columns) if threads and threads.n_threads > 1 else None
         parts = (threads or Threads()).map(look, n_rows, grain)
+        if len(parts) == 1:
+            return parts[0]
         return Windows(
             rows=np.concatenate([part.rows for part in parts]),
             columns=np.concatenate([part.columns for part in parts]),

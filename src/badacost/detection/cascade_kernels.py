@@ -7,9 +7,9 @@ most of their features; they stay together until most of them may have been reje
 are left then fill blocks again, after each stage of trees.
 
 Leaves of trees for one view have a number, and the score of a window is their sum. Otherwise a leaf
-votes for a row of a table, which is added to the margins of the window, with the weight of its tree;
-the score is the largest margin. Most votes are for the background, whose row has the same number
-for all views: such a number is added to the score, and margins are what other rows add up to.
+votes for a row of a table: times the weight of its tree, it is added to the margins of the window,
+and the score is the largest margin. Most votes are for the background, whose row has one number for
+all views: such numbers are added up, and margins are what other rows add up to.
 
 What happens to a window does not depend on its neighbours in a block.
 """
@@ -19,27 +19,32 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_BLOCK = 256
+_BLOCK = 1024
 _COLUMNS = 64  # of a block of neighbours
-_FIRST_STAGE = 8  # trees, after those that cannot reject a window
+_FIRST_STAGE = 16  # trees, after those that cannot reject a window
 _GROWTH = 4  # of the number of trees from stage to stage
 
 
 @njit(cache=True, nogil=True)
-def _descend(features, bases, n_windows, offsets, thresholds, first, depth, nodes):
-    """Leaves of the windows in one tree, numbered from zero."""
-    root = np.uint32(first)
-    for i in range(n_windows):
-        nodes[i] = 0
-    for _ in range(depth):
+def _descend(features, bases, n_windows, trees, tree, nodes):
+    """Find the leaves of windows, as nodes of one tree; return what makes them leaves of all."""
+    tests, first_nodes, first_leaves, depths, _ = trees
+    depth = depths[tree]
+    tests = tests[first_nodes[tree] :]
+    if depth == 0:
+        nodes[:n_windows] = 0
+    else:
+        offset, threshold = tests[0].offset, tests[0].threshold
+        for i in range(n_windows):
+            x = features[np.uint32(bases[i] + offset)]
+            nodes[i] = np.uint32(1) + np.uint32(x >= threshold)
+    for _ in range(1, depth):
         for i in range(n_windows):
             node = nodes[i]
-            x = features[np.uint32(bases[i] + offsets[np.uint32(root + node)])]
-            right = np.uint32(x >= thresholds[np.uint32(root + node)])
-            nodes[i] = np.uint32(2) * node + np.uint32(1) + right
-    n_inner = np.uint32((1 << depth) - 1)
-    for i in range(n_windows):
-        nodes[i] -= n_inner
+            test = tests[node]
+            right = features[np.uint32(bases[i] + test.offset)] >= test.threshold
+            nodes[i] = np.uint32(2) * node + np.uint32(1) + np.uint32(right)
+    return np.uint32(first_leaves[tree] - np.uint32((1 << depth) - 1))
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
@@ -89,17 +94,15 @@ def _run(features, block, n_windows, trees, leaves, begin, end, rejections):
 
     Returns their number, and how many trees and tests were evaluated on all windows together.
     """
-    offsets, thresholds, first_nodes, first_leaves, depths, weights = trees
     bases, nodes = block[0], block[4]
+    depths, weights = trees[3], trees[4]
     numbers, of_numbers = leaves[0], len(leaves[1]) == 0
     n_evaluated, n_tests = 0, 0
     for tree in range(begin, end):
-        _descend(
-            features, bases, n_windows, offsets, thresholds, first_nodes[tree], depths[tree], nodes
-        )
+        first = _descend(features, bases, n_windows, trees, tree, nodes)
         n_evaluated += n_windows
         n_tests += n_windows * max(depths[tree], 1)
-        first, rejection = np.uint32(first_leaves[tree]), rejections[tree]
+        rejection = rejections[tree]
         if of_numbers:
             n_windows = _add_numbers(block, n_windows, numbers, first, rejection)
         else:
@@ -152,8 +155,8 @@ def _place(block, first_row, n_rows, first_column, n_columns, pitch, step):
             n_windows += 1
     for i in range(n_windows):
         slots[i] = i
-        sums[i] = 0.0
-        bests[i] = 0.0
+    sums[:n_windows] = 0.0
+    bests[:n_windows] = 0.0
     margins[:n_windows] = 0.0
     return n_windows
 
@@ -184,8 +187,8 @@ def scan(features, pitch, step, first, last, n_columns, trees, leaves, rejection
     first, last, n_columns : int
         Rows of windows to look at, and windows in a row.
     trees : tuple of ndarray
-        Offsets and thresholds of all inner nodes, first node and first leaf of each tree, depths,
-        weights.
+        Tests of all inner nodes (offset and threshold), first node and first leaf of each tree,
+        depths, weights.
     leaves : tuple of ndarray
         Number of each leaf, or row of the table that each leaf votes for; number of each row that
         is common to all views (else 0), whether it has one, table of shape (n_rows, n_views).
@@ -209,7 +212,7 @@ def scan(features, pitch, step, first, last, n_columns, trees, leaves, rejection
     room, n_alive, n_evaluated, n_tests = 4 * _BLOCK, 0, 0, 0
     kept = _room(room, n_views)
     end = min(n_safe + _FIRST_STAGE, n_trees)
-    width = min(_COLUMNS, n_columns)
+    width = -(-n_columns // -(-n_columns // _COLUMNS))  # as equal as can be
     height = _BLOCK // width
     for row in range(first, last, height):
         for column in range(0, n_columns, width):
@@ -266,11 +269,8 @@ def trace(features, bases, trees, leaves, traces):
 @njit(cache=True, nogil=True)
 def reach(features, bases, trees, numbers, leaves):
     """Fill ``leaves[i, t]`` with the number of the leaf that window i reaches in tree t."""
-    offsets, thresholds, first_nodes, first_leaves, depths, _ = trees
     nodes = np.empty(len(bases), np.uint32)
-    for tree in range(len(depths)):
-        _descend(
-            features, bases, len(bases), offsets, thresholds, first_nodes[tree], depths[tree], nodes
-        )
+    for tree in range(leaves.shape[1]):
+        first = _descend(features, bases, len(bases), trees, tree, nodes)
         for i in range(len(bases)):
-            leaves[i, tree] = numbers[np.uint32(np.uint32(first_leaves[tree]) + nodes[i])]
+            leaves[i, tree] = numbers[np.uint32(first + nodes[i])]

@@ -7,6 +7,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -19,7 +20,7 @@ from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
 from badacost.detection.cascade import MAX_NODES, Cascade
 from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
 from badacost.detection.decorrelation import as_filters
-from badacost.detection.images import read_image
+from badacost.detection.images import Pixels, read_image
 from badacost.detection.plan import IdlePlans, Plan, Sighting
 from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import PyramidParameters
@@ -395,9 +396,13 @@ class Detector:
             What a cascade found on a level; see `badacost.detection.plan.Sighting`.
         """
         pixels = read_image(image)
-        size = (pixels.shape[0], pixels.shape[1])
-        with self._plans.lent(size, lambda: Plan(self, size)) as plan:
+        with self._plan(pixels) as plan:
             yield from plan.sightings(pixels, threads)
+
+    def _plan(self, pixels: Pixels) -> AbstractContextManager[Plan]:
+        """Lend a plan for the size of an image."""
+        size = (pixels.shape[0], pixels.shape[1])
+        return self._plans.lent(size, lambda: Plan(self, size))
 
     def with_pyramid(self, **changes: Any) -> Detector:
         """Return the detector with other parameters of its pyramid, as ``n_octaves_up=1``.
@@ -710,9 +715,9 @@ class Detector:
         )
 
     def _candidates(self, image: Source, threads: Threads) -> Detections:
-        found = sorted(self.sightings(image, threads), key=lambda seen: seen.cascade)
-        nothing = Detections.empty(self.names, self.angles, self.category)
-        candidates = Detections.concatenate([nothing, *(seen.detections for seen in found)])
+        pixels = read_image(image)
+        with self._plan(pixels) as plan:
+            candidates = plan.detections(plan.sightings(pixels, threads))
         if self.curve is None:
             return candidates
         return replace(candidates, scores=self.curve.probabilities(candidates.scores))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,10 @@ class Sighting:
     ----------
     level, cascade : int
         Their numbers.
-    grid : tuple of int
-        Rows and columns of the windows that were looked at.
     windows : Windows
         Those that were kept.
-    detections : Detections
-        The same as boxes in the image.
+    poses : ndarray of shape (n_windows, n_outputs) or None
+        What the pose of the cascade says of them, if it has one.
 
     Examples
     --------
@@ -57,11 +56,20 @@ class Sighting:
 
     level: int
     cascade: int
-    grid: tuple[int, int]
     windows: Windows
-    detections: Detections
+    poses: FloatArray | None
     _plan: Plan
     _turn: int
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of the windows that were looked at."""
+        return self._plan.layout.grid(self.level, self.cascade)
+
+    @cached_property
+    def detections(self) -> Detections:
+        """The windows that were kept, as boxes in the image."""
+        return self._plan.detections([self])
 
     def trace(
         self, rows: IndexArray | None = None, columns: IndexArray | None = None
@@ -73,8 +81,7 @@ class Sighting:
         rows, columns : ndarray of shape (n_windows,), optional
             Other windows of the grid.
         """
-        rows, columns = self._places(rows, columns)
-        return self._plan.backend.trace(self.cascade, rows, columns)
+        return self._plan.backend.trace(self.cascade, *self._places(rows, columns))
 
     def leaves(
         self, rows: IndexArray | None = None, columns: IndexArray | None = None
@@ -88,8 +95,7 @@ class Sighting:
         rows, columns : ndarray of shape (n_windows,), optional
             Other windows of the grid.
         """
-        rows, columns = self._places(rows, columns)
-        return self._plan.backend.leaves(self.cascade, rows, columns)
+        return self._plan.backend.leaves(self.cascade, *self._places(rows, columns))
 
     def _places(
         self, rows: IndexArray | None, columns: IndexArray | None
@@ -100,8 +106,9 @@ class Sighting:
             )
         if rows is None or columns is None:
             return self.windows.rows, self.windows.columns
-        if ((rows < 0) | (rows >= self.grid[0]) | (columns < 0) | (columns >= self.grid[1])).any():
-            raise ValueError(f"a window lies outside of the grid {self.grid}.")
+        n_rows, n_columns = self.grid
+        if ((rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)).any():
+            raise ValueError(f"a window lies outside of the grid of {n_rows} x {n_columns}.")
         return rows, columns
 
 
@@ -175,24 +182,41 @@ class Plan:
             self.backend.compute_channels(level)
             self.backend.compute_features(level)
             for cascade in range(len(self.layout.cascades)):
-                yield self._sighting(level, cascade)
+                windows = self.backend.scan(cascade)
+                poses = None
+                if self.layout.cascades[cascade].pose is not None:
+                    poses = self.backend.poses(cascade, windows.rows, windows.columns)
+                yield Sighting(level, cascade, windows, poses, self, self.turn)
 
-    def _sighting(self, level: int, cascade: int) -> Sighting:
-        windows = self.backend.scan(cascade)
-        boxes = self.layout.boxes(level, cascade, windows.rows, windows.columns)
-        labels, pose = windows.labels, self.layout.cascades[cascade].pose
-        if pose is not None and len(boxes):
-            outputs = self.backend.poses(cascade, windows.rows, windows.columns)
-            boxes = pose.boxes(boxes, outputs)
-            labels = pose.labels(outputs) if pose.n_views else labels
-        detections = replace(
+    def detections(self, sightings: Iterable[Sighting]) -> Detections:
+        """Return the windows of sightings as boxes in the image, those of the first cascade first.
+
+        Parameters
+        ----------
+        sightings : iterable of Sighting
+            What the plan saw, on any levels.
+        """
+        found = [seen for seen in sightings if len(seen.windows.rows)]
+        found.sort(key=lambda seen: seen.cascade)
+        if not found:
+            return self._nothing
+        boxes, labels = zip(*map(self._boxes_and_labels, found), strict=True)
+        return replace(
             self._nothing,
-            boxes=boxes,
-            scores=windows.scores,
-            labels=labels + self._first_labels[cascade],
+            boxes=np.concatenate(boxes),
+            scores=np.concatenate([seen.windows.scores for seen in found]),
+            labels=np.concatenate(labels),
         )
-        grid = self.layout.grid(level, cascade)
-        return Sighting(level, cascade, grid, windows, detections, self, self.turn)
+
+    def _boxes_and_labels(self, seen: Sighting) -> tuple[FloatArray, IndexArray]:
+        """Boxes and views of the windows of a sighting, as the pose of the cascade tells them."""
+        windows = seen.windows
+        boxes = self.layout.boxes(seen.level, seen.cascade, windows.rows, windows.columns)
+        labels, pose = windows.labels, self.layout.cascades[seen.cascade].pose
+        if pose is not None and seen.poses is not None:
+            boxes = pose.boxes(boxes, seen.poses)
+            labels = pose.labels(seen.poses) if pose.n_views else labels
+        return boxes, labels + self._first_labels[seen.cascade]
 
 
 class IdlePlans:
