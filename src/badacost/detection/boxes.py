@@ -383,7 +383,8 @@ class Suppression:
         Keep at most this many boxes, the best ones.
     vote : float, optional
         A box that stays becomes the mean of all boxes that overlap it by more than this
-        (intersection by union), weighted by overlap and by score, which then are probabilities.
+        (intersection by union), weighted by overlap and by score, as far as it is positive; meant
+        for scores that are probabilities.
 
     Examples
     --------
@@ -427,10 +428,10 @@ class Suppression:
         kept = detections[self.survivors(detections)]
         if self.vote is None or not len(kept):
             return kept
-        boxes = np.empty_like(kept.boxes)
+        boxes, scores = np.empty_like(kept.boxes), np.maximum(detections.scores, 0.0)
         for index, box in enumerate(kept.boxes):
             weights = _overlap_matrix(box[:, None], detections.boxes.T, "union")[0]
-            weights = np.where(weights > self.vote, weights * np.abs(detections.scores), 0.0)
+            weights = np.where(weights > self.vote, weights * scores, 0.0)
             total = weights.sum()
             boxes[index] = weights @ detections.boxes / total if total > 0.0 else box
         return replace(kept, boxes=boxes)
