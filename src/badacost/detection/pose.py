@@ -22,6 +22,7 @@ _PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # relative to the mean square o
 _SHARPNESS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 _N_FOLDS = 4
 _MAX_EXAMPLES = 2500  # an equation for each is solved
+_MAX_WEIGHT = 1e6
 _MAX_SHIFT = 0.25
 _MAX_STRETCH = 1.5  # of the logarithm of a side
 
@@ -56,6 +57,8 @@ class PoseRegression:
     view_costs: FloatArray
 
     def __post_init__(self) -> None:
+        for name in ("intercepts", "view_costs"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
         n_outputs = N_OFFSETS + len(self.view_costs)
         if self.weights.dtype != np.float32 or self.weights.shape[1:] != (n_outputs,):
             raise ValueError(f"a pose needs float32 weights of {n_outputs} columns.")
@@ -63,6 +66,8 @@ class PoseRegression:
             raise ValueError(f"a pose needs {n_outputs} intercepts.")
         if not (np.isfinite(self.weights).all() and np.isfinite(self.intercepts).all()):
             raise ValueError("the weights of a pose must be finite.")
+        if max(np.abs(self.weights).max(initial=0.0), np.abs(self.intercepts).max()) > _MAX_WEIGHT:
+            raise ValueError(f"the weights of a pose must be at most {_MAX_WEIGHT:g}.")
         if self.view_costs.shape != (self.n_views, self.n_views):
             raise ValueError(f"view_costs must be {self.n_views} rows of as many numbers.")
         if self.n_views:
@@ -127,7 +132,7 @@ class PoseRegression:
             sharpness = _sharpness(left_out[:, N_OFFSETS:], labels)
             weights[:, N_OFFSETS:] *= np.float32(sharpness)
             intercepts[N_OFFSETS:] *= sharpness
-        return cls(weights, intercepts, np.asarray(view_costs, dtype=np.float64))
+        return cls(weights, intercepts, view_costs)
 
     def outputs(self, features: NDArray[np.float32]) -> FloatArray:
         """Return offsets, and scores of views, of windows, shape (n_windows, 4 + n_views)."""

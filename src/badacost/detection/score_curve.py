@@ -12,7 +12,8 @@ from scipy.special import expit
 from badacost.arrays import FloatArray, Mask
 from badacost.validation import check_number
 
-_MIN_SLOPE = 1e-3
+_MAX = 1e9
+_MIN_SLOPE = 1e-3  # by standard deviation of the scores
 _REGULARISATION = 100.0
 
 
@@ -39,8 +40,8 @@ class ScoreCurve:
     intercept: float
 
     def __post_init__(self) -> None:
-        check_number("slope", self.slope, low=0.0, high=1e6, open_low=True)
-        check_number("intercept", self.intercept, low=-1e6, high=1e6)
+        check_number("slope", self.slope, low=0.0, high=_MAX, open_low=True)
+        check_number("intercept", self.intercept, low=-_MAX, high=_MAX)
 
     @classmethod
     def fit(cls, scores: FloatArray, right: Mask) -> ScoreCurve:
@@ -67,12 +68,14 @@ class ScoreCurve:
         centre, width = float(scores.mean()), max(float(scores.std()), 1e-9)
         model = LogisticRegression(C=_REGULARISATION)
         model.fit(((scores - centre) / width)[:, None], right)
-        slope = max(float(model.coef_[0, 0]) / width, _MIN_SLOPE)
+        slope = max(float(model.coef_[0, 0]), _MIN_SLOPE) / width
+        slope = min(slope, _MAX / (2.0 * max(1.0, abs(centre))))  # where scores hardly differ
         return cls(slope, float(model.intercept_[0]) - slope * centre)
 
     def probabilities(self, scores: ArrayLike) -> FloatArray:
         """Return the probabilities of scores."""
-        return np.asarray(expit(self.slope * np.asarray(scores, np.float64) + self.intercept))
+        with np.errstate(over="ignore"):  # infinite odds are a probability of 0 or 1
+            return np.asarray(expit(self.slope * np.asarray(scores, np.float64) + self.intercept))
 
     def score(self, probability: float) -> float:
         """Return the score of a probability between 0 and 1."""
