@@ -309,7 +309,7 @@ def test_a_lower_threshold_finds_more(kind) -> None:
     assert len(lower) > len(before)
     assert lower.scores.min() < 0.0
     for found in before:
-        same = (lower.boxes == found.boxes).all(axis=1) & (lower.scores == found.scores)
+        same = np.isclose(lower.boxes, found.boxes).all(axis=1) & (lower.scores == found.scores)
         assert same.any()
     higher = detector.with_threshold(0.7).candidates(image)
     assert 0 < len(higher) == (before.scores >= 0.7).sum() < len(before)

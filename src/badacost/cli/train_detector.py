@@ -29,8 +29,7 @@ _TITLES = {
     "samme": "SAMME",
     "subcat": "SubCat",
 }
-
-
+_CHECKPOINTS = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint")
 _MAX_COSTS_BYTES = 2**20
 
 
@@ -259,8 +258,8 @@ def _cost_rows(path: Path) -> tuple[tuple[float, ...], ...]:
         raise FileNotFoundError(f"there is no file {str(path)!r}: check its name and folder.")
     if path.stat().st_size > _MAX_COSTS_BYTES:
         raise ValueError(f"--costs {str(path)!r} is too large for a table of costs.")
-    rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     try:
+        rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         return tuple(tuple(float(part) for part in row.split(",")) for row in rows)
     except ValueError:
         raise ValueError(
@@ -381,7 +380,7 @@ def _log_lines(quiet: bool) -> Iterator[None]:
 
 def _remove(folder: Path) -> None:
     """Remove checkpoints, what a killed training left, and the folder if nothing else is there."""
-    for pattern in ("cascade*.checkpoint", TEMPORARY_NAMES):
+    for pattern in (*_CHECKPOINTS, TEMPORARY_NAMES):
         for path in folder.glob(pattern):
             path.unlink()
     with suppress(OSError):

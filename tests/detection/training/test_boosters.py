@@ -1,4 +1,4 @@
-"""Boosters of detection forests: against the classifier, and against a naive real AdaBoost."""
+"""Boosters of detection forests: against the classifier, a naive real AdaBoost, and log-odds."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ def cost_booster(data, y, threads, costs=COSTS, **options) -> Booster:
 def real_booster(data, y, threads, **options) -> Booster:
     settings = {"growth": GROWTH, "seed": 7} | options
     return boosters.real_booster(data, (y == 1).astype(np.uint8), threads=threads, **settings)
+
+
+def object_booster(data, y, threads, **options) -> Booster:
+    settings = {"growth": GROWTH, "learning_rate": 0.3, "odds": 3.0, "seed": 7} | options
+    return boosters.object_booster(data, (y == 1).astype(np.uint8), threads=threads, **settings)
 
 
 def naive_leaf(tree: Tree, sample: np.ndarray) -> int:
@@ -148,8 +153,53 @@ class TestRealBooster:
         assert (np.abs(booster.forest().table) <= 4.0).all()
 
 
-@pytest.mark.parametrize("make", [cost_booster, real_booster])
-class TestBoth:
+class TestObjectBooster:
+    def test_scores_are_log_odds(self, data, X, y, threads) -> None:
+        # Trees that may not split know the odds of all windows only.
+        growth = Growth(max_depth=1, min_samples_split=10**6, n_drawn=None)
+        for odds in (1.0, 4.0, 0.25):
+            booster = object_booster(data, y, threads, growth=growth, odds=odds)
+            booster.grow()
+            scores = booster.forest().accumulate(X)
+            np.testing.assert_allclose(scores, np.log(odds), atol=0.02)  # the prior is smoothed
+
+    def test_the_forest_has_the_scores_that_boosting_has(self, data, X, y, threads) -> None:
+        booster = object_booster(data, y, threads)
+        for _ in range(6):
+            booster.grow()
+        scores = booster.forest().accumulate(X)
+        assert scores.shape == (len(X), 1)
+        state = booster.state.reshape(len(X), -1)
+        ours = state[:, 1] - state[:, 0]
+        assert np.corrcoef(np.abs(ours), np.abs(scores[:, 0]))[0, 1] > 0.999
+
+    def test_loss_falls_and_objects_are_found(self, data, X, y, threads) -> None:
+        booster = object_booster(data, y, threads, odds=1.0)
+        sign = np.where(y == 1, 1.0, -1.0)
+        weight = np.where(y == 1, (y != 1).sum() / (y == 1).sum(), 1.0)
+        losses = [np.log(2.0)]
+        for _ in range(10):
+            booster.grow()
+            margins = sign * booster.forest().accumulate(X)[:, 0]
+            losses.append(np.average(np.logaddexp(0.0, -margins), weights=weight))
+        assert (np.diff(losses) < 0.0).all()
+        assert (margins > 0.0).mean() > 0.8
+
+    def test_more_odds_find_more_objects(self, data, X, y, threads) -> None:
+        shares = []
+        for odds in (0.2, 1.0, 20.0):
+            booster = object_booster(data, y, threads, odds=odds)
+            for _ in range(6):
+                booster.grow()
+            scores = booster.forest().accumulate(X)[:, 0]
+            shares.append(((scores > 0.0)[y == 1].mean(), (scores > 0.0)[y != 1].mean()))
+        found, wrong = zip(*shares, strict=True)
+        assert found[0] < found[1] < found[2]
+        assert wrong[0] < wrong[1] < wrong[2]
+
+
+@pytest.mark.parametrize("make", [cost_booster, real_booster, object_booster])
+class TestAll:
     @pytest.mark.parametrize("n_before", [1, 4])
     def test_resumed_boosters_grow_the_same_trees(self, make, data, y, threads, n_before) -> None:
         whole, first = make(data, y, threads), make(data, y, threads)
@@ -180,6 +230,18 @@ class TestBoth:
         second.grow()
         assert first.forest().feature.tolist() != second.forest().feature.tolist()
 
+    def test_steps_are_part_of_the_forest(self, make, data, X, y, threads) -> None:
+        booster = make(data, y, threads)
+        for _ in range(3):
+            booster.grow()
+        forest = booster.forest()
+        assert forest.n_trees == booster.n_trees == 3
+        parts = [forest.accumulate(X, first_tree=k) for k in range(3)]
+        assert np.abs(parts[0] - parts[1]).max() > 0.0
+
+
+@pytest.mark.parametrize("make", [cost_booster, real_booster])
+class TestReweighting:
     def test_windows_whose_weight_vanished_are_still_judged(
         self, make, data, X, y, threads
     ) -> None:

@@ -6,6 +6,7 @@ training objects reach; thresholds are measured in it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ from badacost.detection.evaluation import VocResult, evaluate_voc
 from badacost.detection.images import Pixels
 from badacost.detection.score_curve import ScoreCurve
 from badacost.threads import Threads
+from badacost.validation import check_number
 
 # Units below zero: where windows are rejected at the latest, and the lowest floor of scores.
 _REJECTIONS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)
@@ -38,7 +40,7 @@ class Calibration:
     rejection : float
         A window leaves when it falls so many units below zero.
     min_score : float
-        Windows that end below are not kept.
+        Windows that end below are not kept; minus infinity if the rejection decides alone.
     curve : ScoreCurve or None
         Probabilities of scores; None if nothing is known of them.
     precision : float or None
@@ -49,6 +51,12 @@ class Calibration:
     min_score: float
     curve: ScoreCurve | None = None
     precision: float | None = None
+
+    def __post_init__(self) -> None:
+        check_number("rejection", self.rejection, low=0.0, high=1e3)
+        if self.min_score != -math.inf:
+            check_number("min_score", self.min_score)
+        check_number("precision", self.precision, low=0.0, high=1.0, none=True)
 
     def applied(self, detector: Detector, units: Sequence[float]) -> Detector:
         """Return the detector with these thresholds, given the unit of each cascade."""

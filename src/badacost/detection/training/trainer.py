@@ -264,7 +264,10 @@ class _Training:
         return [self.store.pixels(k) for k in places], truth
 
     def _held_out(self) -> Mask:
-        """Which pictures are held out: whole groups with about the wanted share of the objects."""
+        """Which pictures are held out: whole groups with about the wanted share of the objects.
+
+        Groups without objects, as a folder of negatives, are not.
+        """
         n_objects = np.bincount(
             self.store.origins[self.objects.images], minlength=self.store.n_pictures
         )
@@ -279,7 +282,7 @@ class _Training:
             if total < wanted and total + by_group[group] <= _MAX_EXCESS * wanted:
                 held_out |= self.groups == group
                 total += by_group[group]
-        return held_out & (n_objects > 0)
+        return held_out
 
     def _aspect_ratio(self, view: int) -> float:
         """Mean width by height of the objects of a view."""
@@ -419,7 +422,7 @@ class _Task:
             n_classes=len(training.views) + 1,
             view=self.view,
             title=self.title,
-            judge=None if held_out is None else self._judged,
+            judge=self._judged if held_out is not None and self._can_be_judged() else None,
             detector=self._bare_detector,
         )
 
@@ -467,6 +470,11 @@ class _Task:
             filters=self.training.filters,
             stride=self.training.config.cell,
         )
+
+    def _can_be_judged(self) -> bool:
+        """Whether objects of the view are held out; of a rare one, there may be none."""
+        _, truth = self.training.validation(self.view)
+        return any((~image.ignore).any() for image in truth)
 
     def _judged(self, cascade: Cascade, unit: float) -> float:
         """Average precision on the images held out."""
