@@ -95,7 +95,7 @@ class CarSettings(ContestSettings):
     max_features: float = 1 / 16
     n_negatives: int = 3000
     n_accumulated: int = 8000
-    subcat_trees: tuple[int, ...] = (32, 128, 1024)
+    subcat_trees: tuple[int, ...] = (64, 512)
     n_subcat_negatives: int = 1000
     n_subcat_accumulated: int = 3000
     n_jittered: int = 2

@@ -109,7 +109,7 @@ class FaceSettings(ContestSettings):
     max_depth: int = 5
     n_negatives: int = 3000
     n_accumulated: int = 8000
-    subcat_trees: tuple[int, ...] = (32, 128, 512)
+    subcat_trees: tuple[int, ...] = (64, 512)
     n_subcat_negatives: int = 1000
     n_subcat_accumulated: int = 3000
     n_jittered: int = 2

@@ -261,7 +261,7 @@ class TrainingConfig:
             "trees": (64, 128, 512),
             "n_negatives": 3000,
             "n_accumulated": 8000,
-            "negative_overlap": 0.2,
+            "negative_overlap": 0.4,
         }
         return cls(**(given | changes))
 

@@ -164,22 +164,18 @@ class CascadeRounds:
             progress.round, progress.first_negatives, negatives, precisions, best, forest, is_last
         )
 
-    def _matrix(self, progress: Boosting) -> BinnedWindows:
-        """Binned windows, with room for those of every round."""
+    def share_bins(self, earlier: CascadeRounds, progress: Boosted) -> None:
+        """Go on with the binned windows of earlier rounds, of the same shape, that are complete."""
+        self._binned = earlier._matrix(progress)
+
+    def _matrix(self, progress: Boosting | Boosted) -> BinnedWindows:
+        """Binned windows, whose bins are chosen by those of the first round."""
         if self._binned is None:
             config = self.config
-            n_negatives = max(
-                len(progress.negatives),
-                min(
-                    max(config.n_negatives, config.n_accumulated),
-                    len(self.miner.pictures) * config.n_per_image * len(config.trees),
-                ),
-            )
             self._binned = BinnedWindows(
                 self.store,
                 self.features,
                 self.examples.windows.followed_by(progress.first_negatives),
-                len(self.examples.windows) + n_negatives,
                 max_bins=config.max_bins,
                 seed=config.seed,
                 title=self.title,

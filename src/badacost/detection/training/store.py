@@ -128,7 +128,7 @@ class WindowStore:
 class BinnedWindows:
     """Binned features of windows; those that were in the last matrix are not computed again.
 
-    Bins are chosen by a part of the windows `first`; there are at most `max_windows` at a time.
+    Bins are chosen by a part of the windows `first`.
     """
 
     def __init__(
@@ -136,7 +136,6 @@ class BinnedWindows:
         store: WindowStore,
         features: WindowFeatures,
         first: WindowList,
-        max_windows: int,
         *,
         max_bins: int,
         seed: int,
@@ -148,24 +147,18 @@ class BinnedWindows:
         chosen = first.chosen(np.sort(rng.choice(len(first), n_chosen, replace=False)))
         values = store.features(chosen, features, f"{title}bins")
         self._mapper = BinMapper.fit(values, max_bins=max_bins, threads=store.threads)
-        self._known: dict[tuple[int, int, bytes], int] = {}
-        self._memory = allocated(features.n_features * max_windows, store.folder)
-        self._bins = self._memory[:0].reshape(features.n_features, 0)
+        self._bins = self._mapper.transform(values)
+        self._known = {key: place for place, key in enumerate(_keys(chosen))}
 
     def data(self, windows: WindowList) -> BinnedData:
-        """Return the windows in bins, in their order; those that were returned before are lost."""
-        keys = [
-            (int(image), int(seed), box.tobytes())
-            for image, seed, box in zip(windows.images, windows.seeds, windows.boxes, strict=True)
-        ]
+        """Return the windows in bins, in their order."""
+        keys = _keys(windows)
         column = np.array([self._known.get(key, -1) for key in keys])
-        n_features = len(self._bins)
-        bins = self._memory[: n_features * len(windows)].reshape(n_features, len(windows))
+        shape = (len(self._bins), len(windows))
+        bins = allocated(math.prod(shape), self._store.folder).reshape(shape)
         old = np.flatnonzero(column >= 0)
-        # Both lie in the same memory: a row only runs over those that were moved before it.
-        shrinks = len(windows) < self._bins.shape[1]
-        for row in range(n_features) if shrinks else reversed(range(n_features)):
-            bins[row, old] = self._bins[row, column[old]]
+        for row, known in zip(bins, self._bins, strict=True):
+            row[old] = known[column[old]]
         new = np.flatnonzero(column < 0)
 
         def fill(places: Positions, crops: Pixels) -> None:
@@ -176,6 +169,12 @@ class BinnedWindows:
         self._bins = bins
         self._known = {key: place for place, key in enumerate(keys)}
         return BinnedData(self._mapper, bins)
+
+
+def _keys(windows: WindowList) -> list[tuple[int, int, bytes]]:
+    """What tells windows apart."""
+    columns = zip(windows.images, windows.seeds, windows.boxes, strict=True)
+    return [(int(image), int(seed), box.tobytes()) for image, seed, box in columns]
 
 
 def allocated(n_bytes: int, folder: Path | None) -> NDArray[np.uint8]:

@@ -22,23 +22,19 @@ from numpy.typing import NDArray
 from badacost.arrays import IndexArray, Mask, Positions
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
-from badacost.detection.boxes import Suppression, check_name
+from badacost.detection.boxes import check_name
 from badacost.detection.cascade import Cascade
 from badacost.detection.decorrelation import as_filters, learn_filters
 from badacost.detection.detector import Detector
 from badacost.detection.images import Pixels
-from badacost.detection.pose import PoseRegression, offsets_of
 from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened
 from badacost.detection.training.checkpoint import Boosted, Checkpoint
 from badacost.detection.training.config import TrainingConfig
-from badacost.detection.training.miner import Miner
 from badacost.detection.training.rounds import (
     MINING_FLOOR,
     MINING_REJECTION,
-    CascadeRounds,
-    Examples,
 )
 from badacost.detection.training.samples import (
     Variation,
@@ -46,23 +42,19 @@ from badacost.detection.training.samples import (
     WindowList,
 )
 from badacost.detection.training.store import WindowStore
+from badacost.detection.training.subject import Judge, Subject, Task
 from badacost.model_file import ModelFileError, read_model, refuse, write_model
 from badacost.threads import Threads
-from badacost.tree.forest import Forest
 
 log = logging.getLogger(__name__)
 _MAX_FILTER_WINDOWS = 2000
 _MAX_LAMBDA_WINDOWS = 200
-_MAX_WITNESSES = 400
-_POSE_COPIES = 3  # of each object
-_POSE_JITTER = 2.0  # detections lie further away from objects than windows of a scan must
 _MAX_ASPECT_RATIO = 32.0
 _MAX_VIEWS = 255  # in one cascade: the classes of its windows are bytes
 _VOTE = 0.5
 _MAX_LOST = 0.05  # of the objects, before a warning
 _MIN_GROUPS = 5  # with objects, of which some can be held out
 _MAX_EXCESS = 1.25  # of the objects held out over what was wanted
-_MAX_POSES = 2500
 _UNCALIBRATED = 0.5  # units
 _CALIBRATION = "DetectorCalibration"
 _CALIBRATION_FILE = "calibration.checkpoint"
@@ -168,25 +160,71 @@ class _Training:
         views: list[int | None] = [None]
         if self.config.algorithm == "subcat":
             views = list(range(len(self.views)))
-        everything = np.ones(self.store.n_pictures, bool)
+        subjects = [self._subject(view) for view in views]
+        everything = [Task(subject, np.ones(self.store.n_pictures, bool)) for subject in subjects]
         if not self.held_out.any():
-            tasks = [_Task(self, view, everything) for view in views]
-            trained = [task.rounds("cascade").run() for task in tasks]
-            return self._finished(tasks, trained, None)
-        tasks = [_Task(self, view, ~self.held_out) for view in views]
-        trained = [task.rounds("cascade", self.held_out).run() for task in tasks]
+            trained = [task.rounds(self._checkpoint("cascade", task)).run() for task in everything]
+            return self._finished(everything, trained, None)
+        tasks = [Task(subject, ~self.held_out) for subject in subjects]
+        rounds = [
+            task.rounds(self._checkpoint("cascade", task), self._judge(task)) for task in tasks
+        ]
+        trained = [each.run() for each in rounds]
         calibration = self._calibration(tasks, trained)
         if not self.config.refit:
             return self._finished(tasks, trained, calibration)
-        final = [_Task(self, view, everything) for view in views]
         refitted = [
-            task.refitted(earlier, progress)
-            for task, earlier, progress in zip(final, tasks, trained, strict=True)
+            task.refitted(self._checkpoint("final", task), earlier, progress)
+            for task, earlier, progress in zip(everything, rounds, trained, strict=True)
         ]
-        return self._finished(final, refitted, calibration)
+        return self._finished(everything, refitted, calibration)
+
+    def _subject(self, view: int | None) -> Subject:
+        """What a cascade learns."""
+        config = self.config
+        window, own = config.window, np.ones(len(self.labels), bool)
+        costs, title = self.view_costs, ""
+        if view is not None:
+            # Each view has a window of its own shape.
+            width = window[0] * self.aspect_ratios[view]
+            window = (window[0], max(8, round(width / config.cell) * config.cell))
+            own = self.labels == view
+            costs, title = np.zeros((0, 0)), f"{self.views.names[view]}: "
+        return Subject(
+            self.store,
+            config,
+            self.pyramid,
+            self.filters,
+            self.objects.chosen(np.flatnonzero(own)),
+            self.labels[own],
+            self.groups,
+            view,
+            len(self.views),
+            costs,
+            window,
+            title,
+        )
+
+    def _checkpoint(self, name: str, task: Task) -> Checkpoint:
+        """The file of the rounds of a task."""
+        end = "" if task.subject.view is None else f"-{task.subject.view:02d}"
+        path = None if self.folder is None else self.folder / f"{name}{end}.checkpoint"
+        return Checkpoint(path, self.digest)
+
+    def _judge(self, task: Task) -> Judge | None:
+        """Average precision on the images held out; None for one of many cascades."""
+        if task.subject.view is not None:
+            return None
+
+        def judge(cascade: Cascade, unit: float) -> float:
+            detector = self.detector([replace(cascade, pose=task.pose)])
+            judged = opened(detector, [unit], MINING_REJECTION, MINING_FLOOR)
+            return evaluated(judged, *self._validation(), self.threads).ap
+
+        return judge
 
     def _finished(
-        self, tasks: Sequence[_Task], trained: Sequence[Boosted], calibration: Calibration | None
+        self, tasks: Sequence[Task], trained: Sequence[Boosted], calibration: Calibration | None
     ) -> Detector:
         """The detector of all cascades."""
         if calibration is None:
@@ -195,12 +233,7 @@ class _Training:
                 "thresholds are a guess and scores are no probabilities, since no images were held "
                 "out: give more images, or a larger validation part"
             )
-        units = [task.unit(progress) for task, progress in zip(tasks, trained, strict=True)]
-        cascades = [
-            replace(task.cascade(progress.forest), pose=task.pose)
-            for task, progress in zip(tasks, trained, strict=True)
-        ]
-        detector = calibration.applied(self.detector(cascades), units)
+        detector = calibration.applied(*self._assembled(tasks, trained))
         kept = [task.kept(cascade) for task, cascade in zip(tasks, detector.cascades, strict=True)]
         share = float(np.concatenate(kept).mean())
         log.info("%.1f %% of the objects, moved a little, are kept by the detector", 100 * share)
@@ -212,20 +245,23 @@ class _Training:
             )
         return detector
 
-    def _calibration(self, tasks: Sequence[_Task], trained: Sequence[Boosted]) -> Calibration:
+    def _assembled(
+        self, tasks: Sequence[Task], trained: Sequence[Boosted]
+    ) -> tuple[Detector, list[float]]:
+        """The detector of all cascades before it is calibrated, and the unit of each."""
+        pairs = [(task, each.forest) for task, each in zip(tasks, trained, strict=True)]
+        detector = self.detector([task.cascade(forest) for task, forest in pairs])
+        return detector, [task.unit(forest) for task, forest in pairs]
+
+    def _calibration(self, tasks: Sequence[Task], trained: Sequence[Boosted]) -> Calibration:
         """Thresholds by the images held out, from a file if they are known already."""
         path = None if self.folder is None else self.folder / _CALIBRATION_FILE
         known = None if path is None else _read_calibration(path, self.digest)
         if known is not None:
             return known
-        cascades = [
-            replace(task.cascade(progress.forest), pose=task.pose)
-            for task, progress in zip(tasks, trained, strict=True)
-        ]
         found = calibrated(
-            self.detector(cascades),
-            [task.unit(progress) for task, progress in zip(tasks, trained, strict=True)],
-            *self.validation(),
+            *self._assembled(tasks, trained),
+            *self._validation(),
             false_alarms=self.config.false_alarms,
             threads=self.threads,
         )
@@ -253,15 +289,10 @@ class _Training:
             category=self.category,
         )
 
-    def validation(self, view: int | None = None) -> tuple[list[Pixels], list[AnnotatedImage]]:
-        """Pixels and annotations of what is held out; objects of other views are ignored."""
+    def _validation(self) -> tuple[list[Pixels], list[AnnotatedImage]]:
+        """Pixels and annotations of what is held out."""
         places = np.flatnonzero(self.held_out).tolist()
-        truth = [self.store.images[k] for k in places]
-        if view is not None:
-            truth = [
-                replace(image, ignore=image.ignore | (image.labels != view)) for image in truth
-            ]
-        return [self.store.pixels(k) for k in places], truth
+        return [self.store.pixels(k) for k in places], [self.store.images[k] for k in places]
 
     def _held_out(self) -> Mask:
         """Which pictures are held out: whole groups with about the wanted share of the objects.
@@ -369,151 +400,6 @@ class _Training:
             learned = learn_filters(channels, config.n_filters, config.filter_size)
             filters = as_filters(learned, pyramid.channels.n_channels)
         return filters, config.pyramid(lambdas)
-
-
-class _Task:
-    """A cascade to be trained on some pictures: for all views together, or for one of them."""
-
-    def __init__(self, training: _Training, view: int | None, pictures: Mask):
-        self.training, self.view, config = training, view, training.config
-        self.pictures = np.flatnonzero(pictures)
-        window = config.window
-        chosen = pictures[training.store.origins[training.objects.images]]
-        if view is not None:
-            # Each view has a window of its own shape.
-            ratio = training.aspect_ratios[view]
-            window = (window[0], max(8, round(window[0] * ratio / config.cell) * config.cell))
-            chosen &= training.labels == view
-        if not chosen.any():
-            raise ValueError(
-                "too few objects are left to train on once some images are held out: give more "
-                "images, or set validation to 0."
-            )
-        self.objects, self.labels = training.objects.chosen(chosen), training.labels[chosen]
-        pyramid = training.pyramid
-        self.features = WindowFeatures(
-            config.shape_of(window), pyramid.channels, pyramid.smoothing, training.filters
-        )
-        self.title = "" if view is None else f"{training.views.names[view]}: "
-        witnesses, _ = self._copies(1, 7, _MAX_WITNESSES)
-        self.witnesses = training.store.features(witnesses, self.features, f"{self.title}witnesses")
-        self.pose = self._pose()
-
-    def rounds(
-        self, name: str, held_out: Mask | None = None, trees: tuple[int, ...] | None = None
-    ) -> CascadeRounds:
-        """Rounds of boosting; those of a name share a checkpoint."""
-        training, config = self.training, self.training.config
-        fitted = replace(self.objects, boxes=self.features.shape.fitted(self.objects.boxes))
-        copies, _ = self._copies(config.n_jittered, 6)
-        classes = self.labels + 1 if self.view is None else np.ones(len(self.labels), np.int64)
-        examples = Examples(
-            fitted.followed_by(copies), np.tile(classes, 1 + config.n_jittered), self.witnesses
-        )
-        end = "" if self.view is None else f"-{self.view:02d}"
-        path = None if training.folder is None else training.folder / f"{name}{end}.checkpoint"
-        return CascadeRounds(
-            training.store,
-            config if trees is None else replace(config, trees=trees),
-            self.features,
-            examples,
-            self.pictures,
-            Checkpoint(path, training.digest),
-            n_classes=len(training.views) + 1,
-            view=self.view,
-            title=self.title,
-            judge=self._judged if held_out is not None and self._can_be_judged() else None,
-            detector=self._bare_detector,
-        )
-
-    def refitted(self, earlier: _Task, progress: Boosted) -> Boosted:
-        """Train once more, on the pictures of another task and those it had held out."""
-        best = progress.forest
-        rounds = self.rounds("final", trees=(best.n_trees,))
-        if rounds.checkpoint.path is not None and rounds.checkpoint.path.exists():
-            return rounds.run()
-        others = np.setdiff1d(self.pictures, earlier.pictures)
-        miner = Miner(self.training.store, self.training.config, self.features.shape, others)
-        found = earlier.rounds("cascade").false_alarms(best, miner, "images held out")
-        return rounds.run(progress.negatives.followed_by(found.windows))
-
-    def unit(self, progress: Boosted) -> float:
-        """The score that half of the objects reach, see `calibration`."""
-        return max(
-            float(np.median(self.cascade(progress.forest).trace(self.witnesses)[:, -1])), 1e-6
-        )
-
-    def cascade(self, forest: Forest) -> Cascade:
-        """The cascade of a forest, which keeps everything."""
-        shape = self.features.shape
-        return Cascade(
-            forest,
-            window=shape.window,
-            padded_window=shape.padded_window,
-            cell=shape.cell,
-            rejections=-math.inf,
-            min_score=-math.inf,
-        )
-
-    def kept(self, cascade: Cascade) -> Mask:
-        """Which of some moved objects a cascade keeps."""
-        traces = cascade.trace(self.witnesses)
-        alive = (traces > cascade.rejections).all(axis=1)
-        return np.asarray(alive & (traces[:, -1] >= cascade.min_score))
-
-    def _bare_detector(self, cascade: Cascade) -> Detector:
-        """A detector that returns windows as they are."""
-        return Detector(
-            pyramid=replace(self.training.pyramid, min_size=self.features.shape.window),
-            cascades=[cascade],
-            names=[f"class {k}" for k in range(1, cascade.n_views + 1)],
-            filters=self.training.filters,
-            stride=self.training.config.cell,
-        )
-
-    def _can_be_judged(self) -> bool:
-        """Whether objects of the view are held out; of a rare one, there may be none."""
-        _, truth = self.training.validation(self.view)
-        return any((~image.ignore).any() for image in truth)
-
-    def _judged(self, cascade: Cascade, unit: float) -> float:
-        """Average precision on the images held out."""
-        posed = replace(cascade, pose=self.pose)
-        detector = replace(
-            self._bare_detector(posed), suppression=Suppression(overlap=0.3, vote=_VOTE)
-        )
-        pixels, truth = self.training.validation(self.view)
-        judged = opened(detector, [unit], MINING_REJECTION, MINING_FLOOR)
-        return evaluated(judged, pixels, truth, self.training.threads).ap
-
-    def _copies(
-        self, n_copies: int, purpose: int, max_copies: int | None = None, amount: float = 1.0
-    ) -> tuple[WindowList, Positions]:
-        """Copies of the objects, moved, scaled and varied, and which object each shows."""
-        config, shape = self.training.config, self.features.shape
-        rng = np.random.default_rng([config.seed, purpose, self.view or 0])
-        places = np.tile(np.arange(len(self.objects)), n_copies)
-        if max_copies is not None and len(places) > max_copies:
-            places = np.sort(rng.choice(places, max_copies, replace=False))
-        fitted = shape.fitted(self.objects.boxes)[places]
-        moved = shape.jittered(fitted, config.n_per_octave, rng, amount * config.jitter)
-        seeds = rng.integers(1, 2**31, len(places))
-        return WindowList(self.objects.images[places], moved, seeds), places
-
-    def _pose(self) -> PoseRegression:
-        """Boxes and views from the features of windows."""
-        training = self.training
-        windows, places = self._copies(_POSE_COPIES, 9, _MAX_POSES, _POSE_JITTER)
-        features = training.store.features(windows, self.features, f"{self.title}poses")
-        return PoseRegression.fit(
-            features,
-            offsets_of(windows.boxes, self.objects.boxes[places]),
-            self.labels[places],
-            training.groups[training.store.origins[windows.images]],
-            view_costs=training.view_costs if self.view is None else np.zeros((0, 0)),
-            circular=training.config.views_in_circle,
-            seed=training.config.seed,
-        )
 
 
 def _checked_images(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
