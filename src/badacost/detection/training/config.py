@@ -100,7 +100,7 @@ class TrainingConfig:
         noise, all up to this much.
     validation : float, default=0.2
         Share of the objects whose images are held out: they say which round was the best, and set
-        thresholds and probabilities. 0 for none; fewer than 5 groups of images are not divided.
+        thresholds and probabilities. 0 for none; fewer than 4 groups of images are not divided.
     refit : bool, default=True
         Whether the cascade is trained once more at the end, on all images.
     false_alarms : float, default=10.0

@@ -53,7 +53,7 @@ _MAX_ASPECT_RATIO = 32.0
 _MAX_VIEWS = 255  # in one cascade: the classes of its windows are bytes
 _VOTE = 0.5
 _MAX_LOST = 0.05  # of the objects, before a warning
-_MIN_GROUPS = 5  # with objects, of which some can be held out
+_MIN_GROUPS = 4  # with objects, of which some can be held out
 _MAX_EXCESS = 1.25  # of the objects held out over what was wanted
 _UNCALIBRATED = 0.5  # units
 _CALIBRATION = "DetectorCalibration"
@@ -313,6 +313,8 @@ class _Training:
             if total < wanted and total + by_group[group] <= _MAX_EXCESS * wanted:
                 held_out |= self.groups == group
                 total += by_group[group]
+        if not held_out.any():  # all groups are large
+            held_out = self.groups == np.where(by_group > 0, by_group, np.inf).argmin()
         return held_out
 
     def _aspect_ratio(self, view: int) -> float:
