@@ -40,10 +40,13 @@ class TrainingConfig:
     algorithm : {"costboost", "badacost", "samme", "subcat"}, default="costboost"
         One cascade of objects against background with the boosting of `CostBoostClassifier`; one
         for all views under costs, as in the paper; the same with 0|1 costs; or a cascade of its own
-        for each view. Boxes are fitted to objects by a regression with all of them, which also
-        tells the view of least expected cost, but for "subcat".
+        for each view. With all of them boxes are fitted to objects by a regression; with
+        "costboost" it also tells the view of least expected cost, with the others cascades do.
     alpha, beta, gamma : float, default=1.0, 3.0, 3.0
-        Price of a false alarm, of a missed object, and of taking a view for the opposite one.
+        Price of a false alarm, of a missed object, and of taking a view for the opposite one. With
+        "costboost", objects weigh beta / alpha times as much as the background. With "badacost",
+        the loss of a class falls the faster the higher its costs are, so that a high beta leaves
+        the later trees to the background and need not find more: lower the threshold instead.
     cost_matrix : sequence of K sequences of K numbers, optional
         Costs of the background, which is first, and of the K - 1 views, a row for each truth,
         instead of those of alpha, beta and gamma.

@@ -53,7 +53,7 @@ _MAX_ASPECT_RATIO = 32.0
 _MAX_VIEWS = 255  # in one cascade: the classes of its windows are bytes
 _VOTE = 0.5
 _MAX_LOST = 0.05  # of the objects, before a warning
-_MIN_GROUPS = 4  # with objects, of which some can be held out
+_MIN_GROUPS = 4  # of pictures with objects, of which some can be held out
 _MAX_EXCESS = 1.25  # of the objects held out over what was wanted
 _UNCALIBRATED = 0.5  # units
 _CALIBRATION = "DetectorCalibration"
@@ -140,7 +140,10 @@ class _Training:
                 f"one cascade learns at most {_MAX_VIEWS} views; got {len(views)}: use fewer, "
                 'or algorithm="subcat".'
             )
-        self.view_costs = config.costs(len(views))[1:, 1:] if len(views) > 1 else np.zeros((0, 0))
+        costs = config.costs(len(views))[1:, 1:]
+        # Other cascades tell views themselves.
+        by_pose = config.algorithm == "costboost" and len(views) > 1
+        self.view_costs = costs if by_pose else np.zeros((0, 0))
         self.folder = None if folder is None else Path(folder)
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -297,12 +300,15 @@ class _Training:
     def _held_out(self) -> Mask:
         """Which pictures are held out: whole groups with about the wanted share of the objects.
 
-        Groups without objects, as a folder of negatives, are not.
+        Where groups are few, each picture becomes one. Groups without objects, as a folder of negatives, are not.
         """
         n_objects = np.bincount(
             self.store.origins[self.objects.images], minlength=self.store.n_pictures
         )
         by_group = np.bincount(self.groups, weights=n_objects)
+        if (by_group > 0).sum() < _MIN_GROUPS:
+            log.info("too few groups have objects: pictures are held out one by one")
+            self.groups, by_group = np.arange(len(n_objects)), n_objects
         held_out = np.zeros(self.store.n_pictures, bool)
         wanted = self.config.validation * by_group.sum()
         if not wanted or (by_group > 0).sum() < _MIN_GROUPS:
