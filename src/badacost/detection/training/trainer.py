@@ -300,7 +300,8 @@ class _Training:
     def _held_out(self) -> Mask:
         """Which pictures are held out: whole groups with about the wanted share of the objects.
 
-        Where groups are few, each picture becomes one. Groups without objects, as a folder of negatives, are not.
+        Where groups are few, each picture becomes one. Groups without objects, as a folder of
+        negatives, are not held out.
         """
         n_objects = np.bincount(
             self.store.origins[self.objects.images], minlength=self.store.n_pictures
