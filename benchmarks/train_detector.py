@@ -21,9 +21,9 @@ from badacost.costs import circular_view_costs
 from badacost.datasets.scenes import make_scenes
 from badacost.detection import TrainingConfig, train_detector
 from badacost.detection.annotations import Views
-from badacost.detection.boosters import cost_booster
+from badacost.detection.training.boosters import cost_booster
 from badacost.detection.evaluation import evaluate_voc
-from badacost.detection.samples import WindowFeatures, random_boxes
+from badacost.detection.training.samples import WindowFeatures, random_boxes
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.grower import DrawPer, Growth

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,11 +17,14 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from badacost import detection
+from badacost.atomic_file import TEMPORARY_NAMES
 from badacost.cli.app import app
+from badacost.detection.annotations import read_coco
 from badacost.detection.boxes import Detections
 from badacost.detection.channels import ChannelParameters
 from badacost.detection.interchange import from_coco, from_csv, from_json_lines, from_kitti
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.stream import images_at_a_time
 
 RUNNER = CliRunner()
 NAMES, ANGLES = ("right", "front"), (0.0, 90.0)
@@ -35,6 +39,7 @@ class BrightnessDetector:
 
     pyramid: PyramidParameters = PYRAMID
     shift: float = 0.0
+    threshold: float = 0.0
 
     def detect(self, image: np.ndarray, *, n_jobs: int | None = None) -> Detections:
         height, width = image.shape[:2]
@@ -47,7 +52,20 @@ class BrightnessDetector:
             raise KeyboardInterrupt
         boxes = [[0, 0, width, height], [1, 2, 10, 12]]
         scores = [brightness + self.shift, 5.0]
-        return Detections(boxes, scores, [1, 0], NAMES, ANGLES, "Car")
+        found = Detections(boxes, scores, [1, 0], NAMES, ANGLES, "Car")
+        return found[found.scores >= self.threshold]
+
+    def detect_many(self, images, *, n_jobs: int | None = None) -> Iterator[Detections]:
+        for image in images:
+            yield self.detect(image)
+
+    def with_threshold(self, score: float) -> BrightnessDetector:
+        return replace(self, threshold=score)
+
+    def with_confidence(self, conf: float) -> BrightnessDetector:
+        if conf == 0.9:
+            raise ValueError("this detector has no probabilities: train it again.")
+        return replace(self, threshold=200.0 * conf)
 
     def fast(self) -> BrightnessDetector:
         return replace(self, shift=1000.0)
@@ -124,13 +142,57 @@ class TestFormats:
         picture("small.png", 9, (5, 5))
         assert from_csv(detect("small.png", "--format", "csv").stdout) == {}
 
-    @pytest.mark.parametrize("options", [["--output", "r.json"], ["--format", "coco"]])
+    @pytest.mark.parametrize(
+        "options",
+        [["--output", "r.json"], ["--format", "coco"], ["--format", "coco", "--output", "-"]],
+    )
     def test_coco(self, options) -> None:
-        result = detect("a.png", "b.jpg", *options)
-        text = Path("r.json").read_text() if "--output" in options else result.stdout
-        found = from_coco(json.loads(text), NAMES)
-        assert list(found) == ["a.png", "b.jpg"]
-        assert found["b.jpg"].scores.tolist() == [200, 5]
+        picture("small.png", 9, (5, 5))
+        result = detect("a.png", "small.png", "b.jpg", *options)
+        text = Path("r.json").read_text() if "r.json" in options else result.stdout
+        document = json.loads(text)
+        heads = [tuple(head.values()) for head in document["images"]]
+        assert heads == [(1, "a.png", 30, 40), (2, "small.png", 5, 5), (3, "b.jpg", 30, 40)]
+        assert [record["id"] for record in document["annotations"]] == [1, 2, 3, 4]
+        found = from_coco(document)
+        assert {name: boxes.scores.tolist() for name, boxes in found.items()} == {
+            "a.png": [100, 5],
+            "small.png": [],
+            "b.jpg": [200, 5],
+        }
+        assert found["b.jpg"].names == NAMES
+        assert found["b.jpg"].angles == ANGLES
+        assert found["b.jpg"].category == "Car"
+
+    def test_coco_of_nothing(self) -> None:
+        document = json.loads(detect("absent.png", "--format", "coco", status=1).stdout)
+        assert document == {"annotations": [], "images": [], "categories": []}
+
+    def test_coco_is_read_as_annotations(self, tmp_path: Path) -> None:
+        picture("deep/c.png", 150)
+        picture("deep/in/d.png", 160)
+        video("deep/clip.mp4", 2)
+        detect(str(tmp_path / "deep"), "deep/clip.mp4", "--output", "out/r.json")
+        document = json.loads(Path("out/r.json").read_text())
+        names = [head["file_name"] for head in document["images"]]
+        assert names == ["c.png", "in/d.png", "clip.mp4#000000", "clip.mp4#000001"]
+        first, second, *_ = read_coco(Path("out/r.json"))
+        assert first.categories == ("Car", "Car")
+        assert first.angles.tolist() == [90, 0]
+        assert second.boxes.tolist() == [[0, 0, 40, 30], [1, 2, 10, 12]]
+
+    def test_coco_is_evaluated(self) -> None:
+        detect("a.png", "b.jpg", "--threshold", "50", "--output", "r.json")
+        Path("truth.csv").write_text(
+            "image,x1,y1,x2,y2,category,angle\na.png,0,0,40,30,Car,90\nb.jpg,0,0,40,30,Car,90\n"
+        )
+        result = RUNNER.invoke(app, ["evaluate", "r.json", "truth.csv", "--json"])
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["ap"] == 1.0
+
+    def test_dash_is_stdout(self) -> None:
+        assert detect("a.png", "--output", "-").stdout == detect("a.png").stdout
+        assert not Path("-").exists()
 
     def test_kitti(self) -> None:
         picture("deep/a.png", 150)
@@ -159,11 +221,34 @@ class TestFormats:
         detect("a.png", "b.jpg", "--output", "r.jsonl")
         assert seen == [0, 1]
 
+    def test_earlier_coco_stays_until_the_new_one_is_complete(self, monkeypatch) -> None:
+        seen = []
+        detect_one = BrightnessDetector.detect
+
+        def watched(self, image, *, n_jobs=None):
+            seen.append(Path("r.json").read_text())
+            return detect_one(self, image)
+
+        monkeypatch.setattr(BrightnessDetector, "detect", watched)
+        Path("r.json").write_text("earlier")
+        detect("a.png", "b.jpg", "--output", "r.json")
+        assert seen == ["earlier", "earlier"]
+        assert list(from_coco(json.loads(Path("r.json").read_text()))) == ["a.png", "b.jpg"]
+
 
 class TestOptions:
-    def test_threshold(self) -> None:
-        found = from_json_lines(detect("a.png", "--threshold", "5").stdout)
-        assert found["a.png"].scores.tolist() == [100]
+    @pytest.mark.parametrize(
+        ("options", "scores"),
+        [
+            (["--threshold", "6"], [100]),
+            (["--threshold", "-16"], [100, 5]),
+            (["--conf", "0.4"], [100]),
+            (["--conf", "0.7"], []),
+        ],
+    )
+    def test_the_detector_knows_what_to_keep(self, options, scores) -> None:
+        found = from_json_lines(detect("a.png", *options).stdout)
+        assert found["a.png"].scores.tolist() == scores
 
     @pytest.mark.parametrize(
         ("options", "score"),
@@ -175,14 +260,21 @@ class TestOptions:
     def test_jobs(self, monkeypatch) -> None:
         given = []
 
-        def watched(self, image, *, n_jobs=None):
-            given.append(n_jobs)
+        def one(self, image, *, n_jobs=None):
+            given.append(("one", n_jobs))
             return Detections.empty(NAMES)
 
-        monkeypatch.setattr(BrightnessDetector, "detect", watched)
+        def many(self, images, *, n_jobs=None):
+            given.append(("many", n_jobs))
+            return map(self.detect, images)
+
+        monkeypatch.setattr(BrightnessDetector, "detect", one)
         detect("a.png", "--jobs", "3")
         detect("a.png")
-        assert given == [3, -1]
+        assert given == [("one", 3), ("one", images_at_a_time(None))]
+        monkeypatch.setattr(BrightnessDetector, "detect_many", many)
+        detect("a.png", "b.jpg", "--jobs", "3")
+        assert given[2] == ("many", 3)
 
 
 class TestDrawing:
@@ -304,21 +396,29 @@ class TestInterruption:
     @pytest.mark.parametrize("format", ["jsonl", "csv", "coco", "kitti"])
     def test_what_was_written_is_complete(self, format) -> None:
         picture("stop.png", 14)
+        if format == "coco":
+            Path("r").write_text("earlier")
         options = ["--format", format, "--output", "r", "--sheet", "sheet.png"]
         result = detect("a.png", "stop.png", "b.jpg", *options, status=130)
-        assert "Stopped: what was written is complete." in result.stderr
         assert "1 picture, 2 detections" in result.stderr
         assert Path("sheet.png").exists()
+        if format == "coco":
+            assert "Stopped: nothing was written to 'r'." in result.stderr
+            assert Path("r").read_text() == "earlier"
+            assert not list(Path.cwd().glob(TEMPORARY_NAMES))
+            return
+        assert "Stopped: what was written is complete." in result.stderr
         if format == "kitti":
             assert os.listdir("r") == ["a.txt"]
             return
         text = Path("r").read_text()
-        readers = {
-            "jsonl": from_json_lines,
-            "csv": from_csv,
-            "coco": lambda text: from_coco(json.loads(text), NAMES),
-        }
-        assert list(readers[format](text)) == ["a.png"]
+        reader = from_json_lines if format == "jsonl" else from_csv
+        assert list(reader(text)) == ["a.png"]
+
+    def test_coco_on_stdout_is_a_document(self) -> None:
+        picture("stop.png", 14)
+        result = detect("a.png", "stop.png", "--format", "coco", status=130)
+        assert list(from_coco(json.loads(result.stdout))) == ["a.png"]
 
 
 class TestMistakes:
@@ -333,6 +433,8 @@ class TestMistakes:
             (["a.png", "--draw", "b.jpg"], "is a file: name a folder"),
             (["a.png", "--jobs", "0"], "--jobs must not be 0"),
             (["a.png", "--threshold", "nan"], "--threshold must be a number"),
+            (["a.png", "--threshold", "1", "--conf", "0.5"], "leave one out"),
+            (["a.png", "--conf", "0.9"], "has no probabilities"),
         ],
     )
     def test_one_line_and_status_2(self, arguments, message) -> None:

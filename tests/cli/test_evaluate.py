@@ -16,7 +16,7 @@ from badacost.cli.app import app
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import Views
 from badacost.detection.boxes import Detections
-from badacost.detection.interchange import to_coco, to_csv, to_json_line, to_kitti
+from badacost.detection.interchange import coco_document, to_coco, to_csv, to_json_line, to_kitti
 
 matplotlib.use("Agg")
 
@@ -94,10 +94,27 @@ class TestResults:
         assert got["protocol"] == "voc"
         assert got["ap"] == pytest.approx(1.0)
         assert (got["n_true"], got["n_false"]) == (N_OBJECTS, len(SCENES))
-        if results == "r.json":  # its records have no angles
-            assert got["view_accuracy"] is None
-        else:
-            assert got["view_accuracy"] == 1.0
+        assert got["view_accuracy"] == 1.0
+        assert got["ap_range"] == pytest.approx([1.0, 1.0])
+        assert len(got["views"]) == len(got["view_recall"])
+        assert sum(got["objects_per_view"]) == N_OBJECTS
+
+    def test_tables_without_what_they_need_not_have(self) -> None:
+        rows = [line.split(",")[:6] for line in Path("r.csv").read_text().splitlines()]
+        Path("bare.csv").write_text("\n".join(map(",".join, rows)))
+        truth = [line.split(",")[:5] for line in Path("boxes.csv").read_text().splitlines()]
+        Path("bare-boxes.csv").write_text("\n".join(map(",".join, truth)))
+        got = figures("bare.csv", "bare-boxes.csv", "--images", "image_2")
+        assert got["ap"] == pytest.approx(1.0)
+        assert (got["n_true"], got["n_false"]) == (N_OBJECTS, len(SCENES))
+        assert got["view_accuracy"] is None
+        kitti = figures("bare.csv", "label_2", "--protocol", "kitti", "--category", "Car")
+        assert kitti["category"] == "Car"
+
+    def test_documents_of_coco(self) -> None:
+        found = {f"image_2/{n:06d}.png": found_in(scene) for n, scene in enumerate(SCENES)}
+        Path("document.json").write_text(json.dumps(coco_document(found)))
+        assert figures("document.json", "label_2") == figures("r.jsonl", "label_2")
 
     def test_pictures_without_detections_count(self) -> None:
         lines = Path("r.jsonl").read_text().splitlines()
@@ -173,7 +190,7 @@ class TestResults:
         rows = Path("boxes.csv").read_text().replace(",Car", ",Van")
         Path("vans.csv").write_text(rows)
         result = evaluate("r.jsonl", "vans.csv", "--images", "image_2")
-        assert "no annotated object is of Car, as detections are." in result.stderr
+        assert "no annotated object is of Car, as detections are: all" in result.stderr
         result = evaluate("r.jsonl", "vans.csv", "--images", "image_2", "--category", "van")
         assert "the detections are of Car, not of 'van'." in result.stderr
 
@@ -209,6 +226,39 @@ class TestProtocols:
             == 0.5
         )
 
+    def test_rules_of_kitti(self) -> None:
+        lines = Path("r.jsonl").read_text().splitlines()
+        Path("half.jsonl").write_text("\n".join(lines[:6]))
+        call = ("half.jsonl", "label_2", "--protocol", "kitti")
+        assert figures(*call) == figures(*call, "--rule", "official")
+        assert figures(*call)["easy"]["n_objects"] == N_OBJECTS
+        searched = sum(map(len, SCENES[:6]))
+        assert figures(*call, "--rule", "reference")["easy"]["n_objects"] == searched
+
+    def test_coco(self) -> None:
+        got = figures("r.json", "label_2", "--protocol", "coco")
+        assert got["ap"] == pytest.approx(1.0)
+        assert got["ap_range"] == pytest.approx([1.0, 1.0])
+        assert got["n_objects"] == N_OBJECTS
+
+    def test_recall_by_view_and_ranges_are_printed(self) -> None:
+        out = evaluate("r.jsonl", "label_2").stdout
+        assert "Recall by view" in out
+        assert "1.000 to 1.000" in out
+        for name in VIEWS.names:
+            assert name in out
+
+    def test_hidden_cars_of_kitti(self) -> None:
+        path = Path("label_2/000000.txt")
+        line = path.read_text().splitlines()[0]
+        path.write_text(path.read_text().replace("Car 0 0", "Car 0 3") + f"DontCare{line[3:]}\n")
+        result = evaluate("r.jsonl", "label_2", "--json")
+        assert "--kitti-cars or --protocol kitti does not ask for them" in result.stderr
+        assert json.loads(result.stdout)["n_objects"] == N_OBJECTS
+        result = evaluate("r.jsonl", "label_2", "--kitti-cars", "--clip", "--json")
+        assert "Note" not in result.stderr
+        assert json.loads(result.stdout)["n_objects"] == N_OBJECTS - len(SCENES[0])
+
     def test_faces(self) -> None:
         got = figures("r.jsonl", "boxes.csv", "--images", "image_2", "--protocol", "faces")
         assert got["n_false"] == 0  # the false alarms are too small to count
@@ -223,7 +273,7 @@ class TestProtocols:
         assert got["discrete"]["true_positive_rate"][-1] == 1.0
         assert got["discrete"]["false_positives"][-1] == len(SCENES)
 
-    @pytest.mark.parametrize("protocol", ["voc", "faces", "kitti", "fddb"])
+    @pytest.mark.parametrize("protocol", ["voc", "faces", "kitti", "fddb", "coco"])
     def test_tables_and_plots(self, protocol) -> None:
         result = evaluate("r.jsonl", "label_2", "--protocol", protocol, "--plot", f"{protocol}.png")
         n_found = N_OBJECTS + len(SCENES)
@@ -233,7 +283,7 @@ class TestProtocols:
             assert picture.width > 300
 
     def test_views_of_faces(self) -> None:
-        views = Views.of_yaw((-30.0, 30.0))
+        views = Views.of_yaw((-60.0, 60.0))
         found = {}
         for number, scene in enumerate(SCENES):
             labels = views.label_of(scene.angles)
@@ -241,8 +291,9 @@ class TestProtocols:
                 scene.boxes, np.ones(len(scene)), labels, views.names, views.angles, "Car"
             )
         Path("y.jsonl").write_text("\n".join(to_json_line(n, d) for n, d in found.items()))
-        assert figures("y.jsonl", "label_2")["view_accuracy"] is None
-        assert figures("y.jsonl", "label_2", "--yaw-limits=-30,30")["view_accuracy"] == 1.0
+        nearest = figures("y.jsonl", "label_2")["view_accuracy"]
+        assert 0.5 < nearest < 1.0  # views do not end half-way between their headings
+        assert figures("y.jsonl", "label_2", "--yaw-limits=-60,60")["view_accuracy"] == 1.0
 
     def test_synthetic_scenes(self, monkeypatch) -> None:
         class Nothing:
@@ -265,15 +316,19 @@ class TestMistakes:
             (["image_2", "label_2"], "has no .txt files of results"),
             (["r.jsonl", "label_2", "--category", "Cow"], "no box to be found"),
             (["r.jsonl", "label_2", "--protocol", "kitti", "--category", "Cow"], "of 'Car'"),
-            (["r.jsonl", "label_2", "--protocol", "faces", "--overlap", "0.6"], "--overlap is 0.5"),
-            (["r.jsonl", "label_2", "--protocol", "kitti", "--rounds", "2"], "--rounds are those"),
+            (["r.jsonl", "label_2", "--protocol", "faces", "--overlap", "0.6"], "--overlap is of"),
+            (["r.jsonl", "label_2", "--protocol", "kitti", "--rounds", "2"], "--rounds is of"),
             (["r.jsonl", "label_2", "--protocol", "faces", "--category", "Car"], "is of no use"),
             (["r.jsonl", "label_2", "--protocol", "fddb", "--category", "Car"], "is of no use"),
+            (["r.jsonl", "label_2", "--protocol", "coco", "--overlap", "0.6"], "is of no use"),
+            (["r.jsonl", "label_2", "--rule", "reference"], "--rule is of no use for voc"),
+            (["r.jsonl", "label_2", "--protocol", "kitti", "--kitti-cars"], "is of no use"),
+            (["r.jsonl", "label_2", "--category", "Car", "--kitti-cars"], "leave out --category"),
             (["r.jsonl", "image_2", "--images", "image_2"], "pictures without annotations"),
             (["r.jsonl", "label_2", "--jobs", "0"], "--jobs must not be 0"),
             (["broken.jsonl", "label_2"], "line 1"),
             (["broken.json", "label_2"], "not JSON"),
-            (["object.json", "label_2"], "records must be a list"),
+            (["object.json", "label_2"], "must be a list"),
             (["binary.csv", "label_2"], "not a file of text"),
             (["other.jsonl", "label_2"], "no picture of the detections is annotated"),
             (["bad", "label_2"], "000000.txt: line 1"),
@@ -291,5 +346,5 @@ class TestMistakes:
         assert message in evaluate(*arguments, status=1).stderr
 
     def test_usage(self) -> None:
-        evaluate("r.jsonl", "label_2", "--protocol", "coco", status=2)
+        evaluate("r.jsonl", "label_2", "--protocol", "best", status=2)
         evaluate("r.jsonl", status=2)

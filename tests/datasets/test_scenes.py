@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from badacost.datasets import scenes
 from badacost.datasets.rendering import Camera, Layer
-from badacost.datasets.scenes import make_scenes
+from badacost.datasets.scenes import make_drive, make_scenes
 from badacost.detection.annotations import Views
 from badacost.detection.boxes import overlaps
 
@@ -146,3 +146,50 @@ class TestRendering:
         lit, _ = painted(0.0, (0.0, 0.0, -1.0))
         dark, _ = painted(0.0, (0.0, 0.0, 1.0))
         assert lit.sum() > 1.3 * dark.sum()
+
+
+class TestDrive:
+    def test_frames(self):
+        """Cars keep their order, move by a little, and stay in the picture."""
+        frames = list(make_drive(12, n_objects=3, size=(120, 200), random_state=2))
+        assert [frame.name for frame in frames] == [f"frame {k}" for k in range(12)]
+        assert {frame.load().shape for frame in frames} == {(120, 200, 3)}
+        boxes = np.stack([frame.boxes for frame in frames])
+        assert (np.abs(np.diff(boxes, axis=0)) < 12).all()
+        assert boxes.min() >= 0
+        assert (boxes.max(axis=(0, 1)) <= [200, 120, 200, 120]).all()
+
+    def test_cars_drive_where_they_face(self):
+        """Right by the cosine of the heading, towards the viewer, which is down, by the sine."""
+        frames = list(make_drive(40, n_objects=4, random_state=5))
+        centres = np.stack([frame.boxes.reshape(-1, 2, 2).mean(axis=1) for frame in frames])
+        headings = np.radians(np.stack([frame.angles for frame in frames]))[1:-1]
+        moves = (centres[2:] - centres[:-2]) / 2
+        right, down = np.cos(headings), np.sin(headings)
+        assert (moves[..., 0] * right)[np.abs(right) > 0.2].min() > 0
+        assert (moves[..., 1] * down)[np.abs(down) > 0.2].min() > 0
+
+    def test_a_way_is_closed(self):
+        turns = np.diff([frame.angles[0] for frame in make_drive(3, random_state=1)])
+        assert turns[0] == pytest.approx(turns[1])
+        assert 1.5 <= abs(turns[0]) <= 3.0
+
+    def test_seeded(self):
+        first, second = list(make_drive(2, random_state=3)), list(make_drive(3, random_state=3))
+        assert all(np.array_equal(a.load(), b.load()) for a, b in zip(first, second, strict=False))
+        (other,) = make_drive(1, random_state=4)
+        assert not np.array_equal(first[0].load(), other.load())
+
+    def test_only_cars_move(self):
+        first, last = (frame.load() for frame in list(make_drive(2, n_objects=0)))
+        assert np.array_equal(first, last)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"n_frames": -1}, {"n_objects": -1}, {"n_objects": (1, 2)}, {"size": 3},
+         {"object_height": (0.4, 0.2)}, {"random_state": -1}],
+    )  # fmt: skip
+    def test_refuses(self, wrong):
+        """At once, not when the first frame is asked for."""
+        with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+            make_drive(**({"n_frames": 2} | wrong))

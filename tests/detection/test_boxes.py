@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -308,6 +309,39 @@ class TestSuppression:
         assert len(Suppression(overlap=0.5, denominator="min").apply(found)) == 2
         assert len(Suppression(overlap=0.49, denominator="min").apply(found)) == 1
 
+    def test_a_vote_moves_boxes_to_the_weighted_mean(self):
+        found = Detections(
+            [[0, 0, 10, 10], [2, 0, 12, 10], [6, 0, 16, 10], [40, 0, 50, 10]],
+            [0.8, 0.4, 0.7, 0.9], [1, 0, 0, 2], NAMES,
+        )  # fmt: skip
+        kept = Suppression(overlap=0.2, vote=0.5).apply(found)
+        assert kept.scores.tolist() == [0.9, 0.8]
+        assert kept.labels.tolist() == [2, 1]
+        share = 8 / 12 * 0.4 / (0.8 + 8 / 12 * 0.4)  # the third overlaps by a quarter only
+        expected = [[40, 0, 50, 10], [2 * share, 0, 10 + 2 * share, 10]]
+        np.testing.assert_allclose(kept.boxes, expected)
+
+    @given(detections(), rules, st.sampled_from([0.0, 0.3, 0.5]))
+    def test_votes_against_a_loop(self, found, rule, vote):
+        plain, voted = rule.apply(found), replace(rule, vote=vote).apply(found)
+        assert same(replace(voted, boxes=plain.boxes), plain)
+        for before, after in zip(plain.boxes, voted.boxes, strict=True):
+            weights = np.array(
+                [
+                    max(score, 0.0) * (shared if shared > vote else 0.0)
+                    for box, score in zip(found.boxes, found.scores, strict=True)
+                    for shared in [slow_overlap(before, box, "union")]
+                ]
+            )
+            if weights.sum() > 0.0:
+                before = (weights[:, None] * found.boxes).sum(axis=0) / weights.sum()
+            np.testing.assert_allclose(after, before, atol=1e-9)
+
+    def test_bad_boxes_do_not_vote(self):
+        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], [-0.1, -5.0], [0, 0], ["a"])
+        kept = Suppression(vote=0.5).apply(found)
+        assert kept.boxes.tolist() == [[0, 0, 10, 10]]
+
     @pytest.mark.parametrize("kind", ["greedy", "all"])
     def test_memory_does_not_grow_with_pairs(self, kind):
         found = crowd(6, 3000, 5000.0)
@@ -327,6 +361,8 @@ class TestSuppression:
             ({"per_class": 1}, TypeError),
             ({"max_boxes": 0}, ValueError),
             ({"max_boxes": 2.5}, TypeError),
+            ({"vote": -0.1}, ValueError),
+            ({"vote": "0.5"}, TypeError),
         ],
     )
     def test_refuses(self, changed, error):

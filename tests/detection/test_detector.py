@@ -29,7 +29,10 @@ from badacost.detection import (
 )
 from badacost.detection.boxes import overlaps
 from badacost.detection.decorrelation import as_filters, decorrelate
+from badacost.detection.evaluation import evaluate_voc
+from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import pyramid_levels
+from badacost.detection.score_curve import ScoreCurve
 from badacost.model_file import read_model, write_model
 from badacost.tree.forest import Forest, Tree
 
@@ -99,6 +102,13 @@ def random_detector(seed: int = 0, n_views: int = 3, n_cascades: int = 1, **chan
     return Detector(**{**parameters, **changes})
 
 
+def random_pose(n_views: int = 3) -> PoseRegression:
+    rng = np.random.default_rng(4)
+    weights = rng.normal(0.0, 0.05, (N_FEATURES, 4 + n_views)).astype(np.float32)
+    costs = rng.uniform(1.0, 3.0, (n_views, n_views)) * (1.0 - np.eye(n_views))
+    return PoseRegression(weights, 0.1 - TYPICAL[N_FEATURES] @ weights, costs)
+
+
 def assert_same(one: Detections, other: Detections) -> None:
     for name in ("boxes", "scores", "labels"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
@@ -113,6 +123,11 @@ KINDS = {
         "filters": None,
         "cascades": [random_cascade(7, 3, 160, cell=2, padded_window=(8, 8))],
     },
+    "pose": {
+        "cascades": [random_cascade(5, 1, pose=random_pose())],
+        "curve": ScoreCurve(0.5, -0.25),
+        "suppression": Suppression(overlap=0.3, vote=0.5),
+    },
 }
 
 
@@ -124,7 +139,9 @@ def detector(request) -> Detector:
 # Detection
 
 
-def test_boxes_are_windows_in_the_image(detector) -> None:
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"pose"}))
+def test_boxes_are_windows_in_the_image(kind) -> None:
+    detector = random_detector(**KINDS[kind])
     candidates = detector.candidates(random_image())
     assert len(candidates) > 10
     assert len(np.unique(candidates.labels)) > (len(detector.names) > 1)
@@ -283,6 +300,99 @@ def test_other_thresholds() -> None:
         detector.with_rejections([0.0])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lower_threshold_finds_more(kind) -> None:
+    detector, image = random_detector(**KINDS[kind]), random_image()
+    detector = replace(detector, curve=None)
+    before = detector.candidates(image)
+    lower = detector.with_threshold(-1.5).candidates(image)
+    assert len(lower) > len(before)
+    assert lower.scores.min() < 0.0
+    for found in before:
+        same = np.isclose(lower.boxes, found.boxes).all(axis=1) & (lower.scores == found.scores)
+        assert same.any()
+    higher = detector.with_threshold(0.7).candidates(image)
+    assert 0 < len(higher) == (before.scores >= 0.7).sum() < len(before)
+
+
+def test_thresholds_of_trees_move_with_the_floor() -> None:
+    rejections = np.linspace(-3.0, -1.0, 20)
+    for min_score, floor in ((0.0, 0.0), (-np.inf, -1.0)):
+        cascade = random_cascade(0, 3, rejections=rejections, min_score=min_score)
+        detector = random_detector(cascades=[cascade])
+        (lower,) = detector.with_threshold(-2.0).cascades
+        np.testing.assert_allclose(lower.rejections, rejections - 2.0 - floor)
+        assert lower.min_score == -2.0
+        (higher,) = detector.with_threshold(3.0).cascades
+        np.testing.assert_array_equal(higher.rejections, rejections)
+    endless = random_cascade(0, 3, rejections=-np.inf, min_score=-np.inf)
+    (cascade,) = random_detector(cascades=[endless]).with_threshold(-2.0).cascades
+    assert (cascade.rejections == -np.inf).all()
+    for wrong in (np.nan, np.inf, "1"):
+        with pytest.raises((ValueError, TypeError), match="score must be"):
+            detector.with_threshold(wrong)
+
+
+def test_a_curve_turns_scores_into_probabilities() -> None:
+    plain, image = random_detector(), random_image()
+    curve = ScoreCurve(0.4, -0.5)
+    likely = replace(plain, curve=curve)
+    before, after = plain.candidates(image), likely.candidates(image)
+    np.testing.assert_array_equal(after.scores, curve.probabilities(before.scores))
+    np.testing.assert_array_equal(after.boxes, before.boxes)
+    # Without a vote, the boxes and their order are the same, and so is average precision.
+    before, after = plain.detect(image), likely.detect(image)
+    np.testing.assert_array_equal(after.boxes, before.boxes)
+    truth = {"a": before[::3]}
+    results = [evaluate_voc({"a": found}, truth) for found in (before, after)]
+    assert results[0].ap == results[1].ap < 1.0
+
+
+def test_confidence() -> None:
+    image = random_image()
+    detector = random_detector(**KINDS["pose"])
+    open_detector = detector.with_confidence(0.2)
+    everything = open_detector.candidates(image)
+    sure = open_detector.with_confidence(0.6).candidates(image)
+    assert 0 < len(sure) == (everything.scores >= 0.6).sum() < len(everything)
+    assert everything.scores.min() == pytest.approx(0.2, abs=0.05)
+    (found,) = detector.predict(image, conf=0.6)
+    assert_same(found, detector.with_confidence(0.6).detect(image))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        detector.with_confidence(1.5)
+    with pytest.raises(ValueError, match=r"no probabilities: use a threshold .*--threshold"):
+        replace(detector, curve=None).with_confidence(0.5)
+
+
+def test_poses_are_those_of_the_features() -> None:
+    """On a level of the size of the image, against windows that are cut out one by one."""
+    pose = random_pose()
+    cascade = random_cascade(5, 1, rejections=-np.inf, min_score=-np.inf, pose=pose)
+    pyramid = replace(PYRAMID, min_size=(30, 41))
+    detector = random_detector(cascades=[cascade], pyramid=pyramid)
+    bare = replace(detector, cascades=[replace(cascade, pose=None)], names=["a"])
+    image = random_image()
+    found, windows = detector.candidates(image), bare.candidates(image)
+    (level,) = pyramid_levels(image, pyramid)
+    maps = decorrelate(level.channels, as_filters(FILTERS, 10))
+    cut = sliding_window_view(maps, (2, 2), axis=(1, 2))
+    n_rows, n_columns = (36 - 9) // 4 + 1, (48 - 8) // 4 + 1
+    features = np.stack([cut[:, y, x].ravel() for y in range(n_rows) for x in range(n_columns)])
+    outputs = pose.outputs(features)
+    np.testing.assert_allclose(found.boxes, pose.boxes(windows.boxes, outputs), atol=1e-3)
+    np.testing.assert_array_equal(found.labels, pose.labels(outputs))
+    np.testing.assert_array_equal(found.scores, windows.scores)
+    assert len(np.unique(found.labels)) == 3
+
+
+def test_poses_of_several_cascades_are_numbered_on() -> None:
+    cascades = [random_cascade(5, 1, pose=random_pose()), random_cascade(6, 1)]
+    detector = random_detector(cascades=cascades, names=list("abcd"))
+    labels = detector.candidates(random_image()).labels
+    assert len(np.unique(labels[labels < 3])) > 1
+    assert (labels == 3).any()
+
+
 def test_fast() -> None:
     detector = random_detector().with_pyramid(n_octaves_up=1)
     fast = detector.fast(0.5)
@@ -339,11 +449,25 @@ def test_calibration_leaves_cascades_that_found_nothing() -> None:
         ({"angles": [0.0]}, "angles"),
         ({"category": ""}, "category"),
         ({"pyramid": PyramidParameters(ChannelParameters(2), pad=(10, 2))}, "largest window"),
+        ({"cascades": [random_cascade(5, 1, pose=random_pose(4))]}, "each of 4 views"),
     ],
 )
 def test_detectors_that_make_no_sense(changed, message) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         random_detector(**changed)
+
+
+@pytest.mark.parametrize(
+    ("n_views", "pose"),
+    [
+        (1, replace(random_pose(), weights=np.zeros((79, 7), np.float32))),
+        (2, random_pose()),
+        (4, random_pose()),
+    ],
+)
+def test_poses_that_do_not_fit(n_views, pose) -> None:
+    with pytest.raises(ValueError, match="does not fit the features or views"):
+        random_cascade(0, n_views, pose=pose)
 
 
 # Files
@@ -522,6 +646,11 @@ def test_damaged_bytes(data) -> None:
         (lambda h: h.update(suppression={"kind": "greedy", "overlap": -1}), "overlap"),
         (lambda h: h.update(names=["view 0"] * 4), "distinct"),
         (lambda h: h.update(category="a\nb"), "category"),
+        (lambda h: h.update(curve={"slope": -1.0, "intercept": 0.0}), "slope"),
+        (lambda h: h.update(curve={"slope": 1.0, "intercept": "0"}), "intercept"),
+        (lambda h: h.update(curve={"slope": 1.0}), "intercept"),
+        (lambda h: h.update(curve=[1.0, 0.0]), None),
+        (lambda h: h["suppression"].update(vote=2.0), "vote"),
     ],
 )
 def test_headers_that_are_refused(change, message, tmp_path) -> None:
@@ -572,6 +701,42 @@ def test_arrays_that_are_refused(change, message, tmp_path) -> None:
     path = tampered(tmp_path / "detector", arrays=change)
     with pytest.raises(ModelFileError, match=message):
         Detector.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_entry("cascade0_pose_weights", 7, np.nan), "must be finite"),
+        (set_entry("cascade0_pose_weights", 7, 3e38), "at most 1e"),
+        (set_entry("cascade0_pose_intercepts", 2, np.inf), "must be finite"),
+        (set_entry("cascade0_pose_costs", 1, -1.0), None),
+        (set_entry("cascade0_pose_costs", 1, np.nan), None),
+        (lambda a: a.pop("cascade0_pose_weights"), "not complete"),
+        (lambda a: a.pop("cascade0_pose_costs"), "not complete"),
+        (lambda a: a.update(cascade0_pose_weights=np.zeros((80, 7))), "float32 weights"),
+        (lambda a: a.update(cascade0_pose_weights=np.zeros((79, 7), "f4")), "does not fit"),
+        (lambda a: a.update(cascade0_pose_weights=np.zeros(560, "f4")), "not made of numbers"),
+        (lambda a: a.update(cascade0_pose_intercepts=np.zeros(6)), "7 intercepts"),
+        (lambda a: a.update(cascade0_pose_intercepts=np.zeros(7, "i8")), "not made of numbers"),
+        (lambda a: a.update(cascade0_pose_costs=np.zeros((3, 3), "i8")), "not made of numbers"),
+        (lambda a: a.update(cascade0_pose_costs=np.zeros((4, 4))), "float32 weights of 8"),
+        (lambda a: a.update(cascade0_pose_costs=np.zeros((3, 2))), "rows of as many"),
+        (lambda a: a.update(cascade0_pose_costs=np.array(1.0)), None),
+        (lambda a: a.update(cascade0_pose_x=np.zeros(3)), "should not have 'cascade0_pose_x'"),
+    ],
+)
+def test_poses_that_are_refused(change, message, tmp_path) -> None:
+    random_detector(**KINDS["pose"]).save(tmp_path / "detector")
+    path = tampered(tmp_path / "detector", arrays=change)
+    with pytest.raises(ModelFileError, match=message):
+        Detector.load(path)
+
+
+def test_files_from_before_there_were_curves(tmp_path) -> None:
+    detector = random_detector()
+    detector.save(tmp_path / "detector")
+    path = tampered(tmp_path / "detector", header=lambda header: header.pop("curve"))
+    assert_same(Detector.load(path).detect(random_image()), detector.detect(random_image()))
 
 
 def test_cascades_that_would_take_too_much_memory_together(tmp_path) -> None:

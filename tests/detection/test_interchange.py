@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from badacost.detection.boxes import Detections
+from badacost.detection.images import ImageSource
 from badacost.detection.interchange import (
+    coco_document,
     from_coco,
     from_csv,
     from_json_lines,
@@ -37,6 +39,7 @@ CARS = Detections(
     category="Car",
 )
 HEADER = "image,x1,y1,x2,y2,score,view,angle,category\n"
+RECORD = ("image_id", "category_id", "bbox", "score")
 KITTI_LINE = "Car -1 -1 1.57 0 0 9 9 -1 -1 -1 -1000 -1000 -1000 -10 0.5"
 
 coordinates = st.floats(-1e5, 1e5)
@@ -106,8 +109,9 @@ class TestSupervision:
         assert found.xyxy.tolist() == CARS.boxes.tolist()
         assert found.confidence.tolist() == [4.5, -0.125]
         assert found.class_id.tolist() == [1, 0]
-        assert found["class_name"].tolist() == ["front", "side"]
-        assert found["angle"].tolist() == [90.0, 180.0]
+        assert found["class_name"].tolist() == found["view"].tolist() == ["front", "side"]
+        assert found["heading"].tolist() == [90.0, 180.0]
+        assert "heading" not in to_supervision(replace(CARS, angles=None)).data
         assert len(found[found.confidence > 0]) == 1
 
     def test_arrays_are_not_shared(self):
@@ -148,9 +152,17 @@ class TestCoco:
             "bbox": [10.5, 20.25, 100.25, 49.75],
             "score": 4.5,
             "view": "front",
+            "angle": 90.0,
         }
         assert type(first["image_id"]) is int
-        assert to_coco(CARS, "a")[0]["category_id"] == 2
+        assert [record["category_id"] for record in to_coco(CARS, "a")] == [1, 1]
+        assert "angle" not in to_coco(replace(CARS, angles=None), "a")[0]
+
+    def test_the_image_is_the_source(self):
+        source = ImageSource("a.png", (90, 120))
+        assert replace(CARS, source=source).to_coco()[0]["image_id"] == "a.png"
+        with pytest.raises(ValueError, match="give image_id"):
+            CARS.to_coco()
 
     def test_groups_by_image_in_order(self):
         records = [*to_coco(CARS[:1], 9), *to_coco(CARS, 2), *to_coco(CARS[1:], 9)]
@@ -168,8 +180,24 @@ class TestCoco:
             from_coco(records, CARS.names, [3, 3])
 
     def test_category_alone_tells_the_view(self):
-        records = [{k: r[k] for k in r if k != "view"} for r in to_coco(CARS, 1)]
-        assert from_coco(records, CARS.names)[1].labels.tolist() == [1, 0]
+        records = [{k: r[k] for k in r if k != "view"} for r in to_coco(CARS, 1, [1, 2])]
+        assert from_coco(records, CARS.names, [1, 2])[1].labels.tolist() == [1, 0]
+
+    def test_names_of_the_records(self):
+        """Without names, each category or view that occurs is a view; angles if all are known."""
+        back = from_coco(to_coco(CARS, 1), category="Car")[1]
+        assert back.views == CARS.views
+        assert back.angles == (90.0, 180.0)
+        records = [{k: r[k] for k in RECORD} for r in to_coco(CARS, 1, [4, 2])]
+        assert from_coco(records)[1].views == ["category 2", "category 4"]
+        assert from_coco(records)[1].names == ("category 2", "category 4")
+        document = {
+            "images": [{"id": 1, "file_name": "a.png"}],
+            "annotations": records,
+            "categories": [{"id": 2, "name": "van"}, {"id": 4, "name": "bus"}],
+        }
+        assert from_coco(document)["a.png"].views == ["van", "bus"]
+        assert from_coco([]) == {}
 
     @pytest.mark.parametrize(
         ("changed", "message"),
@@ -185,7 +213,7 @@ class TestCoco:
             ({"bbox": [1, 2, 10**400, 4]}, "bbox must be a finite number"),
             ({"score": math.nan}, "score must be a finite number"),
             ({"score": "1"}, "score must be a finite number; got '1'"),
-            ({"view": "front"}, "view must be one of the names"),
+            ({"view": "rear"}, "view must be one of the names"),
             ({"view": ["front"]}, "view must be one of the names"),
         ],
     )
@@ -200,7 +228,9 @@ class TestCoco:
         with pytest.raises(ValueError, match="record 0: expected an object"):
             from_coco([3], CARS.names)
         with pytest.raises(ValueError, match="records must be a list"):
-            from_coco({"annotations": []}, CARS.names)
+            from_coco("text", CARS.names)
+        with pytest.raises(ValueError, match="names must be given"):
+            from_coco([], category_ids=[1])
         with pytest.raises(ValueError, match="category_ids must be"):
             to_coco(CARS, 1, [1])
 
@@ -214,8 +244,68 @@ class TestCoco:
         )
     )
     def test_garbage_is_a_value_error(self, records):
-        message = refusal(from_coco, records, ["a", "b"])
-        assert message is None or message.startswith("record")
+        for names in (["a", "b"], None):
+            message = refusal(from_coco, records, names)
+            assert message is None or message.startswith(("record", "images"))
+
+
+class TestCocoDocument:
+    @given(detections(), st.lists(images, max_size=4, unique=True))
+    def test_there_and_back(self, found, names_of_images):
+        """Nothing is lost: images without detections, views, angles, category."""
+        given = {name: found[i % 2 :] for i, name in enumerate(names_of_images)}
+        back = from_coco(json.loads(json.dumps(coco_document(given))))
+        assert list(back) == names_of_images
+        for name, one in back.items():
+            assert_same(one, given[name], 1e-9)
+
+    def test_known_document(self):
+        source = ImageSource("a.png", (90, 120))
+        document = coco_document({"a.png": replace(CARS, source=source), "b.png": CARS[:1]})
+        assert document["images"] == [
+            {"id": 1, "file_name": "a.png", "height": 90, "width": 120},
+            {"id": 2, "file_name": "b.png"},
+        ]
+        assert document["categories"] == [
+            {"id": 1, "name": "Car", "views": ["side", "front"], "angles": [180.0, 90.0]}
+        ]
+        assert [record["id"] for record in document["annotations"]] == [1, 2, 3]
+        assert [record["image_id"] for record in document["annotations"]] == [1, 1, 2]
+        assert document["annotations"][0]["area"] == 100.25 * 49.75
+
+    def test_parts_make_the_whole(self):
+        whole = coco_document({"a": CARS, "b": CARS})
+        first = coco_document({"a": CARS})
+        second = coco_document({"b": CARS}, first_image=2, first_annotation=3)
+        assert first["images"] + second["images"] == whole["images"]
+        assert first["annotations"] + second["annotations"] == whole["annotations"]
+
+    @pytest.mark.parametrize(
+        ("key", "value", "message"),
+        [
+            ("images", None, "images: records must be a list"),
+            ("images", [3], "images 0: expected an object"),
+            ("images", [{"id": 1}], "images 0: file_name is missing"),
+            ("images", [{"id": 1, "file_name": ""}], "images 0: file_name must be a name"),
+            ("images", [{"id": i, "file_name": "a"} for i in (1, 2)], "the same file_name"),
+            ("images", [{"id": 1, "file_name": n} for n in "ab"], "images 1: the id 1 is that"),
+            ("images", [{"id": 2, "file_name": "a"}], "annotations 0: image_id 1 is not"),
+            ("annotations", {}, "annotations: records must be a list"),
+            ("categories", [{"id": "1", "name": "a"}], "categories 0: id must be an integer"),
+            ("categories", [{"id": 1, "name": 2}], "categories 0: name must be text"),
+            ("categories", [{"id": 1, "name": "a", "views": 3}], "must be a list of names"),
+            ("categories", [{"id": 1, "name": "a", "views": ["b"], "angles": [1, 2]}], "of 1 num"),
+        ],
+    )
+    def test_refuses(self, key, value, message):
+        with pytest.raises(ValueError, match=message):
+            from_coco(coco_document({"a": CARS}) | {key: value})
+
+    @given(st.fixed_dictionaries({k: json_values for k in ("images", "annotations", "categories")}))
+    def test_garbage_is_a_value_error(self, document):
+        refusal(from_coco, document)
+        refusal(from_coco, coco_document({"a": CARS}) | {"categories": document["categories"]})
+        refusal(from_coco, coco_document({"a": CARS}) | {"images": document["images"]})
 
 
 class TestKitti:
@@ -367,10 +457,20 @@ class TestCsv:
             to_csv({"a": CARS, "b": replace(CARS, category="Van")})
         with pytest.raises(ValueError, match="image must be a name"):
             to_csv({"a\nb": CARS})
-        with pytest.raises(ValueError, match="line 1: expected the header"):
+        with pytest.raises(ValueError, match=r"line 1: expected the header .*'image' is not there"):
             from_csv("")
+        with pytest.raises(ValueError, match=r"line 1: .*a name is there twice"):
+            from_csv("image,x1,y1,x2,y2,score,score\n")
         with pytest.raises(TypeError, match="text must be a string"):
             from_csv(None)
+
+    def test_optional_columns(self):
+        """View, angle and category may be left out, and columns have any order."""
+        bare = from_csv("score,image,x1,y1,x2,y2\n0.5,a.png,1,2,4,6\n")["a.png"]
+        assert (bare.names, bare.angles, bare.category) == (("object",), None, "object")
+        assert bare.boxes.tolist() == [[1, 2, 4, 6]]
+        found = from_csv("image,view,x1,y1,x2,y2,score\na.png,left,1,2,4,6,3\n")["a.png"]
+        assert found.views == ["left"]
 
     @given(
         st.text()
@@ -382,6 +482,36 @@ class TestCsv:
     def test_garbage_is_a_value_error(self, text):
         message = refusal(from_csv, text)
         assert message is None or message.startswith("line ")
+
+
+class TestFrame:
+    def test_columns(self):
+        frame = CARS.to_frame()
+        assert list(frame.columns) == HEADER.strip().split(",")
+        assert frame["x2"].tolist() == [110.75, 1.0]
+        assert frame["view"].tolist() == ["front", "side"]
+        assert frame["angle"].tolist() == [90.0, 180.0]
+        assert set(frame["category"]) == {"Car"}
+        assert set(frame["image"]) == {""}
+
+    def test_nothing(self):
+        frame = replace(CARS, angles=None)[:0].to_frame()
+        assert len(frame) == 0
+        assert list(frame.columns) == HEADER.strip().split(",")
+
+    def test_frames_of_videos(self):
+        source = ImageSource("a.mp4#000007", (90, 120), frame=7, time=0.28)
+        frame = replace(CARS, angles=None, source=source).to_frame()
+        assert frame[["image", "frame", "time"]].to_numpy().tolist() == [
+            ["a.mp4#000007", 7, 0.28],
+            ["a.mp4#000007", 7, 0.28],
+        ]
+        assert frame["angle"].isna().all()
+
+    def test_missing_pandas_names_the_extra(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match=r'pip install "badacost\[tables\]"'):
+            CARS.to_frame()
 
 
 class TestJsonLines:

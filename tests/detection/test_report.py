@@ -177,11 +177,13 @@ def test_annotations_that_agree_with_the_detector(tmp_path) -> None:
     (row,) = (after for before, after in zip(page.rows, page.rows[1:], strict=False)
               if before[0] == "average precision")  # fmt: skip
     n_objects = sum(map(len, annotated))
-    assert row == ["1.000", "1.000", str(n_objects), str(n_objects), "0", "100.0%"]
+    found = [str(n_objects), str(n_objects), "0", "100.0%"]
+    assert row == ["1.0000", "1.000 to 1.000", "1.000", *found]
+    assert ["1", "1.000", "1.000", "0"] in page.rows, "thresholds"
     assert len(page.pictures) == 2 + 3 + 1 + 2
 
 
-def test_views_follow_from_angles_and_other_categories_are_ignored(tmp_path) -> None:
+def test_views_follow_from_angles_and_other_categories_are_wrong(tmp_path) -> None:
     detector = replace(pixel_detector(), angles=(0.0, 180.0))
     image = annotated_by(detector, picture((8, 8)))
     turned = replace(image, labels=np.full(len(image), -1), angles=np.full(len(image), 170.0))
@@ -189,9 +191,29 @@ def test_views_follow_from_angles_and_other_categories_are_ignored(tmp_path) -> 
     page = written(tmp_path, detector, annotated=[turned, vans])
     (row,) = (after for before, after in zip(page.rows, page.rows[1:], strict=False)
               if before[0] == "average precision")  # fmt: skip
-    assert row[2:] == [str(len(image)), str(len(image)), "0", "0.0%"]
-    page = written(tmp_path, detector, annotated=[vans])
-    assert str(len(image)) in page.rows[-1], "the only category there is"
+    assert row[3:] == [str(len(image)), str(len(image)), str(len(image)), "0.0%"]
+    assert "False alarms" in page.headings
+    with pytest.warns(UserWarning, match="no annotated object is of Square"):
+        page = written(tmp_path, detector, annotated=[vans])
+    assert "False alarms" not in page.headings, "the only category there is"
+
+
+def test_misses_and_false_alarms_are_shown(tmp_path) -> None:
+    detector = pixel_detector()
+    seen = annotated_by(detector, picture((8, 8)))
+    shown = replace(seen[1:], name="seen " + 40 * "x")
+    nothing = AnnotatedImage(picture(), [[-4, 20, 12, 44]], categories=["Square"], name=HOSTILE)
+    page = written(tmp_path, detector, annotated=[shown, nothing])
+    assert page.headings[4:7] == ["How good it is", "Misses", "False alarms"]
+    captions = [text for text in page.texts if "16 x 24 pixels" in text]
+    assert len(captions) == 1
+    assert captions[0].startswith("</td><script>")
+    assert any(text.startswith(f"1 of {len(seen)} objects not found") for text in page.texts)
+    assert any(text.startswith("1 wrong detection.") for text in page.texts)
+    crops = [image for image in page.pictures if image.width == 180]
+    assert len(crops) == 2
+    red = np.asarray(crops[0], dtype=float)
+    assert (red[..., 0] - red[..., 1]).max() > 60, "a coloured frame on a white picture"
 
 
 def test_annotations_without_objects(tmp_path) -> None:
@@ -207,11 +229,11 @@ def test_images_without_windows(tmp_path) -> None:
 
 def test_hostile_names(tmp_path) -> None:
     detector = replace(pixel_detector(), names=(HOSTILE, "$"), category=HOSTILE)
-    annotated = [annotated_by(detector, picture((8, 8)))]
+    annotated = [annotated_by(detector, picture((8, 8)), categories=None)]
     page = written(tmp_path, detector, annotated=annotated, title=HOSTILE)
     assert "script" not in page.tags
     assert HOSTILE in page.texts
-    assert [len(row) for row in page.rows if row[0] == HOSTILE] == [1, 9]
+    assert [len(row) for row in page.rows if row[0] == HOSTILE] == [1, 9, 5]
 
 
 @settings(max_examples=60)

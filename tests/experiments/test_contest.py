@@ -11,8 +11,7 @@ import pytest
 
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import Views
-from badacost.detection.boxes import Detections
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments import contest as module
 from badacost.experiments.contest import (
     Contest,
@@ -21,9 +20,7 @@ from badacost.experiments.contest import (
     data_folder,
     described,
     forget,
-    in_views,
     run,
-    without_views,
 )
 from badacost.experiments.journal import JournalError
 
@@ -146,21 +143,10 @@ def test_contenders_differ_in_costs_and_trees() -> None:
     )
 
 
-def test_headings_become_views() -> None:
-    four = Views.around(4)
-    found = Detections(
-        np.zeros((3, 4)), [3.0, 2, 1], [0, 1, 2], names=["a", "b", "c"], angles=[80.0, 5, -100]
-    )
-    labelled = in_views({"x": found}, four)
-    assert labelled is not None
-    assert labelled["x"].angles == four.angles
-    np.testing.assert_array_equal(np.array(four.angles)[labelled["x"].labels], [90, 0, -90])
-    assert in_views({"x": replace(found, angles=None)}, four) is None
-
-
 def test_what_images_hold() -> None:
     labels = np.concatenate([image.labels for image in SCENES])
-    told = described([*SCENES, without_views(SCENES[0])], 2)
+    unlabelled = replace(SCENES[0], labels=np.full(len(SCENES[0]), -1))
+    told = described([*SCENES, unlabelled], 2)
     assert told["n_images"] == 8
     assert told["n_objects"] == len(labels) + len(SCENES[0])
     assert told["per_view"] == [int((labels == 0).sum()), int((labels == 1).sum())]

@@ -181,6 +181,20 @@ class CrossFit:
         nothing = np.zeros(n, np.int32), np.empty((0, n_classes))
         self._over_folds.run(self._add, [(booster, 0.0, *nothing) for booster in self.boosters])
 
+    @property
+    def state(self) -> FloatArray:
+        """Cost scores of all boosters, flat: what `resume` needs to go on."""
+        return np.concatenate([booster.scores.ravel() for booster in self.boosters])
+
+    def resume(self, state: FloatArray) -> None:
+        """Go on from an earlier state."""
+        shape = (len(self.boosters), *self.boosters[0].scores.shape)
+        n, n_classes = shape[1:]
+        nothing = np.zeros(n, np.int32), np.empty((0, n_classes))
+        for booster, scores in zip(self.boosters, state.reshape(shape), strict=True):
+            booster.scores[:] = scores
+            self._add(booster, 0.0, *nothing)
+
     def fit(self, n_done: int) -> Stage:
         """Grow a tree in each fold."""
         tasks = [(booster, [self._seed, n_done, k]) for k, booster in enumerate(self.boosters)]

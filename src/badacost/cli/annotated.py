@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,13 +30,17 @@ class ViewedImages(NamedTuple):
 
 
 def annotated_images(
-    sources: Sequence[str], format: str | None, images: Path | None
+    sources: Sequence[str],
+    format: str | None,
+    images: Path | None,
+    columns: Mapping[str, str] | None = None,
 ) -> list[AnnotatedImage]:
     """Read annotations of files and folders, or draw scenes for a source `synthetic:NUMBER[:SEED]`.
 
-    The format is guessed if it is None; pictures are beside the files if their folder is None.
+    The format is guessed if it is None; pictures are beside the files if their folder is None;
+    `columns` are for tables, see `read_table`.
     """
-    from badacost.detection.annotations import read_annotations
+    from badacost.detection.annotations import guessed_format, read_annotations
 
     options: dict[str, Any] = {} if images is None else {"images": images}
     read: list[AnnotatedImage] = []
@@ -46,6 +50,10 @@ def annotated_images(
             continue
         if images is not None:
             check_annotated(source, format, "leave out --images")
+        if columns is not None:
+            if (guessed_format(source) if format is None else format) != "table":
+                raise ValueError(f"--columns are for CSV tables, and {source!r:.80} is none.")
+            options["columns"] = columns
         read += read_annotations(source, format, **options)
     return read
 
@@ -108,7 +116,7 @@ def with_views(
         labelled = [replace(image, labels=np.zeros(len(image), np.int64)) for image in images]
         return ViewedImages(Views.around(1, ["object"]), labelled, False)
     if yaw_limits is not None:
-        views = Views.of_yaw(_numbers(yaw_limits))
+        views = yaw_views(yaw_limits)
     elif n_views is None and has_labels:
         views = Views.around(n_labels, [f"view {view + 1}" for view in range(n_labels)])
         return ViewedImages(views, list(images), False)
@@ -147,10 +155,14 @@ def _with_category_views(images: Sequence[AnnotatedImage], categories: str) -> V
     return ViewedImages(views, [image.with_category_views(names) for image in images], False)
 
 
-def _numbers(text: str) -> list[float]:
+def yaw_views(limits: str) -> Views:
+    """Return the views of faces between limits with commas between them."""
+    from badacost.detection.annotations import Views
+
     try:
-        return [float(part) for part in text.split(",")]
+        numbers = [float(part) for part in limits.split(",")]
     except ValueError:
         raise ValueError(
-            f"--yaw-limits must be numbers with commas between them; got {text!r:.80}."
+            f"--yaw-limits must be numbers with commas between them; got {limits!r:.80}."
         ) from None
+    return Views.of_yaw(numbers)

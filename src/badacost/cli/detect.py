@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from badacost.atomic_file import replaced_file
+from badacost.cli.detection_results import Format, open_results, source_of
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
 from badacost.progress import ProgressBar
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 
     from badacost.detection.boxes import Detections
     from badacost.detection.detector import Detector
-    from badacost.detection.images import ImageError, Pixels
+    from badacost.detection.images import ImageError, ImageSource
+    from badacost.detection.stream import Unreadable
 
 _MAX_ON_SHEET = 60
 _SHEET_WIDTH = 1800
@@ -32,29 +32,12 @@ _SHEET_COLUMNS = 3
 _TILE_WIDTH = _SHEET_WIDTH // _SHEET_COLUMNS
 
 
-class Format(StrEnum):
-    """Formats of results."""
-
-    jsonl = "jsonl"
-    csv = "csv"
-    kitti = "kitti"
-    coco = "coco"
-
-
-_FORMAT_OF_SUFFIX = {
-    ".jsonl": Format.jsonl,
-    ".ndjson": Format.jsonl,
-    ".csv": Format.csv,
-    ".json": Format.coco,
-    "": Format.kitti,
-}
-
-
 def detect(
     model: Annotated[Path, typer.Argument(help="A saved detector, or a published .mat file.")],
     inputs: Annotated[list[Path], typer.Argument(help="Pictures, folders of them, videos.")],
     output: Annotated[
-        Path | None, typer.Option(help="File for the results, or folder for kitti; else stdout.")
+        Path | None,
+        typer.Option(help="File for the results, or folder for kitti; - or nothing is stdout."),
     ] = None,
     format: Annotated[
         Format | None,
@@ -66,10 +49,17 @@ def detect(
     sheet: Annotated[
         Path | None, typer.Option(help=f"One picture with the first {_MAX_ON_SHEET} of these.")
     ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Keep only detections with a higher score.")
+    conf: Annotated[
+        float | None, typer.Option(help="Minimum probability of a detection, from 0 to 1.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Minimum score of a detection, also below that of the saved detector."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Pictures at a time: one for each core (-1), by default 4 at most."),
+    ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Fewer sizes, no small objects: several times faster.")
     ] = False,
@@ -83,88 +73,97 @@ def detect(
     """Find objects in pictures, in folders of pictures (searched to the bottom) and in videos.
 
     Results are written as they come: jsonl has a line of JSON for each picture, also for those that
-    failed; csv a row, coco a record for each detection, with the name of the picture as image_id;
-    kitti a text file for each picture. The name of a video frame is the name of its file, a # and
-    the number of the frame. Files of the same name in KITTI and --draw folders get -2, -3, ...
+    failed; csv a row for each detection; kitti a text file for each picture. coco is one document,
+    with the names of pictures relative to the folder that all inputs share; it replaces an earlier
+    file when it is complete. The name of a video frame is the name of its file, a # and the number
+    of the frame. Files of the same name in KITTI and --draw folders get -2, -3, ...
 
     Inputs that cannot be read are reported on stderr; the others are processed. A picture that is
     smaller than the smallest object the detector can find is no failure: nothing was found in it.
 
     Exit status: 0 if all went well, 1 if some inputs failed, 2 if nothing could begin, 130 after
-    Ctrl-C; what was written until then is complete.
+    Ctrl-C: what jsonl, csv and kitti have by then is complete.
     """
+    from badacost.detection.stream import images_at_a_time, search
+
     with plain_errors("Stopped before the first picture.", status=2):
-        check_jobs(jobs)
-        if threshold is not None and threshold != threshold:
-            raise ValueError("--threshold must be a number; got nan.")
-        detector = _detector(model, fast, octaves_up)
+        if jobs is not None:
+            check_jobs(jobs)
+        detector = _detector(model, fast, octaves_up, conf, threshold)
         files = _files(inputs)
+        stems = _Stems(files)
         report = _Report(0 if quiet else _number_of_pictures(files, every), quiet)
         gallery = _Gallery(draw, sheet)
-        results = _results(output, format)
-    with plain_errors("Stopped: what was written is complete."), ExitStack() as last:
+        results = open_results(output, format, _shared_folder(inputs))
+    with plain_errors(results.stopped), ExitStack() as last:
         last.callback(report.close)
         last.callback(gallery.close, report)
-        last.callback(results.close)
-        for picture in _pictures(files, every):
+        last.enter_context(results)
+        for image, outcome in search(
+            detector, _images(files, every), n_jobs=images_at_a_time(jobs)
+        ):
             try:
-                found = _found(detector, picture, threshold, jobs, report)
-                results.write(picture, found)
+                found = _checked(outcome, detector, report)
+                stem = stems.of(found)
+                results.write(found, stem)
             except (ValueError, MemoryError) as error:
-                reason = str(error) or f"there is not enough memory for {picture.name!r}."
-                results.fail(picture, reason)
+                reason = str(error) or f"there is not enough memory for {image.name!r}."
+                results.fail(image.name, reason)
                 report.fail(reason)
             else:
                 report.add(len(found))
-                gallery.add(picture, found, report)
+                gallery.add(found, stem, report)
             report.step()
     if report.n_failed:
         raise typer.Exit(1)
 
 
-def _detector(model: Path, fast: bool, octaves_up: int | None) -> Detector:
-    """Load a detector and set its pyramid."""
+def _detector(
+    model: Path, fast: bool, octaves_up: int | None, conf: float | None, threshold: float | None
+) -> Detector:
+    """Load a detector and set its pyramid and its threshold."""
     from badacost import detection
 
+    if conf is not None and threshold is not None:
+        raise ValueError("--conf and --threshold are two ways to say the same: leave one out.")
+    if threshold is not None and threshold != threshold:
+        raise ValueError("--threshold must be a number; got nan.")
     detector = detection.load_detector(model)
     if fast:
         detector = detector.fast()
     if octaves_up is not None:
         detector = detector.with_pyramid(n_octaves_up=octaves_up)
+    if conf is not None:
+        detector = detector.with_confidence(conf)
+    if threshold is not None:
+        detector = detector.with_threshold(threshold)
     return detector
 
 
 @dataclass(frozen=True)
 class _File:
-    """An input, and the name of what is made from it."""
+    """An input and the name of what is made from it, or why there is none."""
 
     path: Path
     stem: str
-
-
-@dataclass(frozen=True, eq=False)
-class _Picture:
-    """A picture or a frame of a video, or why there is none."""
-
-    name: str
-    stem: str
-    pixels: Pixels | ImageError
+    error: ImageError | None = None
 
 
 def _files(inputs: Iterable[Path]) -> list[_File]:
     """Return what the inputs name, each once, if the packages to read it are there."""
-    from badacost.detection.images import find_images, import_av, import_pil, is_video
+    from badacost.detection.images import ImageError, import_av, import_pil, is_video
+    from badacost.detection.stream import files_of
 
     files: dict[Path, _File] = {}
     for path in inputs:
-        if path.is_dir():
-            found = find_images(path)
-            if not found:
-                files.setdefault(path, _File(path, path.name))
-            for file in found:
-                files.setdefault(file, _File(file, str(file.relative_to(path).with_suffix(""))))
-        else:
-            files.setdefault(path, _File(path, path.stem))
+        try:
+            found = files_of(path)
+        except ImageError as error:
+            files.setdefault(path, _File(path, path.name, error))
+            continue
+        for file in found:
+            stem = str(file.relative_to(path).with_suffix("")) if path.is_dir() else file.stem
+            files.setdefault(file, _File(file, stem))
     for path in files:
         import_av() if is_video(path) else import_pil()
     return list(files.values())
@@ -184,171 +183,55 @@ def _number_of_pictures(files: Iterable[_File], every: int) -> int:
     return total
 
 
-def _pictures(files: Iterable[_File], every: int) -> Iterator[_Picture]:
+def _shared_folder(inputs: Iterable[Path]) -> Path:
+    """Return the folder that all inputs are in, or are."""
+    folders = [os.path.abspath(path if path.is_dir() else path.parent) for path in inputs]
+    return Path(os.path.commonpath(folders))
+
+
+def _images(files: Iterable[_File], every: int) -> Iterator[ImageSource | Unreadable]:
     """Read all pictures, one by one."""
-    from badacost.detection.images import ImageError, is_video, read_image, read_video
+    from badacost.detection.stream import Unreadable, file_images
 
-    stems: set[str] = set()
     for file in files:
-        name = str(file.path)
-        try:
-            if file.path.is_dir():
-                raise ImageError(f"the folder {name!r} has no pictures.")
-            if is_video(file.path):
-                for k, frame in enumerate(read_video(file.path, every=every)):
-                    number = f"{k * every:06d}"
-                    stem = _unused(f"{file.stem}-{number}", stems)
-                    yield _Picture(f"{name}#{number}", stem, frame)
-            else:
-                yield _Picture(name, _unused(file.stem, stems), read_image(file.path))
-        except ImageError as error:
-            yield _Picture(name, file.stem, error)
+        if file.error is not None:
+            yield Unreadable(str(file.path), file.error)
+        else:
+            yield from file_images(file.path, every=every)
 
 
-def _unused(stem: str, used: set[str]) -> str:
-    """Return a name that no other file has; some file systems do not tell A from a."""
-    unused, number = stem, 1
-    while unused.casefold() in used:
-        number += 1
-        unused = f"{stem}-{number}"
-    used.add(unused.casefold())
-    return unused
+class _Stems:
+    """Names of the files that are made from pictures."""
+
+    def __init__(self, files: Iterable[_File]):
+        self._stems = {str(file.path): file.stem for file in files}
+        self._used: set[str] = set()
+
+    def of(self, found: Detections) -> str:
+        """Return a name that no other file has; some file systems do not tell A from a."""
+        source = source_of(found)
+        stem = self._stems[str(source.path)]
+        if source.frame is not None:
+            stem += f"-{source.frame:06d}"
+        unused, number = stem, 1
+        while unused.casefold() in self._used:
+            number += 1
+            unused = f"{stem}-{number}"
+        self._used.add(unused.casefold())
+        return unused
 
 
-def _found(
-    detector: Detector, picture: _Picture, threshold: float | None, jobs: int, report: _Report
-) -> Detections:
-    """Return what is in a picture."""
+def _checked(found: Detections | Exception, detector: Detector, report: _Report) -> Detections:
+    """Return what was found, with a note where there was no room for an object, or raise."""
     from badacost.detection.pyramid import pyramid_scales
 
-    if isinstance(picture.pixels, ValueError):
-        raise picture.pixels
-    height, width = picture.pixels.shape[:2]
-    if not pyramid_scales((height, width), detector.pyramid):
-        report.note(f"{picture.name!r} of {width} x {height} pixels is too small to search.")
-    begin = time.perf_counter()
-    found = detector.detect(picture.pixels, n_jobs=jobs)
-    report.seconds.append(time.perf_counter() - begin)
-    return found if threshold is None else found.above(threshold)
-
-
-class _Results(Protocol):
-    """Where results go; what was written is complete at any time."""
-
-    def write(self, picture: _Picture, found: Detections) -> None:
-        """Add what was found in a picture."""
-
-    def fail(self, picture: _Picture, reason: str) -> None:
-        """Add a picture that could not be searched, if the format has a place for it."""
-
-    def close(self) -> None:
-        """Finish."""
-
-
-class _TextResults:
-    """Results in one file or on the standard output."""
-
-    def __init__(self, path: Path | None):
-        self._file: TextIO = sys.stdout
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115
-
-    def fail(self, picture: _Picture, reason: str) -> None:
-        pass
-
-    def close(self) -> None:
-        if self._file is not sys.stdout:
-            self._file.close()
-
-    def _put(self, text: str) -> None:
-        """Write at once: who reads along, or comes after a crash, finds whole lines."""
-        self._file.write(text)
-        self._file.flush()
-
-
-class _JSONLines(_TextResults):
-    def write(self, picture: _Picture, found: Detections) -> None:
-        from badacost.detection.interchange import to_json_line
-
-        self._put(to_json_line(picture.name, found) + "\n")
-
-    def fail(self, picture: _Picture, reason: str) -> None:
-        self._put(json.dumps({"image": picture.name, "error": reason}) + "\n")
-
-
-class _Table(_TextResults):
-    def __init__(self, path: Path | None):
-        from badacost.detection.interchange import to_csv
-
-        super().__init__(path)
-        self._put(to_csv({}))
-
-    def write(self, picture: _Picture, found: Detections) -> None:
-        from badacost.detection.interchange import to_csv
-
-        _, _, rows = to_csv({picture.name: found}).partition("\n")
-        self._put(rows)
-
-
-class _Records(_TextResults):
-    def __init__(self, path: Path | None):
-        super().__init__(path)
-        self._records: list[dict[str, Any]] = []
-
-    def write(self, picture: _Picture, found: Detections) -> None:
-        from badacost.detection.interchange import to_coco
-
-        self._records += to_coco(found, picture.name)
-
-    def close(self) -> None:
-        self._put(json.dumps(self._records) + "\n")
-        super().close()
-
-
-class _TextFolder(_Results):
-    def __init__(self, folder: Path):
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-
-    def write(self, picture: _Picture, found: Detections) -> None:
-        from badacost.detection.interchange import to_kitti
-
-        path = self._folder / f"{picture.stem}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Half a file, or an empty one, would be taken for the whole.
-        with replaced_file(path) as temporary:
-            temporary.write_text(to_kitti(found), encoding="utf-8")
-
-    def fail(self, picture: _Picture, reason: str) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-def _results(output: Path | None, format: Format | None) -> _Results:
-    """Return where results go."""
-    if format is None:
-        if output is None:
-            format = Format.jsonl
-        elif output.is_dir():
-            format = Format.kitti
-        elif output.suffix.lower() in _FORMAT_OF_SUFFIX:
-            format = _FORMAT_OF_SUFFIX[output.suffix.lower()]
-        else:
-            raise ValueError(f"the name {str(output)!r} tells no format: add --format.")
-    if format is not Format.kitti:
-        if output is not None and output.is_dir():
-            raise ValueError(
-                f"--output {str(output)!r} is a folder: name a file for {format.value}."
-            )
-        kinds: dict[Format, Callable[[Path | None], _Results]]
-        kinds = {Format.jsonl: _JSONLines, Format.csv: _Table, Format.coco: _Records}
-        return kinds[format](output)
-    if output is None or (output.exists() and not output.is_dir()):
-        raise ValueError("kitti results are a file for each picture: name a folder as --output.")
-    return _TextFolder(output)
+    if isinstance(found, Exception):
+        raise found
+    source = source_of(found)
+    if not pyramid_scales(source.size, detector.pyramid):
+        height, width = source.size
+        report.note(f"{source.name!r} of {width} x {height} pixels is too small to search.")
+    return found
 
 
 class _Gallery:
@@ -370,29 +253,25 @@ class _Gallery:
         self._titles: list[str] = []
         self._n_drawn = 0
 
-    def add(self, picture: _Picture, found: Detections, report: _Report) -> None:
+    def add(self, found: Detections, stem: str, report: _Report) -> None:
         """Draw a picture where it is wanted; its detections are kept if that fails."""
         if self._folder is None and self._sheet is None:
             return
         try:
-            self._draw(picture, found)
+            self._draw(found, stem)
         except (ValueError, OSError, MemoryError) as error:
-            report.fail(
-                f"cannot draw {picture.name!r}: {str(error) or 'there is not enough memory'}."
-            )
+            reason = str(error) or "there is not enough memory"
+            report.fail(f"cannot draw {source_of(found).name!r}: {reason}.")
 
-    def _draw(self, picture: _Picture, found: Detections) -> None:
-        from badacost.detection.drawing import draw
-
-        pixels: Any = picture.pixels
+    def _draw(self, found: Detections, stem: str) -> None:
         self._n_drawn += 1
         if self._folder is not None:
-            path = self._folder / f"{picture.stem}.jpg"
+            path = self._folder / f"{stem}.jpg"
             path.parent.mkdir(parents=True, exist_ok=True)
-            draw(pixels, found).save(path, quality=92, subsampling=0)
+            found.plot().save(path, quality=92, subsampling=0)
         if self._sheet is not None and len(self._tiles) < _MAX_ON_SHEET:
-            self._tiles.append(draw(pixels, found, width=_TILE_WIDTH))
-            self._titles.append(picture.stem)
+            self._tiles.append(found.plot(width=_TILE_WIDTH))
+            self._titles.append(stem)
 
     def close(self, report: _Report) -> None:
         """Write the sheet."""
@@ -416,17 +295,18 @@ class _Report:
     n_pictures: int = 0
     n_found: int = 0
     n_failed: int = 0
-    seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._n_done = 0
-        self._begin = time.perf_counter()
+        self._first = self._latest = 0.0
         self._bar = None if self.quiet else ProgressBar(self.n_expected, "Detecting")
 
     def add(self, n_found: int) -> None:
         """Count a picture."""
         self.n_pictures += 1
         self.n_found += n_found
+        self._latest = time.perf_counter()
+        self._first = self._first or self._latest
 
     def fail(self, reason: str) -> None:
         """Tell what went wrong."""
@@ -443,13 +323,11 @@ class _Report:
         if self._bar is None:
             return
         self._bar.close()
-        overall = time.perf_counter() - self._begin
         counts = {"picture": self.n_pictures, "detection": self.n_found, "failure": self.n_failed}
         text = ", ".join(f"{n} {word}{'s' * (n != 1)}" for word, n in counts.items()) + "."
-        later = self.seconds[1:]  # the first one waits for the compiler
-        if later and self.n_pictures:
-            text += f" {len(later) / sum(later):.3g} pictures a second in the detector"
-            text += f" after the first, {self.n_pictures / overall:.3g} with all else."
+        if self._latest > self._first:  # the first one waits for the compiler
+            speed = (self.n_pictures - 1) / (self._latest - self._first)
+            text += f" {speed:.3g} pictures a second after the first."
         self._say(text)
 
     def step(self) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from badacost.cli.errors import plain_errors
-from badacost.cli.evaluate_detections import Protocol, evaluate_detections
+from badacost.cli.evaluate_detections import Protocol, Rule, evaluate_detections
 from badacost.cli.evaluate_table import evaluate_table
 from badacost.cli.jobs import check_jobs
 
@@ -50,7 +50,8 @@ def evaluate(
         Protocol | None,
         typer.Option(
             help="voc (the default): average precision. faces: the same as the paper has it for "
-            "AFW and PASCAL faces. kitti: easy, moderate, hard, and headings. fddb: ROC curves.",
+            "AFW and PASCAL faces. kitti: easy, moderate, hard, and headings. fddb: ROC curves. "
+            "coco: average precision at overlaps from 0.5 to 0.95, and by size.",
             rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
@@ -70,18 +71,35 @@ def evaluate(
     category: Annotated[
         str | None,
         typer.Option(
-            help="Category to be found; by default that of the detections. For voc and kitti, "
-            "and for folders of KITTI with several types of objects.",
+            help="Category to be found; by default that of the detections. For voc, kitti and "
+            "coco, and for folders of KITTI with several types of objects.",
             rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
+    kitti_cars: Annotated[
+        bool,
+        typer.Option(
+            "--kitti-cars",
+            help="Ask for the cars that `train-detector --kitti-cars` learns: those of KITTI's "
+            "moderate level; others, vans, trucks and trams need not be found. For voc and coco.",
+            rich_help_panel=_OF_DETECTIONS,
+        ),
+    ] = False,
+    clip: Annotated[
+        bool,
+        typer.Option(
+            "--clip",
+            help="Cut detections at the borders of pictures, where annotations of KITTI end.",
+            rich_help_panel=_OF_DETECTIONS,
+        ),
+    ] = False,
     overlap: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             max=1.0,
             metavar="SHARE",
-            help="Minimum overlap; 0.5, for kitti 0.7. Not for faces.",
+            help="Minimum overlap; 0.5, for kitti 0.7. Not for faces and coco.",
             rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
@@ -96,10 +114,20 @@ def evaluate(
             rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
+    rule: Annotated[
+        Rule | None,
+        typer.Option(
+            help="Program of KITTI: the official one since 2017, or the older one that the paper "
+            "was made with. For kitti.",
+            rich_help_panel=_OF_DETECTIONS,
+        ),
+    ] = None,
     yaw_limits: Annotated[
         str | None,
         typer.Option(
-            help="Views of the annotated faces, as -60,-20,20,60.", rich_help_panel=_OF_DETECTIONS
+            help="Compare these views of faces, as -60,-20,20,60; by default objects have the view "
+            "of the detections whose heading is nearest. For voc and faces.",
+            rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
     plot: Annotated[
@@ -116,10 +144,13 @@ def evaluate(
     For a classifier: average and total cost, what is saved against the best constant answer, the
     error rate, and how often and at what cost each class was taken for another.
 
-    For detections, the rules of VOC, KITTI or FDDB. Pictures are told by their names: as much of
-    the path as both sides have must agree, without the suffix of a picture or of its labels.
-    Annotated pictures without detections are pictures in which nothing was found; detections in
-    pictures without annotations are left out. Categories are the same if only capitals differ.
+    For detections, the rules of VOC, KITTI, FDDB or COCO, with a range for each average precision
+    from draws of the pictures. Pictures are told by their names: as much of the path as both sides
+    have must agree, without the suffix of a picture or of its labels. Annotated pictures without
+    detections are pictures in which nothing was found; detections in pictures without annotations
+    are left out. Categories are the same if only capitals differ; objects of other categories are
+    not to be found, but vans beside cars, sitting persons beside pedestrians and regions marked
+    DontCare do not count.
     """
     with plain_errors("Stopped."):
         check_jobs(jobs)
@@ -129,8 +160,11 @@ def evaluate(
             "--format": format,
             "--images": images,
             "--category": category,
+            "--kitti-cars": kitti_cars or None,
+            "--clip": clip or None,
             "--overlap": overlap,
             "--rounds": rounds,
+            "--rule": rule,
             "--yaw-limits": yaw_limits,
             "--plot": plot,
         }
@@ -150,8 +184,11 @@ def evaluate(
             format=format,
             images=images,
             category=category,
+            kitti_cars=kitti_cars,
+            clip=clip,
             overlap=overlap,
             rounds=rounds,
+            rule=rule,
             yaw_limits=yaw_limits,
             jobs=jobs,
             as_json=as_json,

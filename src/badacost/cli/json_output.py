@@ -27,9 +27,11 @@ def warnings_as_notes() -> Iterator[None]:
     """Tell each warning of the library once, in a line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        note(text)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(warning.message) for warning in caught):
+                note(text)
 
 
 def _plain(value: Any) -> Any:

@@ -100,6 +100,22 @@ def report(
             help="Format of --annotations; guessed by default.", rich_help_panel=_OF_DETECTORS
         ),
     ] = None,
+    kitti_cars: Annotated[
+        bool,
+        typer.Option(
+            "--kitti-cars",
+            help="Ask for the cars of KITTI's moderate level, as `evaluate --kitti-cars`.",
+            rich_help_panel=_OF_DETECTORS,
+        ),
+    ] = False,
+    clip: Annotated[
+        bool,
+        typer.Option(
+            "--clip",
+            help="Cut detections at the borders of pictures, as `evaluate --clip`.",
+            rich_help_panel=_OF_DETECTORS,
+        ),
+    ] = False,
 ) -> None:
     """Write a page of HTML about a trained model, which holds all its pictures.
 
@@ -107,7 +123,9 @@ def report(
     by kind of mistake, against other ways to decide, after each round, and if prices changed.
 
     Of a detector, what it is and where it looks; --images add work and time, score traces and
-    examples; --annotations add curves, the confusion of views, and mean images.
+    examples; --annotations add average precision as `badacost evaluate` has it, curves,
+    thresholds, recall by view, the confusion of views, misses and false alarms as pictures, and
+    mean images.
     """
     with plain_errors("Stopped: nothing was written."):
         if not model.exists():
@@ -121,7 +139,8 @@ def report(
             "--currency": currency,
             "--abstain": abstain is not None,
         }
-        of_detectors = {"--images": images, "--annotations": annotations, "--format": format}
+        of_annotations = {"--format": format, "--kitti-cars": kitti_cars, "--clip": clip}
+        of_detectors = {"--images": images, "--annotations": annotations, **of_annotations}
         if output.is_dir():
             raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
         options: dict[str, Any] = {"title": title, "n_jobs": jobs}
@@ -136,8 +155,14 @@ def report(
             _report_costs(model, data, train, costs, target, output, **options)
         else:
             refuse_options(of_classifiers, f"{str(model)!r} is no classifier")
-            if format is not None and annotations is None:
-                raise ValueError("--format is that of annotations: add --annotations.")
+            if annotations is None:
+                for name in [name for name, value in of_annotations.items() if value]:
+                    raise ValueError(f"{name} is about annotations: add --annotations.")
+            if kitti_cars:
+                from badacost.detection.annotations import KITTI_CARS
+
+                options["selection"] = KITTI_CARS
+            options["clip"] = clip
             _report_detector(model, images or [], annotations, format, output, **options)
         typer.echo(f"The page is in {output}.")
 
@@ -198,7 +223,7 @@ def _report_detector(
     if n_pictures:
         typer.echo(f"Looking at {n_pictures} picture{'s' * (n_pictures != 1)}.", err=True)
     check_output_file(output)
-    with _progress("Report") as show:
+    with warnings_as_notes(), _progress("Report") as show:
         write_report(detector, output, progress=show, **options)
 
 

@@ -21,14 +21,29 @@ from badacost.cli.jobs import check_jobs
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage, Selection
-    from badacost.detection.training_config import TrainingConfig
+    from badacost.detection.training.config import TrainingConfig
 
-_TITLES = {"badacost": "BAdaCost", "samme": "SAMME", "subcat": "SubCat"}
+_TITLES = {
+    "costboost": "CostBoost",
+    "badacost": "BAdaCost",
+    "samme": "SAMME",
+    "subcat": "SubCat",
+}
+_CHECKPOINTS = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint")
+_MAX_COSTS_BYTES = 2**20
+
+
+class GroupBy(StrEnum):
+    """What is held out together."""
+
+    picture = "picture"
+    folder = "folder"
 
 
 class Algorithm(StrEnum):
     """What to train."""
 
+    costboost = "costboost"
     badacost = "badacost"
     samme = "samme"
     subcat = "subcat"
@@ -48,7 +63,11 @@ def train_detector(
     ] = None,
     small: Annotated[
         bool,
-        typer.Option("--small", help="Start with settings for a few hundred pictures: minutes."),
+        typer.Option(
+            "--small",
+            help="Start with settings for a few hundred pictures, which take minutes; --config and "
+            "options refine them.",
+        ),
     ] = False,
     window: Annotated[
         str | None,
@@ -102,6 +121,29 @@ def train_detector(
         Algorithm | None,
         typer.Option(help="Boosting algorithm; that of the configuration by default."),
     ] = None,
+    depth: Annotated[int | None, typer.Option(min=1, max=12, help="Levels of the trees.")] = None,
+    trees: Annotated[str | None, typer.Option(help="Trees of each round, as 64,128,512.")] = None,
+    beta: Annotated[
+        float | None, typer.Option(help="Price of a missed object; a false alarm costs alpha.")
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file of numbers: the costs of the background, first, and of the views, a row "
+            "for each truth."
+        ),
+    ] = None,
+    validation: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=0.9, help="Share of the objects whose pictures are held out."),
+    ] = None,
+    group_by: Annotated[GroupBy, typer.Option(help="What is held out together.")] = GroupBy.picture,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="What the header of a CSV table calls its columns, as yaw=yaw_est,angle=heading."
+        ),
+    ] = None,
     folder: Annotated[
         Path | None,
         typer.Option(help="Folder for checkpoints; OUTPUT with .training added by default."),
@@ -125,7 +167,9 @@ def train_detector(
         check_jobs(jobs)
         if output.is_dir():
             raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
-        settings = _settings(config, small, window, algorithm)
+        settings = _settings(
+            config, small, window, algorithm, depth, trees, beta, costs, validation
+        )
         if yaw_limits is not None:
             settings = replace(settings, views_in_circle=False)
         if category_views is not None and (kitti_cars or category is not None):
@@ -133,7 +177,7 @@ def train_detector(
                 "--category-views choose the categories: leave out --category and --kitti-cars."
             )
         selection = _selection(category, kitti_cars)
-        read = annotated_images(annotations, format, images)
+        read = annotated_images(annotations, format, images, _columns(columns))
         chosen = [selection.apply(image) for image in read]
         _check_objects(chosen, read, category)
         found_views, labelled, have_headings = with_views(
@@ -149,11 +193,13 @@ def train_detector(
         from badacost.detection.training import train_detector as train
 
         with _log_lines(quiet):
+            pictures = [*labelled, *_negatives(negatives or [])]
             detector = train(
-                [*labelled, *_negatives(negatives or [])],
+                pictures,
                 found_views,
                 settings,
                 category=name,
+                groups=_groups(pictures, group_by),
                 folder=checkpoints,
                 n_jobs=jobs,
                 verbose=not quiet,
@@ -168,14 +214,32 @@ def train_detector(
 
 
 def _settings(
-    config: Path | None, small: bool, window: str | None, algorithm: Algorithm | None
+    config: Path | None,
+    small: bool,
+    window: str | None,
+    algorithm: Algorithm | None,
+    depth: int | None,
+    trees: str | None,
+    beta: float | None,
+    costs: Path | None,
+    validation: float | None,
 ) -> TrainingConfig:
     """The configuration, with what the options say."""
-    from badacost.detection.training_config import TrainingConfig
+    from badacost.detection.training.config import TrainingConfig
 
-    if small and config is not None:
-        raise ValueError("--small is a configuration of its own: leave out --config.")
-    changes: dict[str, Any] = {} if algorithm is None else {"algorithm": algorithm.value}
+    given = {"max_depth": depth, "beta": beta, "validation": validation}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if algorithm is not None:
+        changes["algorithm"] = algorithm.value
+    if trees is not None:
+        numbers = trees.split(",")
+        if not all(part.strip().isdecimal() and len(part) < 8 for part in numbers):
+            raise ValueError(
+                f"--trees must be numbers with commas between them, as 64,128; got {trees!r:.80}."
+            )
+        changes["trees"] = tuple(map(int, numbers))
+    if costs is not None:
+        changes["cost_matrix"] = _cost_rows(costs)
     if window is not None:
         sides = window.lower().split("x")
         if len(sides) != 2 or not all(side.isdecimal() and len(side) < 6 for side in sides):
@@ -183,10 +247,46 @@ def _settings(
                 f"--window must be a height and a width, as 48x84; got {window!r:.80}."
             )
         changes |= {"window": tuple(map(int, sides)), "padded_window": None}
-    if small:
-        return TrainingConfig.small(**changes)
-    settings = TrainingConfig() if config is None else TrainingConfig.from_toml(config)
-    return replace(settings, **changes)
+    if config is not None:
+        return replace(TrainingConfig.from_toml(config, small=small), **changes)
+    return TrainingConfig.small(**changes) if small else TrainingConfig(**changes)
+
+
+def _cost_rows(path: Path) -> tuple[tuple[float, ...], ...]:
+    """Rows of numbers of a CSV file."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}: check its name and folder.")
+    if path.stat().st_size > _MAX_COSTS_BYTES:
+        raise ValueError(f"--costs {str(path)!r} is too large for a table of costs.")
+    try:
+        rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return tuple(tuple(float(part) for part in row.split(",")) for row in rows)
+    except ValueError:
+        raise ValueError(
+            f"--costs {str(path)!r} must have rows of numbers with commas between them, and no "
+            "header."
+        ) from None
+
+
+def _columns(text: str | None) -> dict[str, str] | None:
+    """Names of columns by what they are."""
+    if text is None:
+        return None
+    pairs = [part.split("=") for part in text.split(",")]
+    if not all(len(pair) == 2 and all(side.strip() for side in pair) for pair in pairs):
+        raise ValueError(
+            f"--columns must be pairs with commas between them, as yaw=yaw_est; got {text!r:.80}."
+        )
+    return {ours.strip(): theirs.strip() for ours, theirs in pairs}
+
+
+def _groups(images: Sequence[AnnotatedImage], group_by: GroupBy) -> list[str] | None:
+    """What each picture is held out with."""
+    if group_by is GroupBy.picture:
+        return None
+    return [
+        str(image.image.parent) if isinstance(image.image, Path) else image.name for image in images
+    ]
 
 
 def _selection(category: str | None, kitti_cars: bool) -> Selection:
@@ -280,7 +380,7 @@ def _log_lines(quiet: bool) -> Iterator[None]:
 
 def _remove(folder: Path) -> None:
     """Remove checkpoints, what a killed training left, and the folder if nothing else is there."""
-    for pattern in ("cascade*.checkpoint", TEMPORARY_NAMES):
+    for pattern in (*_CHECKPOINTS, TEMPORARY_NAMES):
         for path in folder.glob(pattern):
             path.unlink()
     with suppress(OSError):

@@ -9,8 +9,8 @@ one another and are seen from above, over a background of noise, plain solids an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from numbers import Integral, Real
@@ -31,6 +31,7 @@ _MAX_OVERLAP = 0.02
 _TRIES = 60
 _MAX_SIDE = 4096
 _MAX_OBJECTS = 100
+_NEARER = 0.25  # how much larger a car is at the near end of its way than half-way round
 
 _HALF_WIDTH, _WHEEL = 0.56, 0.19
 _FOOTPRINT = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * [1.0, _HALF_WIDTH, 0.0]
@@ -90,6 +91,65 @@ def make_scenes(
     (array([3, 6]), array([-125.,   98.]))
     """
     check_number("n_images", n_images, Integral, low=0)
+    world, seed = _checked_world(n_views, size, objects_per_image, object_height, random_state)
+    return [
+        world.scene(f"scene {number}", np.random.default_rng([seed, number]))
+        for number in range(n_images)
+    ]
+
+
+def make_drive(
+    n_frames: int,
+    *,
+    n_views: int = 8,
+    size: tuple[int, int] = (240, 320),
+    n_objects: int = 3,
+    object_height: tuple[float, float] = (0.25, 0.4),
+    random_state: int = 0,
+) -> Iterator[AnnotatedImage]:
+    """Render the frames of a video: cars that drive in circles, in front of what stands still.
+
+    Parameters
+    ----------
+    n_frames : int
+        How many frames.
+    n_views : int, default=8
+        Views to divide headings into, as `Views.around` does.
+    size : (int, int), default=(240, 320)
+        Height and width in pixels, at least 32.
+    n_objects : int, default=3
+        Number of cars.
+    object_height : (float, float), default=(0.25, 0.4)
+        Minimum and maximum height of a car half-way round, as a part of the shorter side of the
+        picture.
+    random_state : int, default=0
+        The same number gives the same frames; a frame does not depend on how many follow it.
+
+    Yields
+    ------
+    AnnotatedImage
+        RGB bytes, with boxes exactly around the cars, and the heading of each as KITTI's alpha. The
+        cars are in the same order in all frames; one may hide another.
+
+    Examples
+    --------
+    >>> from badacost.datasets.scenes import make_drive
+    >>> frames = list(make_drive(3, n_objects=2, random_state=1))
+    >>> frames[2]
+    AnnotatedImage('frame 2', 2 objects)
+    >>> [frame.angles.round().astype(int).tolist() for frame in frames]
+    [[-74, 43], [-72, 41], [-70, 38]]
+    """
+    check_number("n_frames", n_frames, Integral, low=0)
+    check_number("n_objects", n_objects, Integral, low=0, high=_MAX_OBJECTS)
+    world, seed = _checked_world(n_views, size, n_objects, object_height, random_state)
+    return world.drive(n_frames, seed)
+
+
+def _checked_world(
+    n_views: int, size: Any, objects_per_image: Any, object_height: Any, random_state: Any
+) -> tuple[_World, int]:
+    """Return what scenes have in common, and the seed."""
     check_number("random_state", random_state, Integral, low=0)
     height, width = _checked_pair("size", size, Integral, 32, _MAX_SIDE)
     if not isinstance(objects_per_image, Sequence):
@@ -101,15 +161,9 @@ def make_scenes(
             "objects_per_image and object_height must not fall: give the smaller first."
         )
     world = _World(
-        Views.around(n_views),
-        (int(height), int(width)),
-        (int(n_min), int(n_max)),
-        (low, high),
+        Views.around(n_views), (int(height), int(width)), (int(n_min), int(n_max)), (low, high)
     )
-    return [
-        world.scene(f"scene {number}", np.random.default_rng([int(random_state), number]))
-        for number in range(n_images)
-    ]
+    return world, int(random_state)
 
 
 @dataclass(frozen=True)
@@ -123,23 +177,51 @@ class _World:
 
     def scene(self, name: str, rng: np.random.Generator) -> AnnotatedImage:
         """Render one scene."""
+        light, pixels = self._empty(rng)
+        cars = self._placed_cars(rng)
+        n = len(cars)
+        return replace(
+            self._photograph(name, cars, light, pixels, rng),
+            truncation=np.zeros(n),
+            occlusion=np.zeros(n),
+        )
+
+    def drive(self, n_frames: int, seed: int) -> Iterator[AnnotatedImage]:
+        """Render the frames of a video, one by one."""
+        rng = np.random.default_rng([seed, 0])
+        light, background = self._empty(rng)
+        ways = [_Way.drawn(self.size, self.object_height, rng) for _ in range(self.n_objects[0])]
+        for number in range(n_frames):
+            cars = [way.car(number) for way in ways]
+            camera = np.random.default_rng([seed, 1])  # which stays as it is
+            yield self._photograph(f"frame {number}", cars, light, background.copy(), camera)
+
+    def _empty(self, rng: np.random.Generator) -> tuple[FloatArray, Colours]:
+        """Return the light of a scene, and the scene without cars."""
         light = _light(rng)
         pixels = _background(self.size, rng)
         for _ in range(rng.integers(3, 8)):
             _distractor(self.size, light, rng).paint_over(pixels)
-        cars = self._placed_cars(rng)
+        return light, pixels
+
+    def _photograph(
+        self,
+        name: str,
+        cars: Sequence[_Car],
+        light: FloatArray,
+        pixels: Colours,
+        rng: np.random.Generator,
+    ) -> AnnotatedImage:
+        """Paint cars over a scene, those in front last, and return the picture of it."""
         for car in sorted(cars, key=lambda car: float(car.box[3])):
             car.paint_over(pixels, light)
         headings = np.array([car.heading for car in cars], dtype=np.float64)
-        n = len(cars)
         return AnnotatedImage(
             _photographed(pixels, rng),
             np.array([car.box for car in cars]).reshape(-1, 4),
             labels=self.views.label_of(headings),
             angles=headings,
-            categories=("Car",) * n,
-            truncation=np.zeros(n),
-            occlusion=np.zeros(n),
+            categories=("Car",) * len(cars),
             name=name,
         )
 
@@ -194,6 +276,61 @@ class _Car:
             layer.add(self.camera.seen(_FOOTPRINT * reach), (12.0, 12.0, 16.0), opacity)
         layer.add_mesh(self.mesh, self.palette, self.camera, light)
         layer.paint_over(pixels)
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A car that drives in a circle on the ground, which is an ellipse in the picture."""
+
+    mesh: Mesh
+    palette: FloatArray
+    elevation: float
+    scale: float
+    centre: FloatArray
+    radii: FloatArray
+    first_heading: float
+    turn: float
+
+    @classmethod
+    def drawn(
+        cls, size: tuple[int, int], object_height: tuple[float, float], rng: np.random.Generator
+    ) -> _Way:
+        """Return a way at a random place, as wide as the picture allows."""
+        height, width = size
+        tall = rng.uniform(*object_height) * min(size)
+        mesh = _car_mesh().scaled(rng.uniform(0.93, 1.07, 3))
+        elevation = rng.uniform(5.0, 18.0)
+        low, high = Camera(0.0, elevation).extent(mesh.corners)
+        scale = tall / float(high[1] - low[1])
+        # Half of the longest side of a car, and what it grows by where it is nearest.
+        margin = (1.0 + _NEARER) * scale * float(high[0] - low[0]) / 2.0
+        wanted = np.array([rng.uniform(0.2, 0.45) * width, rng.uniform(0.08, 0.2) * height])
+        radii = np.clip(np.array([width / 2.0, height / 2.0]) - margin, 0.0, wanted)
+        room = np.maximum(np.array([width, height]) - 2.0 * (radii + margin), 0.0)
+        centre = np.array([width, height]) / 2.0 + rng.uniform(-0.5, 0.5, 2) * room
+        turn = rng.uniform(1.5, 3.0) * rng.choice([-1.0, 1.0])
+        heading = rng.uniform(-180.0, 180.0)
+        return cls(mesh, _palette(rng), elevation, scale, centre, radii, heading, turn)
+
+    def car(self, number: int) -> _Car:
+        """Return the car in a frame."""
+        heading = math.remainder(self.first_heading + number * self.turn, 360.0)
+        side = math.copysign(1.0, self.turn)
+        radians = math.radians(heading)
+        # It moves right by the cosine of its heading, and down, towards the viewer, by the sine.
+        place = np.array([math.sin(radians), -math.cos(radians)]) * side
+        camera = Camera(heading, self.elevation)
+        low, high = camera.extent(self.mesh.corners)
+        scale = self.scale * (1.0 + _NEARER * float(place[1]))
+        middle = self.centre + self.radii * place
+        camera = camera.moved(scale, middle - scale * (low + high) / 2.0)
+        return _Car(
+            np.concatenate(camera.extent(self.mesh.corners)),
+            heading,
+            camera,
+            self.mesh,
+            self.palette,
+        )
 
 
 def _palette(rng: np.random.Generator) -> FloatArray:

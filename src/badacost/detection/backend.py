@@ -103,6 +103,9 @@ class Backend(Protocol):
     def leaves(self, cascade: int, rows: IndexArray, columns: IndexArray) -> NDArray[np.int32]:
         """Leaves that windows reach in each tree, as nodes of the forest, (n_windows, n_trees)."""
 
+    def poses(self, cascade: int, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """What the pose of a cascade says of windows, (n_windows, n_outputs)."""
+
 
 class CPUBackend:
     """Compiled loops, which threads share."""
@@ -147,3 +150,7 @@ class CPUBackend:
     def leaves(self, cascade: int, rows: IndexArray, columns: IndexArray) -> NDArray[np.int32]:
         """Find the leaves of windows of the level."""
         return self._scanners[cascade].leaves(rows, columns, self._layout.stride)
+
+    def poses(self, cascade: int, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Work out the poses of windows of the level."""
+        return self._scanners[cascade].poses(rows, columns, self._layout.stride)

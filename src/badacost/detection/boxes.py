@@ -6,10 +6,11 @@ box of x1 = 2 and x2 = 5 covers the pixels 2, 3 and 4, and is 3 wide.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.validation import check_choice, check_flag, check_number
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import supervision
+    from PIL.Image import Image
+
+    from badacost.detection.images import ImageSource
+
 MAX_COORDINATE = 1e9  # areas of larger boxes would lose their digits, and no image is larger
+_MIN_DOUBT = 1e-12  # of a probability
 _PAIRS_AT_ONCE = 2**15  # overlaps computed together: few enough to stay in the cache
 
 
@@ -40,6 +49,8 @@ class Detections:
         viewer, -90 away from the viewer.
     category : str, default="object"
         What all the views are of, as "Car" or "Face".
+    source : ImageSource, optional
+        The image; `Detector.predict` tells it.
 
     Examples
     --------
@@ -65,6 +76,7 @@ class Detections:
     names: tuple[str, ...]
     angles: tuple[float, ...] | None = None
     category: str = "object"
+    source: ImageSource | None = None
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -100,13 +112,18 @@ class Detections:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Detections]) -> Detections:
-        """Return the detections of all `parts`, which must be of the same views, in their order."""
+        """Return the detections of all `parts`, which must be of the same views, in their order.
+
+        Their source is kept if it is the same for all.
+        """
         parts = list(parts)
         if not parts:
             raise ValueError("parts must hold at least one Detections: Detections.empty makes one.")
         check_same_views(parts)
+        source = parts[0].source
         return replace(
             parts[0],
+            source=source if all(part.source is source for part in parts) else None,
             boxes=np.concatenate([part.boxes for part in parts]),
             scores=np.concatenate([part.scores for part in parts]),
             labels=np.concatenate([part.labels for part in parts]),
@@ -183,6 +200,88 @@ class Detections:
         check_number("height", height, low=0.0)
         inside = replace(self, boxes=np.clip(self.boxes, 0.0, [width, height, width, height]))
         return inside[(inside.sizes > 0.0).all(axis=1)]
+
+    def plot(
+        self,
+        image: str | os.PathLike[str] | Image | NDArray[Any] | None = None,
+        *,
+        width: int | None = None,
+        labels: bool = True,
+        arrows: bool = True,
+    ) -> Image:
+        """Draw the detections on their image; `badacost.detection.drawing.draw` says how.
+
+        Parameters
+        ----------
+        image : str, path-like, PIL image or ndarray of RGB, optional
+            The picture; by default that of the `source`, which is read again where its pixels are
+            not in memory.
+        width : int, optional
+            Width of the result in pixels; that of the image by default.
+        labels : bool, default=True
+            Whether to write view and score at each box.
+        arrows : bool, default=True
+            Whether to draw headings, if the views have angles.
+
+        Returns
+        -------
+        PIL.Image.Image
+            A new RGB image.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> (scene,) = make_scenes(1, random_state=7)
+        >>> (found,) = synthetic_cars().predict(scene.load())
+        >>> found.plot().size
+        (320, 240)
+        """
+        from badacost.detection.drawing import draw
+
+        if image is None:
+            if self.source is None:
+                raise ValueError("the source of the detections is not known: give the image.")
+            image = self.source.load()
+        return draw(image, self, width=width, labels=labels, arrows=arrows)
+
+    def to_supervision(self) -> supervision.Detections:
+        """Return the detections as those of the package supervision, for its annotators.
+
+        The score is the ``confidence``; ``data`` has ``view``, ``class_name`` and ``heading``, as
+        `badacost.detection.interchange.to_supervision` tells.
+        """
+        from badacost.detection.interchange import to_supervision
+
+        return to_supervision(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the detections as a data frame of pandas, a row for each.
+
+        `badacost.detection.interchange.to_frame` tells its columns.
+        """
+        from badacost.detection.interchange import to_frame
+
+        return to_frame(self)
+
+    def to_coco(
+        self, image_id: int | str | None = None, category_ids: Sequence[int] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the detections as records of a COCO results file.
+
+        `badacost.detection.interchange.to_coco` tells their entries;
+        `badacost.detection.interchange.coco_document` makes a file of them.
+
+        Parameters
+        ----------
+        image_id : int or str, optional
+            The image; by default the name of the `source`.
+        category_ids : sequence of int, optional
+            ``category_id`` of each view; 1 for all of them by default.
+        """
+        from badacost.detection.interchange import to_coco
+
+        return to_coco(self, image_id, category_ids)
 
 
 def check_name(what: str, text: Any) -> None:
@@ -283,6 +382,9 @@ class Suppression:
         Whether a box is suppressed by boxes of its own view only.
     max_boxes : int, optional
         Keep at most this many boxes, the best ones.
+    vote : float, optional
+        A box that stays becomes the mean of all boxes that overlap it by more than this
+        (intersection by union), weighted by their odds: scores must be probabilities.
 
     Examples
     --------
@@ -300,6 +402,7 @@ class Suppression:
     denominator: Literal["union", "min"] = "union"
     per_class: bool = False
     max_boxes: int | None = None
+    vote: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, ("greedy", "all", "none"))
@@ -307,6 +410,7 @@ class Suppression:
         check_choice("denominator", self.denominator, ("union", "min"))
         check_flag("per_class", self.per_class)
         check_number("max_boxes", self.max_boxes, Integral, low=1, none=True)
+        check_number("vote", self.vote, low=0.0, high=1.0, none=True)
 
     def apply(self, detections: Detections) -> Detections:
         """Return the detections that stay, best first.
@@ -321,7 +425,18 @@ class Suppression:
         Detections
             Those that no better one suppresses.
         """
-        return detections[self.survivors(detections)]
+        kept = detections[self.survivors(detections)]
+        if self.vote is None or not len(kept):
+            return kept
+        if detections.scores.min() < 0.0 or detections.scores.max() > 1.0:
+            raise ValueError("scores must be probabilities to vote by: set vote to None.")
+        odds = detections.scores / np.maximum(1.0 - detections.scores, _MIN_DOUBT)
+        boxes = np.empty_like(kept.boxes)
+        for index, box in enumerate(kept.boxes):
+            near = _overlap_matrix(box[:, None], detections.boxes.T, "union")[0] > self.vote
+            total = odds[near].sum()
+            boxes[index] = odds[near] @ detections.boxes[near] / total if total > 0.0 else box
+        return replace(kept, boxes=boxes)
 
     def survivors(self, detections: Detections) -> Positions:
         """Return the indices of the detections that stay, best first."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray
 from badacost.detection import cascade_kernels
+from badacost.detection.pose import PoseRegression
 from badacost.threads import Threads
 from badacost.tree.forest import Forest
 from badacost.validation import check_number
@@ -29,6 +30,7 @@ _MAX_LABELS = 4096
 _MAX_LEVELS = 12
 MAX_NODES = 2**24
 _WINDOWS_AT_ONCE = 4096
+_POSES_AT_ONCE = 128
 _ROUNDING = 1e-12  # of numbers that are the same but for their last digits
 
 
@@ -68,6 +70,9 @@ class Cascade:
         A window leaves when its score after the tree is not above this; one number serves for all.
     min_score : float
         Windows that end below are not kept.
+    pose : PoseRegression, optional
+        Tells the boxes of the objects in the windows that are kept, and their views if it has some:
+        then the table has one column, and the forest tells objects from background only.
 
     Examples
     --------
@@ -87,6 +92,7 @@ class Cascade:
     cell: int
     rejections: FloatArray
     min_score: float = 0.0
+    pose: PoseRegression | None = None
 
     def __post_init__(self) -> None:
         for name in ("window", "padded_window"):
@@ -123,7 +129,14 @@ class Cascade:
         )
         if not n_trees * math.prod(largest) < math.inf:
             raise ValueError("the scores of a cascade might not be finite: reduce its weights.")
-        if self.n_views > 1 and len(self.forest.table) > _MAX_LABELS:
+        if self.pose is not None and (
+            len(self.pose.weights) != self.forest.n_features
+            or (self.pose.n_views and self.forest.table.shape[1] not in (1, self.pose.n_views))
+        ):
+            raise ValueError(
+                "the pose of a cascade does not fit the features or views of its trees."
+            )
+        if self.forest.table.shape[1] > 1 and len(self.forest.table) > _MAX_LABELS:
             raise ValueError("trees for several views must be trees of labels.")
         # Trees are made complete, which takes a power of two of their depth.
         if self.forest.depths.max() > _MAX_LEVELS:
@@ -134,7 +147,8 @@ class Cascade:
     @property
     def n_views(self) -> int:
         """Number of views."""
-        return self.forest.table.shape[1]
+        told = 0 if self.pose is None else self.pose.n_views
+        return told or self.forest.table.shape[1]
 
     @property
     def n_complete_nodes(self) -> int:
@@ -226,7 +240,7 @@ class Cascade:
         trees, table = self.complete_trees, self.forest.table
         is_common = np.ptp(table, axis=1) <= _ROUNDING * np.abs(table).max()
         common = np.where(is_common, table.max(axis=1), 0.0)
-        if self.n_views > 1:
+        if table.shape[1] > 1:
             rows = trees.value.astype(np.uint16)
             return np.empty(0), rows, common, is_common, table
         numbers = np.repeat(trees.weight, 1 << trees.depth) * table[trees.value, 0]
@@ -400,6 +414,21 @@ class Scanner:
             self.buffer.reshape(-1), bases, self._trees, self.cascade.complete_trees.leaf, leaves
         )
         return leaves
+
+    def poses(self, rows: IndexArray, columns: IndexArray, stride: int) -> FloatArray:
+        """Return what the pose of the cascade says of windows, shape (n_windows, n_outputs)."""
+        pose = self.cascade.pose
+        if pose is None:
+            raise ValueError("the cascade has no pose.")
+        self._checked_bases(rows, columns, stride)
+        step = stride // self.cascade.cell
+        windows = np.lib.stride_tricks.sliding_window_view(self.buffer, self.cascade.cells, (1, 2))
+        outputs = np.empty((len(rows), len(pose.intercepts)))
+        for first in range(0, len(rows), _POSES_AT_ONCE):
+            part = slice(first, first + _POSES_AT_ONCE)
+            features = windows[:, rows[part] * step, columns[part] * step].swapaxes(0, 1)
+            outputs[part] = pose.outputs(features.reshape(len(features), -1))
+        return outputs
 
     def _checked_bases(
         self, rows: IndexArray, columns: IndexArray, stride: int

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from badacost.detection.channels import ChannelParameters, GradientParameters, H
 from badacost.detection.decorrelation import as_filters
 from badacost.detection.images import Pixels, read_image
 from badacost.detection.plan import IdlePlans, Plan, Sighting
+from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.score_curve import ScoreCurve
 from badacost.model_file import ModelFile, ModelFileError, describe, refuse
 from badacost.persistence import load_model, save_model, saved_kind, saved_model
 from badacost.threads import Threads
@@ -37,8 +39,9 @@ if TYPE_CHECKING:
 _MAX_CASCADES = 256
 _HEADER = {
     "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
-    "aspect_ratios",
+    "aspect_ratios", "curve",
 }  # fmt: skip
+_POSE_ARRAYS = ("weights", "intercepts", "costs")
 
 
 @saved_model
@@ -69,6 +72,8 @@ class Detector:
         Heading of each view in degrees, see `Detections`.
     category : str, default="object"
         What all the views are of.
+    curve : ScoreCurve, optional
+        Turns the scores of windows into probabilities, which then are the scores of detections.
 
     Examples
     --------
@@ -111,6 +116,7 @@ class Detector:
     aspect_ratios: Sequence[float] | None = None
     angles: Sequence[float] | None = None
     category: str = "object"
+    curve: ScoreCurve | None = None
     _plans: IdlePlans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -240,6 +246,87 @@ class Detector:
                 for future in waiting:
                     future.cancel()
 
+    @overload
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: Literal[False] = ...,
+        conf: float | None = ...,
+        bgr: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> list[Detections]: ...
+
+    @overload
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: Literal[True],
+        conf: float | None = ...,
+        bgr: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> Iterator[Detections]: ...
+
+    def predict(
+        self,
+        source: Any,
+        *,
+        stream: bool = False,
+        conf: float | None = None,
+        bgr: bool = False,
+        n_jobs: int | None = None,
+    ) -> list[Detections] | Iterator[Detections]:
+        """Find the objects in everything that shows images.
+
+        Parameters
+        ----------
+        source : str, path-like, array, PIL image, or iterable of these
+            A picture; a folder with all folders inside; a pattern, as ``"drive/*.png"``; a video;
+            an array as `detect` takes it, or several in an array with four axes; or an iterable of
+            such things, as the frames of a camera.
+        stream : bool, default=False
+            Whether to return a generator that reads images as they are needed, keeps no more than a
+            few in memory, and has their pixels at hand for `Detections.plot`. By default the
+            result is a list, which reads a file again for a plot.
+        conf : float, optional
+            Keep objects of at least this probability; see `with_confidence`. By default those that
+            the detector was made to report.
+        bgr : bool, default=False
+            Whether arrays are blue, green, red: the frames of OpenCV are, and nothing in an array
+            says so. A detector that takes one order for the other finds fewer objects, silently.
+        n_jobs : int, optional
+            Images that are worked on at the same time, -1 for one on each core. By default one on
+            each core, four at most. A single image is searched by as many threads.
+
+        Returns
+        -------
+        list of Detections, or generator of Detections
+            Of each image, in their order, with its `source`: name, path, and number and time of
+            the frame of a video.
+
+        Raises
+        ------
+        ImageError
+            Where an image cannot be read; a generator first gives the results of those before.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> detector = synthetic_cars()
+        >>> frames = (scene.load() for scene in make_scenes(3, random_state=7))
+        >>> for found in detector.predict(frames, stream=True):
+        ...     print(found.source.name, len(found))
+        image 0 2
+        image 1 1
+        image 2 2
+        """
+        from badacost.detection.stream import predict
+
+        detector = self if conf is None else self.with_confidence(conf)
+        return predict(detector, source, stream=stream, bgr=bgr, n_jobs=n_jobs)
+
     def candidates(self, image: Source, *, n_jobs: int | None = None) -> Detections:
         """Return all windows that no tree rejects, before aspect ratios and suppression.
 
@@ -349,6 +436,65 @@ class Detector:
             given = [float(given)] * len(self.cascades)
         pairs = zip(self.cascades, given, strict=True)
         return replace(self, cascades=[cascade.with_rejections(given) for cascade, given in pairs])
+
+    def with_threshold(self, score: float) -> Detector:
+        """Return the detector that keeps windows from another score on.
+
+        Parameters
+        ----------
+        score : float
+            Minimum score of a window, before it becomes a probability. Below the present one, the
+            rejection thresholds go down by the same amount: more is found, and it takes longer.
+
+        Examples
+        --------
+        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.models import synthetic_cars
+        >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
+        >>> detector, image = synthetic_cars(), scene.load()
+        >>> n_windows = [len(detector.with_threshold(t).candidates(image)) for t in (-2, 0, 2)]
+        >>> n_windows[0] > n_windows[1] > n_windows[2]
+        True
+        """
+        check_number("score", score, low=-1e9, high=1e9)
+        cascades = []
+        for cascade in self.cascades:
+            # Without a minimum, the last threshold decides.
+            floor = max(cascade.min_score, float(cascade.rejections[-1]))
+            lower = min(0.0, score - floor) if floor > -math.inf else 0.0
+            cascades.append(
+                replace(cascade, min_score=float(score), rejections=cascade.rejections + lower)
+            )
+        return replace(self, cascades=cascades)
+
+    def with_confidence(self, conf: float) -> Detector:
+        """Return the detector that keeps what is an object with at least this probability.
+
+        Parameters
+        ----------
+        conf : float
+            A probability between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If the detector does not tell probabilities, as those of the paper's authors.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from badacost.detection.models import synthetic_cars
+        >>> from badacost.detection.score_curve import ScoreCurve
+        >>> detector = replace(synthetic_cars(), curve=ScoreCurve(slope=2.0, intercept=-1.0))
+        >>> detector.with_confidence(0.5).cascades[0].min_score
+        0.5
+        """
+        if self.curve is None:
+            raise ValueError(
+                "the scores of this detector are no probabilities: use a threshold of scores "
+                "(with_threshold, --threshold), or train a detector."
+            )
+        return self.with_threshold(self.curve.score(conf))
 
     def fast(self, rejection_factor: float = 0.1) -> Detector:
         """Return the detector as the authors run it when speed counts.
@@ -467,6 +613,7 @@ class Detector:
             "angles": self.angles,
             "category": self.category,
             "aspect_ratios": self.aspect_ratios,
+            "curve": None if self.curve is None else asdict(self.curve),
         }
         arrays: dict[str, NDArray[Any]] = {}
         if self.filters is not None:
@@ -474,6 +621,10 @@ class Detector:
         for index, cascade in enumerate(self.cascades):
             arrays |= forest_to_arrays(cascade.forest, f"cascade{index}_")
             arrays[f"cascade{index}_rejections"] = cascade.rejections
+            if cascade.pose is not None:
+                parts = (cascade.pose.weights, cascade.pose.intercepts, cascade.pose.view_costs)
+                for name, part in zip(_POSE_ARRAYS, parts, strict=True):
+                    arrays[f"cascade{index}_pose_{name}"] = part
         return ModelFile("Detector", header, arrays)
 
     @classmethod
@@ -513,7 +664,7 @@ class Detector:
     @classmethod
     def _from_model_file(cls, model: ModelFile) -> Detector:
         """Rebuild a detector from the checked contents of a file."""
-        header, arrays = model.header, dict(model.arrays)
+        header, arrays = {"curve": None, **model.header}, dict(model.arrays)
         if set(header) != _HEADER:
             refuse(f"it lacks or should not have {min(set(header) ^ _HEADER)[:80]!r}")
         pyramid = dict(header["pyramid"])
@@ -535,6 +686,7 @@ class Detector:
             rejections = own.pop(f"{prefix}rejections")
             if rejections.dtype != np.float64 or rejections.ndim != 1:
                 refuse("the thresholds of a cascade are not numbers in a row")
+            parts = [own.pop(f"{prefix}pose_{name}", None) for name in _POSE_ARRAYS]
             forest = forest_from_arrays(own, prefix)
             arrays |= {name: own[name] for name in own.keys() - forest_to_arrays(forest, prefix)}
             cascades.append(
@@ -545,6 +697,7 @@ class Detector:
                     cell=given["cell"],
                     rejections=rejections,
                     min_score=-math.inf if given["min_score"] is None else given["min_score"],
+                    pose=_pose(parts),
                 )
             )
         if arrays:
@@ -554,6 +707,7 @@ class Detector:
             cascades=cascades,
             filters=filters,
             suppression=Suppression(**header["suppression"]),
+            curve=None if header["curve"] is None else ScoreCurve(**header["curve"]),
             **{
                 name: header[name]
                 for name in ("stride", "names", "angles", "category", "aspect_ratios")
@@ -563,7 +717,10 @@ class Detector:
     def _candidates(self, image: Source, threads: Threads) -> Detections:
         pixels = read_image(image)
         with self._plan(pixels) as plan:
-            return plan.detections(plan.sightings(pixels, threads))
+            candidates = plan.detections(plan.sightings(pixels, threads))
+        if self.curve is None:
+            return candidates
+        return replace(candidates, scores=self.curve.probabilities(candidates.scores))
 
     def _reshaped(self, candidates: Detections) -> Detections:
         if self.aspect_ratios is None:
@@ -590,3 +747,15 @@ class Detector:
                 inside = own[(own >= first) & (own < first + len(part))] - first
                 np.minimum(low, part[inside].min(axis=0, initial=np.inf), out=low)
                 first += len(part)
+
+
+def _pose(parts: list[NDArray[Any] | None]) -> PoseRegression | None:
+    """The pose of a cascade in a file, if it has one."""
+    weights, intercepts, costs = parts
+    if weights is None and intercepts is None and costs is None:
+        return None
+    if weights is None or intercepts is None or costs is None:
+        refuse("the pose of a cascade is not complete")
+    if weights.ndim != 2 or intercepts.dtype != np.float64 or costs.dtype != np.float64:
+        refuse("the pose of a cascade is not made of numbers")
+    return PoseRegression(weights, intercepts, costs)

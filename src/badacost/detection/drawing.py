@@ -107,7 +107,8 @@ def draw(
     if labels:
         for box, score, label in zip(shown.boxes, shown.scores, shown.labels, strict=True):
             name = " ".join(shown.names[label].split())[:_MAX_NAME_LENGTH]
-            _draw_label(canvas, box, f"{name}  {score:.1f}", colours[label], thickness)
+            shown_score = f"{score:.2f}" if 0.0 <= score <= 1.0 else f"{score:.1f}"
+            _draw_label(canvas, box, f"{name}  {shown_score}", colours[label], thickness)
     return canvas
 
 

@@ -10,6 +10,8 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from numbers import Integral
 from pathlib import Path
 from threading import Lock
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.validation import check_number
+from badacost.validation import check_flag, check_number
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -60,9 +62,77 @@ class ImageError(ValueError):
     """
 
 
+@dataclass(frozen=True, eq=False)
+class ImageSource:
+    """Where an image is from: what results say of it, and how to see it again.
+
+    Parameters
+    ----------
+    name : str
+        What results call the image: its path, that of a video with # and the number of the frame,
+        or "image 3" for the fourth array of a sequence.
+    size : (int, int)
+        Height and width in pixels.
+    path : Path, optional
+        The file, if there is one.
+    frame : int, optional
+        Number of the frame of a video, from 0.
+    time : float, optional
+        When the frame is shown, in seconds, if the video says so.
+    pixels : ndarray of uint8 of shape (height, width, 3), optional
+        RGB bytes, if they are in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.detection.images import ImageSource
+    >>> source = ImageSource("image 0", (40, 60), pixels=np.zeros((40, 60, 3), np.uint8))
+    >>> source.load().shape
+    (40, 60, 3)
+    """
+
+    name: str
+    size: tuple[int, int]
+    path: Path | None = None
+    frame: int | None = None
+    time: float | None = None
+    pixels: Pixels | None = field(default=None, repr=False)
+
+    def load(self) -> Pixels:
+        """Return the pixels, read again where they are not in memory.
+
+        A video is decoded from its beginning to the frame.
+
+        Returns
+        -------
+        ndarray of uint8 of shape (height, width, 3)
+            RGB bytes.
+
+        Raises
+        ------
+        ImageError
+            Where the file cannot be read any more, or there is none.
+        """
+        if self.pixels is not None:
+            return self.pixels
+        if self.path is None:
+            raise ImageError(f"the pixels of {self.name!r:.200} are not kept: give the image.")
+        if self.frame is None:
+            return read_image(self.path)
+        pixels = next(islice(read_video(self.path), self.frame, None), None)
+        if pixels is None:
+            raise ImageError(f"the video {str(self.path)!r} has no frame {self.frame} any more.")
+        return pixels
+
+    def without_pixels(self) -> ImageSource:
+        """Return the source without pixels that a file has, too."""
+        return self if self.path is None else replace(self, pixels=None)
+
+
 def read_image(
     source: str | os.PathLike[str] | Image.Image | NDArray[Any],
     *,
+    bgr: bool = False,
     max_pixels: int | None = MAX_PIXELS,
 ) -> Pixels:
     """Read a picture as RGB bytes.
@@ -76,6 +146,10 @@ def read_image(
         A file; a PIL image of any mode that PIL converts to RGB; or an array of shape
         (height, width), or (height, width, n) of grey (n = 1), RGB (3) or RGBA (4) values, which
         are bytes, 16-bit unsigned integers, booleans, or floats from 0 to 1.
+    bgr : bool, default=False
+        Whether the colours of arrays are blue, green, red, as OpenCV has them. Nothing else tells
+        the two orders apart, and with the wrong one a detector finds fewer objects. Files and PIL
+        images know their order.
     max_pixels : int or None, default=2**27
         Refuse files and PIL images that are larger; None for no limit but that of PIL.
 
@@ -97,8 +171,10 @@ def read_image(
     [[[0, 0, 0], [255, 255, 255]]]
     """
     check_number("max_pixels", max_pixels, Integral, low=1, none=True)
+    check_flag("bgr", bgr)
     if isinstance(source, np.ndarray):
-        return _bytes_of_array(source)
+        pixels = _bytes_of_array(source)
+        return np.ascontiguousarray(pixels[:, :, ::-1]) if bgr else pixels
     pil = import_pil()
     if isinstance(source, pil.Image):
         with _decoding("the PIL image"):
@@ -226,7 +302,13 @@ def read_video(
     """
     check_number("every", every, Integral, low=1)
     check_number("max_pixels", max_pixels, Integral, low=1, none=True)
-    return _frames(path, every, max_pixels)
+    return (source.load() for source in _frames(path, every, max_pixels))
+
+
+def video_frames(path: str | os.PathLike[str], *, every: int = 1) -> Iterator[ImageSource]:
+    """Yield the frames that `read_video` reads, each with its name, number, time and pixels."""
+    check_number("every", every, Integral, low=1)
+    return _frames(path, every, MAX_PIXELS)
 
 
 def count_frames(path: str | os.PathLike[str]) -> int | None:
@@ -399,7 +481,9 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[InputContainer, Vide
         yield container, container.streams.video[0]
 
 
-def _frames(path: str | os.PathLike[str], every: int, max_pixels: int | None) -> Iterator[Pixels]:
+def _frames(
+    path: str | os.PathLike[str], every: int, max_pixels: int | None
+) -> Iterator[ImageSource]:
     """Decode a video."""
     number = -1
     with _decoding(_described("video", path)), _opened(path) as (container, stream):
@@ -409,6 +493,9 @@ def _frames(path: str | os.PathLike[str], every: int, max_pixels: int | None) ->
             if number % every == 0:
                 _check_size(frame.width, frame.height, max_pixels)
                 turned = np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90))
-                yield np.ascontiguousarray(turned)
+                pixels: Pixels = np.ascontiguousarray(turned, np.uint8)
+                name = f"{os.fspath(path)}#{number:06d}"
+                size = pixels.shape[0], pixels.shape[1]
+                yield ImageSource(name, size, Path(path), number, frame.time, pixels)
         if number < 0:
             raise ImageError("it has no frames")

@@ -39,6 +39,8 @@ class Sighting:
         Their numbers.
     windows : Windows
         Those that were kept.
+    poses : ndarray of shape (n_windows, n_outputs) or None
+        What the pose of the cascade says of them, if it has one.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Sighting:
     level: int
     cascade: int
     windows: Windows
+    poses: FloatArray | None
     _plan: Plan
     _turn: int
 
@@ -180,7 +183,10 @@ class Plan:
             self.backend.compute_features(level)
             for cascade in range(len(self.layout.cascades)):
                 windows = self.backend.scan(cascade)
-                yield Sighting(level, cascade, windows, self, self.turn)
+                poses = None
+                if self.layout.cascades[cascade].pose is not None:
+                    poses = self.backend.poses(cascade, windows.rows, windows.columns)
+                yield Sighting(level, cascade, windows, poses, self, self.turn)
 
     def detections(self, sightings: Iterable[Sighting]) -> Detections:
         """Return the windows of sightings as boxes in the image, those of the first cascade first.
@@ -194,17 +200,23 @@ class Plan:
         found.sort(key=lambda seen: seen.cascade)
         if not found:
             return self._nothing
-        boxes = [
-            self.layout.boxes(seen.level, seen.cascade, seen.windows.rows, seen.windows.columns)
-            for seen in found
-        ]
-        labels = [seen.windows.labels + self._first_labels[seen.cascade] for seen in found]
+        boxes, labels = zip(*map(self._boxes_and_labels, found), strict=True)
         return replace(
             self._nothing,
             boxes=np.concatenate(boxes),
             scores=np.concatenate([seen.windows.scores for seen in found]),
             labels=np.concatenate(labels),
         )
+
+    def _boxes_and_labels(self, seen: Sighting) -> tuple[FloatArray, IndexArray]:
+        """Boxes and views of the windows of a sighting, as the pose of the cascade tells them."""
+        windows = seen.windows
+        boxes = self.layout.boxes(seen.level, seen.cascade, windows.rows, windows.columns)
+        labels, pose = windows.labels, self.layout.cascades[seen.cascade].pose
+        if pose is not None and seen.poses is not None:
+            boxes = pose.boxes(boxes, seen.poses)
+            labels = pose.labels(seen.poses) if pose.n_views else labels
+        return boxes, labels + self._first_labels[seen.cascade]
 
 
 class IdlePlans:

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from badacost.arrays import IndexArray
-from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
-from badacost.detection.annotations.views import nearest_view
+from badacost.detection.annotations.image import AnnotatedImage
+from badacost.detection.annotations.selection import Selection
 from badacost.detection.boxes import Detections
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import check_instance
 from badacost.detection.detector import Detector
 from badacost.detection.drawing import draw
-from badacost.detection.evaluation import (
-    PrecisionRecallDisplay,
-    RocCurve,
-    RocDisplay,
-    VocResult,
-    evaluate_voc,
-)
+from badacost.detection.evaluation import Alignment, align, evaluate_voc
 from badacost.detection.images import Pixels, import_pil, read_image
 from badacost.detection.inspection import (
     EfficiencyTable,
     FeatureMapDisplay,
     ScoreTracesDisplay,
-    ViewConfusionDisplay,
     efficiency,
     mean_images,
 )
+from badacost.detection.report_quality import counted, quality_sections
 from badacost.html_page import page, paragraph, picture, plot, table, tiles, write_page
 
 if TYPE_CHECKING:
@@ -53,6 +46,8 @@ def write_report(
     *,
     images: Iterable[Source] | None = None,
     annotated: Iterable[AnnotatedImage] | None = None,
+    selection: Selection | None = None,
+    clip: bool = False,
     title: str | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -61,7 +56,8 @@ def write_report(
 
     The page is one HTML file: pictures are inside, and it asks for nothing from anywhere. Without
     images it has what the detector itself shows; with images it also has work and time, score
-    traces and examples; with annotated images curves, the confusion of views, and mean images.
+    traces and examples; with annotated images average precision, curves, thresholds, recall by
+    view, the confusion of views, misses and false alarms as pictures, and mean images.
 
     Parameters
     ----------
@@ -73,8 +69,13 @@ def write_report(
         As `Detector.detect` takes them; those of `annotated` by default. Twelve of them, evenly
         spread, are measured.
     annotated : iterable of AnnotatedImage, optional
-        What is in pictures. Objects of another category than that of the detector are ignored if
-        there are any of its own. Views that are not labelled follow from the angles of objects.
+        What is in pictures. `badacost.detection.evaluation.align` tells what is to be found, what
+        is ignored, and how views are compared.
+    selection : Selection, optional
+        Which annotated objects are to be found, where it is not those of the category of the
+        detector.
+    clip : bool, default=False
+        Whether to cut detections at the borders of annotated pictures before they are judged.
     title : str, optional
         Title of the page; what the detector is of by default.
     n_jobs : int, optional
@@ -107,7 +108,9 @@ def write_report(
     evidence = _Evidence(
         detector,
         None if images is None else list(images),
-        _fitted([] if annotated is None else list(annotated), detector),
+        _checked([] if annotated is None else list(annotated)),
+        selection,
+        clip,
         n_jobs,
         progress,
     )
@@ -121,6 +124,8 @@ class _Evidence:
     detector: Detector
     given: list[Source] | None
     annotated: list[AnnotatedImage]
+    selection: Selection | None
+    clip: bool
     n_jobs: int | None
     progress: Progress | None = None
     _steps: Iterator[int] = field(default_factory=lambda: count(1))
@@ -152,15 +157,14 @@ class _Evidence:
             found = self._detections(pictures)
         return list(zip(pictures, found, strict=True))
 
-    def result(self) -> VocResult | None:
-        """Compare what is found with what is there; None if nothing is to be found."""
-        if not any((~image.ignore).any() for image in self.annotated):
-            return None
-        # Names of pictures may be equal.
-        return evaluate_voc(
+    @cached_property
+    def aligned(self) -> Alignment:
+        """Detections and annotated objects by the numbers of pictures, whose names may be equal."""
+        return align(
             {str(index): found for index, found in enumerate(self.found)},
             {str(index): image for index, image in enumerate(self.annotated)},
-            overlap=_OVERLAP,
+            selection=self.selection,
+            clip=self.clip,
         )
 
     @property
@@ -191,35 +195,10 @@ class _Evidence:
         return [index * self.n_images // n_chosen for index in range(n_chosen)]
 
 
-def _fitted(annotated: list[AnnotatedImage], detector: Detector) -> list[AnnotatedImage]:
-    """Return images with the views of a detector, and objects of other categories ignored."""
+def _checked(annotated: list[AnnotatedImage]) -> list[AnnotatedImage]:
     for image in annotated:
         check_instance("an annotated image", image, AnnotatedImage)
-    category = detector.category.casefold()
-    own = [
-        np.array([name.casefold() == category for name in image.categories], dtype=np.bool_)
-        for image in annotated
-    ]
-    # Annotations that never name what the detector is of do so in words of their own.
-    named = any(flags.any() for flags in own)
-    return [
-        replace(
-            image,
-            labels=_labels(image, detector),
-            ignore=image.ignore | ~flags if named else image.ignore,
-        )
-        for image, flags in zip(annotated, own, strict=True)
-    ]
-
-
-def _labels(image: AnnotatedImage, detector: Detector) -> IndexArray:
-    """Return the views of objects; those that are not labelled have the one of nearest heading."""
-    if detector.angles is None:
-        return image.labels
-    labels = image.labels.copy()
-    unlabelled = (labels == UNKNOWN_VIEW) & np.isfinite(image.angles)
-    labels[unlabelled] = nearest_view(image.angles[unlabelled], detector.angles)
-    return labels
+    return annotated
 
 
 def _page(evidence: _Evidence, title: str) -> str:
@@ -232,7 +211,7 @@ def _page(evidence: _Evidence, title: str) -> str:
     if evidence.n_images:
         sections["Score traces"] = _score_traces(evidence)
     if evidence.annotated:
-        sections["How good it is"] = _how_good(evidence)
+        sections |= _how_good(evidence)
         sections["Mean images"] = _mean_images(evidence)
     if evidence.n_images:
         sections["Examples"] = _examples(evidence)
@@ -244,8 +223,8 @@ def _summary(detector: Detector) -> str:
     """Return the detector in a sentence."""
     n_trees = sum(cascade.forest.n_trees for cascade in detector.cascades)
     return (
-        f"Finds {detector.category} in {_count(len(detector.names), 'view')} with "
-        f"{_count(len(detector.cascades), 'cascade')} of {_count(n_trees, 'tree')} in all."
+        f"Finds {detector.category} in {counted(len(detector.names), 'view')} with "
+        f"{counted(len(detector.cascades), 'cascade')} of {counted(n_trees, 'tree')} in all."
     )
 
 
@@ -273,15 +252,15 @@ def _what_it_is(detector: Detector) -> str:
         "Window around it": _distinct(_size(cascade.padded_window) for cascade in cascades)
         + f" pixels, every {detector.stride} pixels",
         "Channels": f"{channels.n_channels}: L, U, V, gradient magnitude, "
-        f"{_count(channels.histogram.n_orientations, 'orientation')}, in cells of "
+        f"{counted(channels.histogram.n_orientations, 'orientation')}, in cells of "
         f"{channels.shrink} x {channels.shrink} pixels",
         "Decorrelating filters": filters,
         "Features": f"{detector.n_planes} planes of cells of {detector.cell} pixels; "
         + _distinct(str(cascade.forest.n_features) for cascade in cascades)
         + " in a window",
-        "Pyramid": f"{_count(pyramid.n_per_octave, 'level')} an octave, "
+        "Pyramid": f"{counted(pyramid.n_per_octave, 'level')} an octave, "
         f"{pyramid.n_approximated} approximated between computed ones, "
-        f"{_count(pyramid.n_octaves_up, 'octave')} up",
+        f"{counted(pyramid.n_octaves_up, 'octave')} up",
         "Rejection": _distinct(_thresholds(cascade) for cascade in cascades),
         "Minimum score": _distinct(f"{cascade.min_score:g}" for cascade in cascades),
         "Suppression": rule,
@@ -316,7 +295,7 @@ def _work(evidence: _Evidence, title: str) -> str:
     )
     if work.n_images:
         text += (
-            f" The other numbers are means over {_count(work.n_images, 'image')}, the time is the "
+            f" The other numbers are means over {counted(work.n_images, 'image')}, the time is the "
             "median on the machine that wrote this page; reading an image is not counted."
         )
     return table(compared.cells, compared.head) + paragraph(text)
@@ -362,54 +341,22 @@ def _score_traces(evidence: _Evidence) -> str:
     )
 
 
-def _how_good(evidence: _Evidence) -> str:
-    """Draw curves and the confusion of views."""
-    result = evidence.result()
-    if result is None:
-        return paragraph("The annotations hold no object that is to be found.")
-    figures = {
-        "average precision": f"{result.ap:.3f}",
-        "at 11 recalls": f"{result.ap_11:.3f}",
-        "objects": str(result.n_objects),
-        "found": str(result.n_true),
-        "false boxes": str(result.n_false),
-    }
-    if np.isfinite(result.view_accuracy):
-        figures["views right"] = f"{result.view_accuracy:.1%}"
-    n_found = np.arange(1.0, len(result.curve.recall) + 1.0)
-    n_false = n_found - np.rint(result.curve.recall * result.n_objects)
-    roc = RocCurve(n_false, result.curve.recall, result.curve.scores)
-    curves: Mapping[str, Any] = {
-        "Precision and recall": PrecisionRecallDisplay({"detector": result.curve}).plot(),
-        "Objects found and false boxes": RocDisplay(
-            {"detector": roc}, false_positives=max(1, len(evidence.annotated))
-        ).plot(),
-    }
-    parts = [
-        table([list(figures.values())], list(figures), n_text=0),
-        paragraph(
-            f"On {_count(len(evidence.annotated), 'annotated image')}, by the rules of PASCAL VOC: "
-            f"a box is right if it overlaps an object by more than {_OVERLAP:g} of their union, "
-            "and no better box has that object."
-        ),
-        tiles((plot(display.figure_, name) for name, display in curves.items()), columns=2),
-    ]
-    if result.view_confusion.sum() and len(evidence.detector.names) > 1:
-        display = ViewConfusionDisplay(result.view_confusion, evidence.detector.names).plot()
-        parts.append(
-            plot(
-                display.figure_,
-                "Views of the objects that are found: annotated in rows, found in columns.",
-            )
-        )
-    return "".join(parts)
+def _how_good(evidence: _Evidence) -> dict[str, str]:
+    """Compare what is found with what is there."""
+    aligned = evidence.aligned
+    if not any(len(image.positives) for image in aligned.annotations.values()):
+        text = "The annotations hold no object that is to be found."
+        return {"How good it is": paragraph(text)}
+    result = evaluate_voc(*aligned, overlap=_OVERLAP)
+    return quality_sections(result, aligned, evidence.detector.names, _OVERLAP)
 
 
 def _mean_images(evidence: _Evidence) -> str:
     """Show the mean image of each view."""
     detector = evidence.detector
     window = max((cascade.window for cascade in detector.cascades), key=lambda size: size[1])
-    means, counts = mean_images(evidence.annotated, window, len(detector.names))
+    annotated = evidence.aligned.annotations.values()
+    means, counts = mean_images(annotated, window, len(detector.names))
     seen = np.flatnonzero(counts)
     if not len(seen):
         return ""
@@ -430,7 +377,7 @@ def _examples(evidence: _Evidence) -> str:
     return "".join(
         picture(
             draw(image, found, width=min(_EXAMPLE_WIDTH, image.shape[1])),
-            _count(len(found), "detection"),
+            counted(len(found), "detection"),
         )
         for image, found in evidence.examples
     )
@@ -452,7 +399,3 @@ def _distinct(texts: Iterable[str]) -> str:
     """Join what differs; of many, the first and the last."""
     values = sorted(set(texts), key=lambda text: (len(text), text))
     return " or ".join(values) if len(values) < 4 else f"{values[0]} … {values[-1]}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

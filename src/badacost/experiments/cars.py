@@ -8,6 +8,7 @@ lists, the parts are those of the paper: labels numbered below 6733 train, the o
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views, read_kitti
-from badacost.detection.boxes import Detections
-from badacost.detection.evaluation import evaluate_kitti, evaluate_voc
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.evaluation import VocResult, align, evaluate_kitti, evaluate_voc, resample
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,
@@ -28,11 +28,8 @@ from badacost.experiments.contest import (
     Entry,
     data_folder,
     described,
-    in_views,
     run,
-    without_views,
 )
-from badacost.experiments.resampling import resampled_precision
 from badacost.validation import check_number
 
 OVERLAPS = (0.7, 0.5)
@@ -57,11 +54,11 @@ class CarSettings(ContestSettings):
     n_views : int
         Views around a car, an even number.
     trees : tuple of int
-        Trees of each round of BAdaCost and SAMME.
+        Trees of each round of all but SubCat.
     max_depth : int
         Levels of their trees; those of SubCat have 2.
     learning_rate, max_features : float
-        Of BAdaCost and SAMME; SubCat draws 1/16 of the features.
+        Of all but SubCat, which has no rate; SubCat draws 1/16 of the features.
     n_negatives, n_accumulated : int
         Negatives of each round and of all, for each cascade.
     subcat_trees, n_subcat_negatives, n_subcat_accumulated
@@ -86,22 +83,22 @@ class CarSettings(ContestSettings):
     >>> settings.name
     'cars-12-views'
     >>> {name: config.algorithm for name, config in settings.configs().items()}
-    {'BAdaCost': 'badacost', 'SAMME': 'samme', 'SubCat': 'subcat'}
+    {'CostBoost': 'costboost', 'BAdaCost': 'badacost', 'SAMME': 'samme', 'SubCat': 'subcat'}
     """
 
     subject: ClassVar[str] = "cars"
     kind: str = ""
     n_views: int = 8
-    trees: tuple[int, ...] = (32, 64, 128, 512)
-    max_depth: int = 8
+    trees: tuple[int, ...] = (64, 128, 512)
+    max_depth: int = 5
     learning_rate: float = 0.1
-    max_features: float = 1 / 32
+    max_features: float = 1 / 16
     n_negatives: int = 3000
     n_accumulated: int = 8000
-    subcat_trees: tuple[int, ...] = (32, 128, 1024)
+    subcat_trees: tuple[int, ...] = (64, 512)
     n_subcat_negatives: int = 1000
     n_subcat_accumulated: int = 3000
-    n_jittered: int = 1
+    n_jittered: int = 2
     n_octaves_up: int = 1
     n_images: int | None = None
     n_timed: int = 5
@@ -284,7 +281,8 @@ def run_cars(
     views = Views.around(settings.n_views)
     images = read_cars(data_folder(data, "kitti_cars"), views, settings.n_images)
     training = [KITTI_CARS.apply(image) for image in images.training]
-    contest = settings.contest(_CATEGORY, views, training, images.test)
+    drives = _drives(data_folder(data, "kitti_cars"), images.training)
+    contest = settings.contest(_CATEGORY, views, training, images.test, drives)
     entries = run(
         contest, Path(output) / settings.name, published=published, n_jobs=n_jobs, verbose=verbose
     )
@@ -301,27 +299,27 @@ def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
     By detector: ``kitti`` and ``voc`` by overlap, ``views``, ``work``, ``training``.
     """
     truth = {image.name: image for image in contest.test}
-    moderate = {name: without_views(KITTI_CARS.apply(image)) for name, image in truth.items()}
-    found = {
-        detector: {name: _inside(boxes, truth[name]) for name, boxes in entry.detections.items()}
-        for detector, entry in entries.items()
-    }
     settings = contest.settings
-    resampled = {
-        overlap: resampled_precision(
-            found,
-            moderate,
-            overlap=overlap,
-            n_resamples=settings["n_resamples"],
-            seed=settings["seed"],
-        ).to_dict(REFERENCE)
+    found = {name: align(entry.detections, truth, clip=True)[0] for name, entry in entries.items()}
+    voc = {
+        str(overlap): {
+            name: evaluate_voc(
+                *align(boxes, truth, selection=KITTI_CARS, views=contest.views), overlap=overlap
+            )
+            for name, boxes in found.items()
+        }
         for overlap in OVERLAPS
     }
-    results: dict[str, Any] = {}
-    for name, entry in entries.items():
-        results[name] = {
+    resampled = {
+        overlap: resample(
+            results, n_resamples=settings["n_resamples"], seed=settings["seed"]
+        ).to_dict(REFERENCE)
+        for overlap, results in voc.items()
+    }
+    return {
+        name: {
             **entry.to_dict(),
-            "views": _views_found(found[name], truth, contest.views),
+            "views": _views_found(voc["0.5"][name]),
             "kitti": {
                 str(overlap): evaluate_kitti(
                     found[name], truth, category=_CATEGORY, overlap=overlap
@@ -329,14 +327,12 @@ def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
                 for overlap in OVERLAPS
             },
             "voc": {
-                str(overlap): {
-                    "ap": evaluate_voc(found[name], moderate, overlap=overlap).ap,
-                    **resampled[overlap][name],
-                }
-                for overlap in OVERLAPS
+                overlap: {"ap": results[name].ap, **resampled[overlap][name]}
+                for overlap, results in voc.items()
             },
         }
-    return results
+        for name, entry in entries.items()
+    }
 
 
 def _richest(images: list[AnnotatedImage], n_images: int | None) -> list[AnnotatedImage]:
@@ -348,34 +344,39 @@ def _richest(images: list[AnnotatedImage], n_images: int | None) -> list[Annotat
     return [images[i] for i in chosen]
 
 
+def _drives(folder: Path, images: Sequence[AnnotatedImage]) -> list[str] | None:
+    """Return the drive of each image by the table ``sources.csv``, None where there is none.
+
+    Names of right images have an R before the number there.
+    """
+    path = folder / "sources.csv"
+    if not path.exists():
+        return None
+    with path.open(newline="", encoding="utf-8") as file:
+        drives = {row["name"]: row["raw_drive"] for row in csv.DictReader(file)}
+    names = [
+        f"R{image.name}" if "image_3" in Path(str(image.image)).parts else image.name
+        for image in images
+    ]
+    return [drives.get(name, name) for name in names]
+
+
 def _is_resized(image: AnnotatedImage) -> bool:
     return image.name in _RESIZED and image.measured().size == _RESIZED_TO
 
 
-def _inside(found: Detections, image: AnnotatedImage) -> Detections:
-    """Return the parts of boxes inside an image, where KITTI's annotations end too."""
-    size = image.measured().size
-    assert size is not None
-    return found.clipped(size[1], size[0])
-
-
-def _views_found(
-    found: Mapping[str, Detections], truth: Mapping[str, AnnotatedImage], views: Views
-) -> dict[str, Any] | None:
+def _views_found(result: VocResult) -> dict[str, Any] | None:
     """Return how often the view of a true positive is right, and right or next to it."""
-    labelled = in_views(found, views)
-    if labelled is None:
+    confusion = result.view_confusion
+    total, n_views = int(confusion.sum()), len(confusion)
+    if not total:
         return None
-    selected = {name: KITTI_CARS.apply(image) for name, image in truth.items()}
-    confusion = evaluate_voc(labelled, selected, overlap=0.5).view_confusion
-    n_views = len(views)
     steps = np.abs(np.subtract.outer(np.arange(n_views), np.arange(n_views)))
     near = np.minimum(steps, n_views - steps) <= 1
-    total = int(confusion.sum())
     return {
         "n_found": total,
-        "right": float(np.trace(confusion) / total) if total else None,
-        "near": float(confusion[near].sum() / total) if total else None,
+        "right": result.view_accuracy,
+        "near": float(confusion[near].sum() / total),
         "confusion": confusion.tolist(),
     }
 

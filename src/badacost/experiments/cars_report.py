@@ -86,7 +86,7 @@ def _protocol(result: Result) -> str:
         f"Window 48 x 84, locally decorrelated channels, rounds of {listed(settings['trees'])} "
         f"trees with false alarms of the training images added between rounds "
         f"({settings['n_negatives']} a round, {settings['n_accumulated']} in all), "
-        f"{settings['n_jittered']} moved copies of each car. "
+        f"{settings['n_jittered']} moved and varied copies of each car. "
         f"BAdaCost has the costs 1-3-3 and trees of {depth} levels, learning rate "
         f"{settings['learning_rate']:g}, {settings['max_features']:.3g} of the features at a node; "
         f"{rivals(settings)} Test images are doubled {settings['n_octaves_up']} times (in the "

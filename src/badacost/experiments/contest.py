@@ -30,11 +30,11 @@ from badacost.detection.inspection import Efficiency, efficiency
 from badacost.detection.interchange import from_json_lines, to_json_line
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.journal import Journal, JournalError
 from badacost.progress import ProgressBar
 
-REFERENCE = "BAdaCost"
+REFERENCE = "CostBoost"
 _VARIABLE = "BADACOST_DATA"
 _JOURNAL = "journal.jsonl"
 _CHECKPOINTS = "checkpoints"
@@ -57,6 +57,8 @@ class Contest:
         What their labels stand for.
     training, test : sequence of AnnotatedImage
         What to learn from, and what to look at; names of the latter must differ.
+    groups : sequence of str, optional
+        What each training image is held out with, as its drive.
     configs : mapping of str to TrainingConfig
         How to train each contender.
     n_octaves_up : int
@@ -74,6 +76,7 @@ class Contest:
     configs: Mapping[str, TrainingConfig]
     n_octaves_up: int
     n_timed: int
+    groups: Sequence[str] | None = None
 
     def header(self) -> dict[str, Any]:
         """Return what results depend on: settings, images and versions."""
@@ -119,17 +122,18 @@ class ContestSettings(ABC):
     def configs(self) -> dict[str, TrainingConfig]:
         """Return how each contender is trained."""
 
-    def _contenders(self, subcat: Mapping[str, Any], **badacost: Any) -> dict[str, TrainingConfig]:
+    def _contenders(self, subcat: Mapping[str, Any], **others: Any) -> dict[str, TrainingConfig]:
         """Return the contenders, given what else each is trained with."""
         return contenders(
-            TrainingConfig(
+            TrainingConfig.small(
                 trees=self.trees,
                 max_depth=self.max_depth,
                 n_negatives=self.n_negatives,
                 n_accumulated=self.n_accumulated,
                 n_jittered=self.n_jittered,
+                n_octaves_up=self.n_octaves_up,
                 seed=self.seed,
-                **badacost,
+                **others,
             ),
             trees=self.subcat_trees,
             n_negatives=self.n_subcat_negatives,
@@ -143,6 +147,7 @@ class ContestSettings(ABC):
         views: Views,
         training: Sequence[AnnotatedImage],
         test: Sequence[AnnotatedImage],
+        groups: Sequence[str] | None = None,
     ) -> Contest:
         """Return the contest with these settings and images."""
         return Contest(
@@ -155,6 +160,7 @@ class ContestSettings(ABC):
             configs=self.configs(),
             n_octaves_up=self.n_octaves_up,
             n_timed=self.n_timed,
+            groups=groups,
         )
 
 
@@ -244,36 +250,17 @@ def data_folder(given: str | os.PathLike[str] | None, name: str) -> Path:
     return folder
 
 
-def contenders(badacost: TrainingConfig, **subcat: Any) -> dict[str, TrainingConfig]:
-    """Return the three algorithms of the paper's comparison by name.
+def contenders(config: TrainingConfig, **subcat: Any) -> dict[str, TrainingConfig]:
+    """Return CostBoost and the three algorithms of the paper's comparison by name.
 
-    SAMME differs from BAdaCost by its 0|1 costs only, SubCat by trees of 2 levels and by `subcat`.
+    They differ by their boosting only; SubCat also by trees of 2 levels and by `subcat`.
     """
     return {
-        REFERENCE: badacost,
-        "SAMME": replace(badacost, algorithm="samme"),
-        "SubCat": replace(badacost, algorithm="subcat", max_depth=2, **subcat),
+        REFERENCE: replace(config, algorithm="costboost"),
+        "BAdaCost": replace(config, algorithm="badacost"),
+        "SAMME": replace(config, algorithm="samme"),
+        "SubCat": replace(config, algorithm="subcat", max_depth=2, **subcat),
     }
-
-
-def in_views(found: Mapping[str, Detections], views: Views) -> dict[str, Detections] | None:
-    """Return detections by image, with the views that their headings belong to.
-
-    Detectors may divide the circle in other ways than the annotations, or lack a view that they had
-    no examples of. The result is None if the detector does not tell headings.
-    """
-    labelled = {}
-    for name, boxes in found.items():
-        if boxes.angles is None:
-            return None
-        labels = views.label_of(boxes.angles)[boxes.labels]
-        labelled[name] = replace(boxes, labels=labels, names=views.names, angles=views.angles)
-    return labelled
-
-
-def without_views(image: AnnotatedImage) -> AnnotatedImage:
-    """Return an image whose objects may be found in any view."""
-    return replace(image, labels=np.full(len(image), -1))
 
 
 def described(images: Sequence[AnnotatedImage], n_views: int) -> dict[str, Any]:
@@ -321,6 +308,7 @@ class _Runner:
             self.contest.views,
             config,
             category=self.contest.category,
+            groups=self.contest.groups,
             folder=self.folder / _CHECKPOINTS / name,
             n_jobs=self.n_jobs,
             verbose=self.verbose,

@@ -65,9 +65,13 @@ def listed(values: Iterable[object]) -> str:
 
 
 def rivals(settings: Mapping[str, Any]) -> str:
-    """Return how SAMME and SubCat differ from BAdaCost."""
+    """Return how the other contenders differ from BAdaCost, and what all have in common."""
     return (
-        "SAMME is the same with 0|1 costs. SubCat has a cascade for each view with real-valued "
+        "CostBoost is the same with the boosting of `CostBoostClassifier`, objects against "
+        "background; SAMME with 0|1 costs. All hold out the images of about a fifth of the "
+        "objects, whole drives or days, which choose the round, thresholds and probabilities, and "
+        "are then trained on all images; boxes, and but for SubCat views, are told by a "
+        "regression. SubCat has a cascade for each view with real-valued "
         f"trees of 2 levels, rounds of {listed(settings['subcat_trees'])}, "
         f"{settings['n_subcat_negatives']} negatives a round and "
         f"{settings['n_subcat_accumulated']} in all for each cascade."

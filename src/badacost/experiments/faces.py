@@ -32,10 +32,12 @@ from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import (
     EllipseDetections,
     VocResult,
+    align,
     evaluate_faces,
     evaluate_fddb,
+    resample,
 )
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
 from badacost.experiments.contest import (
     REFERENCE,
     Contest,
@@ -43,11 +45,8 @@ from badacost.experiments.contest import (
     Entry,
     data_folder,
     described,
-    in_views,
     run,
-    without_views,
 )
-from badacost.experiments.resampling import resampled_precision
 
 REFINEMENTS = (1, 5)  # rounds of matching: without, and as in the paper
 FALSE_POSITIVES = (5, 10, 25, 50, 100)
@@ -59,8 +58,6 @@ _WINDOW = (40, 40)
 _MAX_YAW_GAP = 20.0  # degrees between two estimates of a yaw that is accepted
 _MAX_ROLL = 35.0
 _LEARNED = Selection(categories=(_CATEGORY,), min_height=32.0)
-# What `evaluate_faces` does not ignore: 30 pixels from the first to the last one.
-_TO_BE_FOUND = Selection(categories=(_CATEGORY,), min_width=31.0, min_height=31.0)
 _TOLERANCE = 1.0  # pixels between a box of the table and its ellipse
 
 
@@ -108,11 +105,11 @@ class FaceSettings(ContestSettings):
     kind: str = ""
     limits: tuple[float, ...] = (15.0, 45.0)
     beta: float = 1.5
-    trees: tuple[int, ...] = (32, 64, 128, 256)
-    max_depth: int = 6
+    trees: tuple[int, ...] = (64, 128, 512)
+    max_depth: int = 5
     n_negatives: int = 3000
     n_accumulated: int = 8000
-    subcat_trees: tuple[int, ...] = (32, 128, 512)
+    subcat_trees: tuple[int, ...] = (64, 512)
     n_subcat_negatives: int = 1000
     n_subcat_accumulated: int = 3000
     n_jittered: int = 2
@@ -265,8 +262,13 @@ def run_faces(
     ]
     background = [image for path in negatives for image in _background(path, settings.n_images)]
     test = read_faces(folder, "val", views)[: settings.n_images]
+    training = [*faces, *background]
     contest = settings.contest(
-        _CATEGORY, views, [*faces, *background], [image.measured() for image in test]
+        _CATEGORY,
+        views,
+        training,
+        [image.measured() for image in test],
+        [os.path.dirname(image.name) for image in training],  # pictures of a day lie in a folder
     )
     entries = run(
         contest, Path(output) / settings.name, published=published, n_jobs=n_jobs, verbose=verbose
@@ -292,33 +294,34 @@ def evaluated(contest: Contest, entries: Mapping[str, Entry]) -> dict[str, Any]:
     ``views``, ``resampled``, ``work``, ``training``.
     """
     truth = {image.name: image for image in contest.test}
-    plain = {name: without_views(image) for name, image in truth.items()}
     has_ellipses = all(image.ellipses is not None for image in contest.test)
     settings = contest.settings
-    resampled = resampled_precision(
-        {detector: entry.detections for detector, entry in entries.items()},
-        {name: _TO_BE_FOUND.apply(image) for name, image in plain.items()},
-        overlap=0.5,
+    voc = {}
+    for name, entry in entries.items():
+        aligned = align(entry.detections, truth, views=contest.views)
+        voc[name] = {rounds: evaluate_faces(*aligned, rounds=rounds) for rounds in REFINEMENTS}
+    resampled = resample(
+        {name: results[REFINEMENTS[0]] for name, results in voc.items()},
         n_resamples=settings["n_resamples"],
         seed=settings["seed"],
     ).to_dict(REFERENCE)
-    results: dict[str, Any] = {}
-    for detector, entry in entries.items():
-        found = entry.detections
-        by_rounds = {rounds: evaluate_faces(found, plain, rounds=rounds) for rounds in REFINEMENTS}
-        results[detector] = {
+    return {
+        name: {
             **entry.to_dict(),
-            "views": _views_found(found, truth, contest.views),
-            "voc": {str(rounds): result.to_dict() for rounds, result in by_rounds.items()},
-            "resampled": resampled[detector],
+            # Refined boxes, so that detectors with another idea of a box are asked for the same
+            # faces.
+            "views": _views_found(voc[name][REFINEMENTS[-1]]),
+            "voc": {str(rounds): result.to_dict() for rounds, result in voc[name].items()},
+            "resampled": resampled[name],
             "fddb": {
-                str(rounds): _roc(found, truth, None if rounds == 1 else result)
-                for rounds, result in by_rounds.items()
+                str(rounds): _roc(entry.detections, truth, None if rounds == 1 else result)
+                for rounds, result in voc[name].items()
             }
             if has_ellipses
             else None,
         }
-    return results
+        for name, entry in entries.items()
+    }
 
 
 def _has_estimates(table: Path) -> bool:
@@ -365,19 +368,14 @@ def _background(folder: str | os.PathLike[str], n_images: int | None) -> list[An
     return [replace(image, name=f"{path.name}/{image.name}") for image in images]
 
 
-def _views_found(
-    found: Mapping[str, Detections], truth: Mapping[str, AnnotatedImage], views: Views
-) -> dict[str, Any] | None:
+def _views_found(result: VocResult) -> dict[str, Any] | None:
     """Return how often the view of a true positive is right."""
-    labelled = in_views(found, views)
-    if labelled is None:
-        return None
-    # Refined boxes, so that detectors with another idea of a box are asked for the same faces.
-    result = evaluate_faces(labelled, truth)
     total = int(result.view_confusion.sum())
+    if not total:
+        return None
     return {
         "n_found": total,
-        "right": result.view_accuracy if total else None,
+        "right": result.view_accuracy,
         "confusion": result.view_confusion.tolist(),
     }
 

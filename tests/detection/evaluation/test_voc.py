@@ -229,22 +229,37 @@ def test_sizes_of_detections(from_last_pixel, n_false):
     assert result.n_false == n_false
 
 
-def test_category_selects_annotated_boxes():
-    there = truth([[0, 0, 10, 10], [20, 0, 30, 10]], categories=("Car", "Van"))
-    assert evaluate_voc({}, {"a": there}).n_objects == 2
-    assert evaluate_voc({}, {"a": there}, category="Van").n_objects == 1
-    with pytest.raises(ValueError, match="no box to be found"):
-        evaluate_voc({}, {"a": there}, category="Tram")
-
-
-def test_category_keeps_ignored_boxes_of_others():
+def test_areas_of_kitti():
+    """Any number of detections in an area do not count, but an object in it may be found."""
     there = truth(
-        [[0, 0, 10, 10], [20, 0, 30, 10]], [False, True], categories=("Car", "DontCare"),
+        [[0, 0, 10, 10], [0, 0, 100, 100]], [False, False], categories=("Car", "DontCare"),
         labels=[0, 7],
     )  # fmt: skip
-    seen = found([[0, 0, 10, 10], [20, 0, 30, 10]], [1.0, 2.0])
-    result = evaluate_voc({"a": seen}, {"a": there}, category="Car")
-    assert (result.n_objects, result.n_true, result.n_false) == (1, 1, 0)
+    boxes = [[0, 0, 10, 10], [1, 0, 10, 10], [50, 50, 60, 60], [95, 95, 105, 105]]
+    result = evaluate_voc({"a": found(boxes, [4.0, 3.0, 2.0, 1.0])}, {"a": there})
+    np.testing.assert_array_equal(result.outcomes["a"].verdicts, [1, 0, 0, -1])
+    np.testing.assert_array_equal(result.outcomes["a"].owners, [0, 0, -1, -1])
+    assert (result.n_objects, result.n_true, result.n_false) == (1, 1, 1)
+
+
+def test_outcomes_are_in_the_order_of_the_annotations():
+    box = [[0, 0, 10, 10]]
+    result = evaluate_voc({"b": found(box, [1.0])}, dict.fromkeys("abc", truth(box)))
+    assert [*result.outcomes] == ["a", "b", "c"]
+    assert [len(outcome.missed) for outcome in result.outcomes.values()] == [1, 0, 1]
+    np.testing.assert_array_equal(result.objects_per_image, [1, 1, 1])
+
+
+def test_operating_points():
+    boxes = [[20.0 * i, 0, 20 * i + 10, 10] for i in range(8)]
+    here = {"a": found(boxes, [9, 8, 7, 7, 6, 5, 4, 3]), "b": found([], [])}
+    there = {"a": truth([*boxes[:2], boxes[3], boxes[6], [900, 0, 910, 10]]), "b": truth([])}
+    points = evaluate_voc(here, there).operating_points()
+    assert [point.threshold for point in points] == [8.0, 6.0, 3.0]  # 0, 1 and 2 an image
+    assert [point.false_alarms for point in points] == [0.0, 1.0, 2.0]
+    assert [point.precision for point in points] == [1.0, 0.6, 0.5]
+    assert [point.recall for point in points] == [0.4, 0.6, 0.8]
+    assert evaluate_voc({}, there).operating_points() == []
 
 
 def test_views():
@@ -254,6 +269,9 @@ def test_views():
     result = evaluate_voc({"a": here}, {"a": there})
     np.testing.assert_array_equal(result.view_confusion, [[1, 1], [0, 1]])
     assert result.view_accuracy == pytest.approx(2 / 3)
+    np.testing.assert_array_equal(result.objects_per_view, [2, 1])
+    half = evaluate_voc({"a": here[1:]}, {"a": there})
+    np.testing.assert_array_equal(half.view_recall, [0.5, 1.0])
     assert np.isnan(evaluate_voc({"a": here}, {"a": truth(boxes)}).view_accuracy)
     with pytest.raises(ValueError, match="annotated with view 2, but its detections have 2 views"):
         evaluate_voc({"a": here}, {"a": truth(boxes, labels=[0, 1, 2, 0])})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from badacost.detection.annotations import kitti, yolo
-from badacost.detection.annotations.coco import read_coco
+from badacost.detection.annotations.coco import coco_files, read_coco
 from badacost.detection.annotations.fddb import read_fddb
 from badacost.detection.annotations.folder import read_folder
 from badacost.detection.annotations.image import AnnotatedImage
@@ -35,7 +35,7 @@ _READERS: Mapping[str, Callable[..., list[AnnotatedImage]]] = {
     "yolo": yolo.read_yolo,
 }
 FORMATS = tuple(_READERS)
-_BY_SUFFIX = {".json": "coco", ".xml": "voc", ".csv": "table"}
+_BY_SUFFIX = {".json": "coco", ".xml": "voc", ".csv": "table", ".yaml": "yolo", ".yml": "yolo"}
 _FILES_TO_TRY = 100
 
 
@@ -121,6 +121,10 @@ def guessed_format(path: str | os.PathLike[str]) -> str:
 
 def _guess_folder(folder: Path) -> str | None:
     """Return the format of a folder by what is in it."""
+    if yolo.yaml_file_in(folder) is not None:
+        return "yolo"
+    if coco_files(folder):
+        return "coco"
     if (folder / "labels").is_dir() and (folder / "images").is_dir():
         return "yolo"
     if (folder / "Annotations").is_dir():

@@ -191,11 +191,10 @@ def listed_images(
 class Pictures:
     """Where the pictures of annotations are.
 
-    `folder` is None where there are no pictures; `required` tells that a missing picture is an
-    error.
+    `folders` are searched in their order; `required` tells that a missing picture is an error.
     """
 
-    folder: Path | None
+    folders: tuple[Path, ...]
     required: bool
 
     _SUFFIXES = (".jpg", ".png", ".jpeg", ".JPG", ".PNG", ".JPEG", ".bmp", ".ppm", ".tif", ".webp")
@@ -204,35 +203,39 @@ class Pictures:
     def given_or_beside(
         cls, images: str | os.PathLike[str] | None, candidates: Sequence[Path]
     ) -> Pictures:
-        """Return the folder that the user named, or the first of the usual ones that exists.
+        """Return the folder that the user named, or those of the usual ones that exist.
 
         Every picture must be in a folder that the user named; it may be missing in the usual ones.
-        There is no folder where none of them exists.
         """
         if images is None:
-            return cls(next((folder for folder in candidates if folder.is_dir()), None), False)
+            return cls(tuple(folder for folder in candidates if folder.is_dir()), False)
         folder = Path(images)
         if not folder.is_dir():
             raise NotADirectoryError(f"images is {os.fspath(images)!r}: name a folder that exists.")
-        return cls(folder, True)
+        return cls((folder,), True)
 
     def find(self, name: str, place: Place) -> Path | None:
         """Return the picture of this name, with or without its suffix.
 
-        The name is relative to the folder, and must not lead out of it. The result is None if the
-        picture is not there and need not be.
+        The name is relative to a folder, or begins with the name of the folder, and must not lead
+        out of it. The result is None if the picture is not there and need not be.
         """
         parts = Path(name.replace("\\", "/"))
         if not name.isprintable() or not parts.name or parts.is_absolute() or ".." in parts.parts:
             place.refuse(f"the name of a picture must lie in its folder; got {name!r:.80}")
-        if self.folder is None:
-            return None
-        whole = self.folder / parts
-        candidates = [whole, *(whole.with_name(whole.name + suffix) for suffix in self._SUFFIXES)]
-        found = next((path for path in candidates if _is_file(path)), None)
-        if found is None and self.required:
-            place.refuse(f"there is no picture {name!r:.80} in {os.fspath(self.folder)!r:.300}")
-        return found
+        wholes = [folder / parts for folder in self.folders]
+        if len(parts.parts) > 1:
+            own = [folder for folder in self.folders if folder.name == parts.parts[0]]
+            wholes += [folder.parent / parts for folder in own]
+        for whole in wholes:
+            for suffix in ("", *self._SUFFIXES):
+                path = whole.with_name(whole.name + suffix)
+                if _is_file(path):
+                    return path
+        if self.required:
+            (folder,) = self.folders
+            place.refuse(f"there is no picture {name!r:.80} in {os.fspath(folder)!r:.300}")
+        return None
 
 
 def _is_file(path: Path) -> bool:

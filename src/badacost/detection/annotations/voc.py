@@ -21,7 +21,7 @@ from badacost.detection.boxes import MAX_COORDINATE
 _MAX_BYTES = 2**24
 _MAX_DEPTH = 32
 _MAX_TEXT = 1000
-_POSES = {"right": 0.0, "frontal": 90.0, "front": 90.0, "left": 180.0, "rear": -90.0}
+POSES = {"right": 0.0, "frontal": 90.0, "front": 90.0, "left": 180.0, "rear": -90.0}
 
 
 def read_voc(
@@ -176,7 +176,7 @@ def _add_object(rows: Rows, element: _Element, place: Place) -> None:
     rows.add(
         here.box(x1 - 1.0, y1 - 1.0, x2, y2),
         category=here.category(element.text_of("name")),
-        angle=_POSES.get(element.text_of("pose").lower(), math.nan),
+        angle=POSES.get(element.text_of("pose").lower(), math.nan),
         truncation=_flag(element, "truncated", here),
         occlusion=_flag(element, "occluded", here),
         ignore=_flag(element, "difficult", here) == 1.0,

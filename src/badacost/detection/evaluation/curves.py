@@ -164,8 +164,8 @@ class RocCurve:
 
 
 def running_maximum(values: FloatArray) -> FloatArray:
-    """Return the greatest of each value and all that come after it."""
-    return np.maximum.accumulate(values[::-1])[::-1]
+    """Return the greatest of each value and all that come after it, along the last axis."""
+    return np.asarray(np.maximum.accumulate(values[..., ::-1], axis=-1)[..., ::-1])
 
 
 def number_or_none(value: float) -> float | None:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from badacost.arrays import FloatArray
+from badacost.arrays import FloatArray, IndexArray
 from badacost.detection.boxes import Detections
-from badacost.detection.evaluation.curves import RocCurve
+from badacost.detection.evaluation.curves import RocCurve, running_maximum
+from badacost.detection.evaluation.outcomes import Steps
 from badacost.detection.evaluation.pairs import Pair, paired
 from badacost.detection.evaluation.regions import (
     Region,
@@ -27,6 +28,7 @@ from badacost.detection.evaluation.regions import (
     ellipse_region,
     region_overlaps,
 )
+from badacost.detection.evaluation.resampling import Resampled, draws, interval
 from badacost.validation import check_number
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ class EllipseDetections:
 
 
 @dataclass(frozen=True, eq=False)
-class FddbResult:
+class FddbResult(Resampled):
     """What `evaluate_fddb` found.
 
     Attributes
@@ -119,11 +121,62 @@ class FddbResult:
     2
     >>> result.discrete.rate_below(10), round(result.continuous.rate_below(10), 2)
     (0.5, 0.42)
+    >>> result.ap, result.rate_ranges(10)["discrete"]
+    (0.5, (0.5, 0.5))
     """
 
     discrete: RocCurve
     continuous: RocCurve
     n_faces: int
+    _steps: Steps
+
+    @property
+    def ap(self) -> float:
+        """Average precision of the discrete outcomes: the area under precision against recall."""
+        return float(self.resampled_ap(np.ones((1, len(self.objects_per_image)), np.int64))[0])
+
+    @property
+    def objects_per_image(self) -> IndexArray:
+        """Faces of each image, in the order of the annotations."""
+        return self._steps.n_objects
+
+    def resampled_ap(self, weights: IndexArray) -> FloatArray:
+        """Return the average precision for each row of weights of images, (n_resamples,)."""
+        values = [np.empty(0)]
+        for block in self._steps.blocks(weights):
+            n_found, n_pairs, _ = np.moveaxis(self._totals(block), -1, 0)
+            reached = np.maximum.accumulate(n_pairs, axis=1)
+            precision = running_maximum(n_pairs / np.maximum(n_found, 1.0))
+            values.append((np.diff(reached, axis=1, prepend=0.0) * precision).sum(axis=1))
+        return np.asarray(np.concatenate(values) / (weights @ self.objects_per_image))
+
+    def rate_ranges(self, false_positives: float) -> dict[str, tuple[float, float]]:
+        """Return ranges of the rates with fewer than so many false positives.
+
+        Parameters
+        ----------
+        false_positives : float
+            Number that must not be reached in as many images as there are.
+
+        Returns
+        -------
+        dict of str to tuple of float
+            For ``discrete`` and ``continuous``, the middle 95 % in 500 draws of the images with
+            replacement.
+        """
+        check_number("false_positives", false_positives)
+        weights = draws(self.objects_per_image)
+        best = [np.empty((0, 2))]
+        for block in self._steps.blocks(weights):
+            totals = self._totals(block)
+            fits = totals[..., :1] - totals[..., 1:2] < false_positives
+            best.append(np.where(fits, totals[..., 1:], 0.0).max(axis=1, initial=0.0))
+        rates = np.concatenate(best) / (weights @ self.objects_per_image)[:, np.newaxis]
+        return {"discrete": interval(rates[:, 0]), "continuous": interval(rates[:, 1])}
+
+    def _totals(self, weights: IndexArray) -> FloatArray:
+        """Return detections, pairs and overlap down to each distinct score, (..., n, 3)."""
+        return self._steps.totals(weights)[..., self._steps.last_of_score, :]
 
     def plot(self, *, ax: Axes | None = None) -> RocDisplay:
         """Draw both curves.
@@ -146,6 +199,8 @@ class FddbResult:
         """Return the result as plain numbers and lists, for JSON."""
         return {
             "n_faces": self.n_faces,
+            "ap": self.ap,
+            "ap_range": list(self.ap_range),
             "discrete": self.discrete.to_dict(),
             "continuous": self.continuous.to_dict(),
         }
@@ -198,28 +253,28 @@ def evaluate_fddb(
     array([0.   , 0.442, 0.568])
     """
     check_number("overlap", overlap, low=0.0, high=1.0)
-    n_faces = 0
-    steps = [np.zeros((0, 4))]
-    for pair in paired(detections, annotations, (Detections, EllipseDetections)):
-        faces = _annotated(pair)
-        n_faces += len(faces)
-        if pair.found is not None and len(pair.found):
-            found = _regions(pair.found, pair.size())
-            steps.append(_steps(region_overlaps(found, faces), pair.found.scores, overlap))
+    pairs = paired(detections, annotations, (Detections, EllipseDetections))
+    faces = [_annotated(pair) for pair in pairs]
+    n_faces = sum(map(len, faces))
     if not n_faces:
         raise ValueError("annotations hold no face: give at least one.")
-    scores, *gains = np.concatenate(steps).T
-    distinct, position = np.unique(-scores, return_inverse=True)
-    n_found, n_pairs, shared = (
-        np.cumsum(np.bincount(position, gain, minlength=len(distinct))) for gain in gains
+    rows = [_rows(pair, there, overlap) for pair, there in zip(pairs, faces, strict=True)]
+    steps = Steps.joined(
+        [pair.place for pair in pairs],
+        [len(there) for there in faces],
+        [part[:, 0] for part in rows],
+        [part[:, 1:] for part in rows],
     )
+    last = steps.last_of_score
+    n_found, n_pairs, shared = steps.totals()[last].T
     false_positives = np.append(0.0, n_found - n_pairs)
-    thresholds = np.append(np.inf, -distinct)
+    thresholds = np.append(np.inf, steps.scores[last])
     discrete, continuous = (np.append(0.0, total) / n_faces for total in (n_pairs, shared))
     return FddbResult(
         discrete=RocCurve(false_positives, discrete, thresholds),
         continuous=RocCurve(false_positives, continuous, thresholds),
         n_faces=n_faces,
+        _steps=steps,
     )
 
 
@@ -238,11 +293,17 @@ def _regions(found: Detections | EllipseDetections, size: tuple[int, int] | None
     return [ellipse_region(ellipse, size) for ellipse in found.ellipses]
 
 
-def _steps(shared: FloatArray, scores: FloatArray, overlap: float) -> FloatArray:
+def _rows(
+    pair: Pair[Detections | EllipseDetections], faces: list[Region], overlap: float
+) -> FloatArray:
     """Return each distinct score with what it adds: detections, discrete pairs, overlap of pairs.
 
     Detections that overlap nothing leave the assignment as it is.
     """
+    if pair.found is None or not len(pair.found):
+        return np.zeros((0, 4))
+    scores = pair.found.scores
+    shared = region_overlaps(_regions(pair.found, pair.size()), faces)
     order = np.argsort(-scores, kind="stable")
     rows = []
     chosen: list[int] = []

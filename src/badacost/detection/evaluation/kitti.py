@@ -7,20 +7,23 @@ neighbouring category, may be found or not. So may anything in an area called Do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from badacost.arrays import FloatArray, Mask, Positions
+from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.detection.boxes import Detections, overlaps
 from badacost.detection.evaluation.curves import (
     PrecisionRecallCurve,
     number_or_none,
     running_maximum,
 )
-from badacost.detection.evaluation.pairs import Pair, paired
+from badacost.detection.evaluation.outcomes import Steps
+from badacost.detection.evaluation.pairs import NEIGHBOURS, Pair, paired
+from badacost.detection.evaluation.resampling import Resampled
 from badacost.validation import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -29,8 +32,7 @@ if TYPE_CHECKING:
     from badacost.detection.evaluation.displays import PrecisionRecallDisplay
 
 RECALL_STEPS = np.linspace(0.0, 1.0, 41)
-_NEIGHBOURS = {"car": "van", "pedestrian": "person_sitting"}
-_IGNORED_AREA = "dontcare"
+_NOTHING = SimpleNamespace(boxes=[], categories=[])
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ KITTI_LEVELS = (
 
 
 @dataclass(frozen=True, eq=False)
-class KittiCurve:
+class KittiCurve(Resampled):
     """Precision and orientation similarity at one level.
 
     Attributes
@@ -107,6 +109,7 @@ class KittiCurve:
     thresholds: FloatArray
     precision: FloatArray
     similarity: FloatArray | None
+    _outcomes: _LevelOutcomes
 
     @property
     def curve(self) -> PrecisionRecallCurve:
@@ -134,6 +137,17 @@ class KittiCurve:
         """Mean orientation similarity at recalls 1/40, ..., 1; NaN if it is not known."""
         return self._mean(self.similarity, 40)
 
+    @property
+    def objects_per_image(self) -> IndexArray:
+        """Objects to be found in each image, in the order of the annotations."""
+        return self._outcomes.steps.n_objects
+
+    def resampled_ap(self, weights: IndexArray) -> FloatArray:
+        """Return `ap_40` for each row of weights of images, (n_resamples,)."""
+        n_objects = weights @ self.objects_per_image
+        values = [self._outcomes.curves(row)[1][1:].mean() for row in weights]
+        return np.where(n_objects > 0, values, np.nan)
+
     def _mean(self, values: FloatArray | None, points: int) -> float:
         if values is None or not self.n_objects:
             return float("nan")
@@ -143,6 +157,8 @@ class KittiCurve:
         """Return the curve as plain numbers and lists, for JSON; None where nothing is known."""
         return {
             "n_objects": self.n_objects,
+            "ap": number_or_none(self.ap_40),
+            "ap_range": [number_or_none(limit) for limit in self.ap_range],
             "ap_11": number_or_none(self.ap_11),
             "ap_40": number_or_none(self.ap_40),
             "aos_11": number_or_none(self.aos_11),
@@ -210,9 +226,10 @@ class KittiResult:
         return PrecisionRecallDisplay(curves).plot(ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain numbers and lists, for JSON."""
+        """Return the result as plain numbers and lists, for JSON; `ap` is the moderate `ap_40`."""
         levels = {name: curve.to_dict() for name, curve in self.curves.items()}
-        return {"category": self.category, "overlap": self.overlap, **levels}
+        moderate = {key: levels["moderate"][key] for key in ("ap", "ap_range")}
+        return {"category": self.category, "overlap": self.overlap, **moderate, **levels}
 
 
 def evaluate_kitti(
@@ -273,7 +290,7 @@ def evaluate_kitti(
     official = rule == "official"
     pairs = paired(detections, annotations)
     if not official:
-        pairs = [pair for pair in pairs if pair.found is not None]
+        pairs = [replace(p, truth=_NOTHING) if p.found is None else p for p in pairs]
     images = [_Image.from_pair(pair, category, overlap) for pair in pairs]
     has_angles = all(image.has_angles for image in images)
     curves = {
@@ -287,11 +304,13 @@ def evaluate_kitti(
 class _Image:
     """An image before a level is chosen: its detections, and objects of the category or neighbour.
 
+    `place` is its position among the annotations.
     `shared` is how much each object (row) and detection (column) overlap, and `errors` by how much
     their angles differ, in radians. `claims` lists the objects that overlap a detection enough,
     each with the detections that it may have.
     """
 
+    place: int
     scores: FloatArray
     heights: FloatArray
     in_ignored_area: Mask
@@ -316,15 +335,16 @@ class _Image:
             )
         kinds = np.array([kind.lower() for kind in pair.categories().tolist()], dtype=np.str_)
         boxes, found_boxes = _to_last_pixel(pair.boxes), _to_last_pixel(found.boxes)
-        chosen = (kinds == wanted) | (kinds == _NEIGHBOURS.get(wanted))
+        chosen = (kinds == wanted) | (kinds == NEIGHBOURS.get(wanted))
         is_neighbour = kinds[chosen] != wanted
         angles = pair.numbers("angles")[chosen]
         angle_of_view = np.array(found.angles or [np.nan] * len(found.names), dtype=np.float64)
         found_angles = angle_of_view[found.labels]
         shared = overlaps(boxes[chosen], found_boxes)
         near = shared > overlap
-        areas = boxes[kinds == _IGNORED_AREA]
+        areas = boxes[pair.is_area()]
         return cls(
+            place=pair.place,
             scores=found.scores,
             heights=found_boxes[:, 3] - found_boxes[:, 1],
             in_ignored_area=np.any(overlaps(found_boxes, areas, "first") > overlap, axis=1),
@@ -362,73 +382,127 @@ class _Task:
     def hit_scores(self) -> list[float]:
         """Return the scores of true positives if each object has the best-scoring detection."""
         scores = self.image.scores
-        free = np.ones(len(scores), dtype=np.bool_)
-        hits = []
+        preference = np.broadcast_to(scores, self.image.shared.shape)
+        pairs = self._pairs(np.ones(len(scores), dtype=np.bool_), preference)
+        return [float(scores[best]) for _, best in pairs if not self.small[best]]
+
+    def steps(self) -> FloatArray:
+        """Return each distinct score, and what it adds to the counts, (n, 4), best first.
+
+        Only detections that overlap an object enough can change which object has which.
+        """
+        image = self.image
+        able = np.zeros(len(image.scores), dtype=np.bool_)
+        for _, candidates in image.claims:
+            able[candidates] = True
+        able &= ~self.small
+        is_false = ~(able | self.small | image.in_ignored_area)
+        rows, matched, n_false = [], (0, 0, 0.0), 0
+        for score in np.unique(image.scores)[::-1]:
+            new = image.scores == score
+            before = (matched[0], matched[1] + n_false, matched[2])
+            if (new & able).any():
+                matched = self._counts_of(able & (image.scores >= score))
+            n_false += int((new & is_false).sum())
+            after = (matched[0], matched[1] + n_false, matched[2])
+            rows.append((score, *np.subtract(after, before)))
+        return np.array(rows, dtype=np.float64).reshape(-1, 4)
+
+    def _counts_of(self, free: Mask) -> tuple[int, int, float]:
+        """Count true and false positives and similarity of the `free` detections.
+
+        Each object has the one it overlaps most.
+        """
+        image, free = self.image, free.copy()
+        errors = [image.errors[pair] for pair in self._pairs(free, image.shared)]
+        n_false = int((free & ~image.in_ignored_area).sum())
+        return len(errors), n_false, float(np.sum((1.0 + np.cos(errors)) / 2.0))
+
+    def _pairs(self, free: Mask, preference: FloatArray) -> list[tuple[int, int]]:
+        """Return objects to be found, each with the `free` detection that it prefers, one by one.
+
+        Those that are taken, also by objects that need not be found, are no longer free.
+        """
+        pairs = []
         for row, candidates in self.image.claims:
             choice = candidates[free[candidates]]
             if len(choice):
-                best = choice[scores[choice].argmax()]
-                free[best] = False
-                if not self.optional[row] and not self.small[best]:
-                    hits.append(float(scores[best]))
-        return hits
-
-    def counts(self, thresholds: FloatArray) -> FloatArray:
-        """Return true positives, false positives and similarity at each threshold, (n, 3).
-
-        Thresholds with no score of the image between them share one count.
-        """
-        reached = self.image.scores >= thresholds[:, np.newaxis]
-        _, first, position = np.unique(reached.sum(axis=1), return_index=True, return_inverse=True)
-        counts = [self._counts_of(reached[row]) for row in first]
-        return np.array(counts, dtype=np.float64).reshape(-1, 3)[position]
-
-    def _counts_of(self, active: Mask) -> tuple[int, int, float]:
-        """Count with the `active` detections only; each object has the one it overlaps most."""
-        image, free = self.image, active & ~self.small
-        n_true, similarity = 0, 0.0
-        for row, candidates in image.claims:
-            choice = candidates[free[candidates]]
-            if len(choice):
-                best = choice[image.shared[row, choice].argmax()]
+                best = choice[preference[row, choice].argmax()]
                 free[best] = False
                 if not self.optional[row]:
-                    n_true += 1
-                    similarity += (1.0 + np.cos(image.errors[row, best])) / 2.0
-        return n_true, int((free & ~image.in_ignored_area).sum()), similarity
+                    pairs.append((row, int(best)))
+        return pairs
+
+
+@dataclass(frozen=True, eq=False)
+class _LevelOutcomes:
+    """Outcomes of all images at a level.
+
+    `steps` have gains of true positives, false positives and similarity; `hits` are the scores of
+    true positives that thresholds are taken from, best first, and `hit_images` their images.
+    """
+
+    steps: Steps
+    hits: FloatArray
+    hit_images: Positions
+
+    def curves(self, weights: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return thresholds, precision and similarity for weights of images."""
+        n_objects = int(weights @ self.steps.n_objects)
+        hits = np.repeat(self.hits, weights[self.hit_images])
+        thresholds = hits[_positions(len(hits), n_objects)]
+        totals = np.zeros((len(RECALL_STEPS), 3))
+        last = np.searchsorted(-self.steps.scores, -thresholds, side="right") - 1
+        totals[: len(thresholds)] = self.steps.totals(weights)[last]
+        n_true, n_false, similarity = totals.T
+        n_found = np.maximum(n_true + n_false, 1.0)
+        return (
+            thresholds,
+            running_maximum(n_true / n_found),
+            running_maximum(similarity / n_found),
+        )
 
 
 def _curve(tasks: list[_Task], level: KittiLevel, has_angles: bool) -> KittiCurve:
     """Join the images of a level."""
-    n_objects = sum(int((~task.optional).sum()) for task in tasks)
-    hits = sorted((score for task in tasks for score in task.hit_scores()), reverse=True)
-    thresholds = np.array(list(_thresholds(hits, n_objects)))
-    totals = np.zeros((len(RECALL_STEPS), 3))
-    if len(thresholds):
-        totals[: len(thresholds)] = sum(task.counts(thresholds) for task in tasks)
-    n_true, n_false, similarity = totals.T
-    n_found = np.maximum(n_true + n_false, 1.0)
+    places = [task.image.place for task in tasks]
+    n_objects = [int((~task.optional).sum()) for task in tasks]
+    rows = [task.steps() for task in tasks]
+    hits = [np.array(task.hit_scores()) for task in tasks]
+    order = np.argsort(-np.concatenate(hits), kind="stable")
+    outcomes = _LevelOutcomes(
+        Steps.joined(places, n_objects, [part[:, 0] for part in rows], [p[:, 1:] for p in rows]),
+        np.concatenate(hits)[order],
+        np.repeat(places, [len(part) for part in hits])[order],
+    )
+    thresholds, precision, similarity = outcomes.curves(np.ones(len(tasks), dtype=np.int64))
     return KittiCurve(
         level=level,
-        n_objects=n_objects,
+        n_objects=sum(n_objects),
         thresholds=thresholds,
-        precision=running_maximum(n_true / n_found),
-        similarity=running_maximum(similarity / n_found) if has_angles else None,
+        precision=precision,
+        similarity=similarity if has_angles else None,
+        _outcomes=outcomes,
     )
 
 
-def _thresholds(hits: list[float], n_objects: int) -> Iterator[float]:
-    """Give those scores of true positives, best first, at which recalls come nearest to the steps.
+def _positions(n_hits: int, n_objects: int) -> Positions:
+    """Return which true positives, best first, have recalls that come nearest to the steps.
 
-    The step grows with each score that is given, by 1/40, so that it may lag behind the recall.
+    The step grows with each one that is taken, by 1/40, so that it may lag behind the recall.
     """
-    step = 0.0
-    for number, score in enumerate(hits, start=1):
-        recall, next_recall = number / n_objects, (number + 1) / n_objects
-        if number < len(hits) and next_recall - step < step - recall:
-            continue
-        yield score
+    numbers = np.arange(1, n_hits + 1)
+    recall, next_recall = numbers / max(n_objects, 1), (numbers + 1) / max(n_objects, 1)
+    positions: list[int] = []
+    position, step = 0, 0.0
+    while position < n_hits:
+        near = next_recall[position:] - step >= step - recall[position:]
+        near[-1] = True
+        position += int(near.argmax())
+        positions.append(position)
+        position += 1
         step += 1.0 / (len(RECALL_STEPS) - 1.0)
+    return np.array(positions, dtype=np.intp)
 
 
 def _to_last_pixel(boxes: FloatArray) -> FloatArray:

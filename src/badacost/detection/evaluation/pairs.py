@@ -19,13 +19,20 @@ from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.detection.boxes import MAX_COORDINATE, Detections
 
 Found = TypeVar("Found")
+# What KITTI calls areas in which nothing counts, and what may be found in the place of what.
+IGNORED_AREA = "dontcare"
+NEIGHBOURS = {"car": "van", "pedestrian": "person_sitting"}
 
 
 @dataclass(frozen=True, eq=False)
 class Pair(Generic[Found]):
-    """One image: its name, what was found in it (None if not searched), and its annotations."""
+    """One image: its name, what was found in it (None if not searched), and its annotations.
+
+    `place` is its position among the annotations.
+    """
 
     name: str
+    place: int
     found: Found | None
     truth: Any
 
@@ -79,6 +86,13 @@ class Pair(Generic[Found]):
         if getattr(self.truth, "categories", None) is None:
             raise ValueError(f"{self._place('categories')} are missing: the protocol needs them.")
         return self._one_per_box("categories", "U")
+
+    def is_area(self) -> Mask:
+        """Return which boxes are areas in which nothing counts; none without categories."""
+        if getattr(self.truth, "categories", None) is None:
+            return np.zeros(len(self.boxes), dtype=np.bool_)
+        kinds = (kind.casefold() for kind in self.categories().tolist())
+        return np.array([kind == IGNORED_AREA for kind in kinds], dtype=np.bool_)
 
     def size(self) -> tuple[int, int] | None:
         """Return height and width of the image, or None where the annotations do not say."""
@@ -144,4 +158,5 @@ def paired(
                 "add annotations without boxes if nothing is there."
             )
     names = [*detections, *(name for name in annotations if name not in detections)]
-    return [Pair(name, detections.get(name), annotations[name]) for name in names]
+    places = {name: place for place, name in enumerate(annotations)}
+    return [Pair(name, places[name], detections.get(name), annotations[name]) for name in names]

@@ -2,23 +2,26 @@
 
 A detection belongs to the annotated box it overlaps most, if the overlap (intersection over union)
 is great enough. The best-scoring one of a box is a true positive and the others are false ones,
-as are those that belong to no box; those that belong to an ignored box do not count.
+as are those that belong to no box; those that belong to an ignored box, or lie in an area of the
+category DontCare, do not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost.arrays import FloatArray, IndexArray, Mask
 from badacost.detection.boxes import Detections, overlaps
 from badacost.detection.evaluation.curves import PrecisionRecallCurve, number_or_none
+from badacost.detection.evaluation.outcomes import FALSE, IGNORED, TRUE, Outcome, Steps
 from badacost.detection.evaluation.pairs import Pair, paired
+from badacost.detection.evaluation.resampling import Resampled
 from badacost.validation import check_flag, check_number
 
 if TYPE_CHECKING:
@@ -27,14 +30,45 @@ if TYPE_CHECKING:
     from badacost.detection.evaluation.displays import PrecisionRecallDisplay
 
 
+_FALSE_ALARMS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # an image, of the table of thresholds
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """What a threshold of the score brings.
+
+    Attributes
+    ----------
+    threshold : float
+        Detections with at least this score count.
+    precision, recall : float
+        Share of them that is right, and share of the objects that they find.
+    false_alarms : float
+        Mean number of wrong ones in an image.
+
+    Examples
+    --------
+    >>> from badacost.detection.evaluation import OperatingPoint
+    >>> OperatingPoint(threshold=2.5, precision=0.9, recall=0.6, false_alarms=0.1).recall
+    0.6
+    """
+
+    threshold: float
+    precision: float
+    recall: float
+    false_alarms: float
+
+
 @dataclass(frozen=True, eq=False)
-class VocResult:
+class VocResult(Resampled):
     """What `evaluate_voc` found.
 
     Attributes
     ----------
     curve : PrecisionRecallCurve
         One point for each detection that counts, best first.
+    outcomes : dict of str to Outcome
+        What became of the detections and objects of each image, in the order of the annotations.
     n_objects : int
         Annotated boxes that are to be found.
     n_true, n_false : int
@@ -42,6 +76,8 @@ class VocResult:
     view_confusion : ndarray of shape (n_views, n_views)
         Numbers of true positives by annotated (rows) and found (columns) view, where the former is
         known.
+    objects_per_view : ndarray of shape (n_views,)
+        Numbers of annotated boxes that are to be found by view, where it is known.
     shift, scale : tuple of float
         Mean offset from true positives to their annotated boxes, in widths and heights of the
         former, and mean ratio of widths and heights; summed and multiplied over all rounds.
@@ -57,18 +93,23 @@ class VocResult:
     >>> result = evaluate_voc({"a.png": found}, {"a.png": truth})
     >>> result.n_true, result.n_false, round(result.ap, 3)
     (2, 1, 0.833)
-    >>> result.view_confusion, result.view_accuracy
+    >>> result.view_confusion, result.view_accuracy, result.view_recall
     (array([[1, 0],
-           [1, 0]]), 0.5)
+           [1, 0]]), 0.5, array([1., 1.]))
+    >>> result.operating_points()[0]
+    OperatingPoint(threshold=3.0, precision=1.0, recall=0.5, false_alarms=0.0)
     """
 
     curve: PrecisionRecallCurve
+    outcomes: dict[str, Outcome]
     n_objects: int
     n_true: int
     n_false: int
     view_confusion: NDArray[np.int64]
+    objects_per_view: NDArray[np.int64]
     shift: tuple[float, float]
     scale: tuple[float, float]
+    _steps: Steps
 
     @property
     def ap(self) -> float:
@@ -82,9 +123,55 @@ class VocResult:
 
     @property
     def view_accuracy(self) -> float:
-        """Share of the true positives whose view is right; NaN if no view is annotated."""
-        total = self.view_confusion.sum()
+        """Share of the true positives whose view is right; NaN if there are none to tell apart."""
+        total = self.view_confusion.sum() if len(self.view_confusion) > 1 else 0
         return float(np.trace(self.view_confusion) / total) if total else float("nan")
+
+    @property
+    def view_recall(self) -> FloatArray:
+        """Share of the objects of each view that are found; NaN for a view without objects."""
+        n_objects = self.objects_per_view.astype(np.float64)
+        found = self.view_confusion.sum(axis=1)
+        return np.divide(found, n_objects, out=np.full(len(found), np.nan), where=n_objects > 0.0)
+
+    @property
+    def objects_per_image(self) -> IndexArray:
+        """Objects to be found in each image, in the order of the annotations."""
+        return self._steps.n_objects
+
+    def resampled_ap(self, weights: IndexArray) -> FloatArray:
+        """Return the average precision for each row of weights of images, (n_resamples,)."""
+        areas = [
+            (np.diff(n_true, axis=1, prepend=0) * precision).sum(axis=1) / n_objects
+            for n_objects, n_true, precision in self._steps.at_hits(weights)
+        ]
+        return np.concatenate(areas)
+
+    def operating_points(self) -> list[OperatingPoint]:
+        """Return thresholds with few and with many false alarms.
+
+        Returns
+        -------
+        list of OperatingPoint
+            The lowest scores with at most 0.01, 0.03, 0.1, ... 10 false alarms an image, as far as
+            the detections go, and the lowest score of all; falling.
+        """
+        last = self._steps.last_of_score
+        n_true, n_false = self._steps.totals()[last].T
+        alarms = n_false / len(self.objects_per_image)
+        chosen = {int(np.flatnonzero(alarms <= most)[-1]) for most in _FALSE_ALARMS
+                  if (alarms <= most).any()}  # fmt: skip
+        if len(last):
+            chosen.add(len(last) - 1)
+        return [
+            OperatingPoint(
+                threshold=float(self._steps.scores[last[i]]),
+                precision=float(n_true[i] / (n_true[i] + n_false[i])),
+                recall=float(n_true[i] / self.n_objects),
+                false_alarms=float(alarms[i]),
+            )
+            for i in sorted(chosen)
+        ]
 
     def plot(self, *, name: str = "detector", ax: Axes | None = None) -> PrecisionRecallDisplay:
         """Draw precision against recall.
@@ -109,12 +196,16 @@ class VocResult:
         """Return the result as plain numbers and lists, for JSON."""
         return {
             "ap": self.ap,
+            "ap_range": list(self.ap_range),
             "ap_11": self.ap_11,
             "n_objects": self.n_objects,
             "n_true": self.n_true,
             "n_false": self.n_false,
             "view_accuracy": number_or_none(self.view_accuracy),
             "view_confusion": self.view_confusion.tolist(),
+            "view_recall": [number_or_none(recall) for recall in self.view_recall],
+            "objects_per_view": self.objects_per_view.tolist(),
+            "operating_points": [asdict(point) for point in self.operating_points()],
             "shift": list(self.shift),
             "scale": list(self.scale),
             "curve": self.curve.to_dict(),
@@ -126,7 +217,6 @@ def evaluate_voc(
     annotations: Mapping[str, Any],
     *,
     overlap: float = 0.5,
-    category: str | None = None,
     min_size: float = 0.0,
     min_detection_size: float = 0.0,
     rounds: int = 1,
@@ -141,10 +231,10 @@ def evaluate_voc(
         was found.
     annotations : mapping of str to annotated image
         What is there: ``boxes``, and ``ignore``, ``labels`` and ``categories`` if they have them.
+        Labels are indices into the names of the detections. Objects of all categories are to be
+        found: `align` keeps those that the detections are of, and labels them.
     overlap : float, default=0.5
         A detection must overlap its annotated box by more than this.
-    category : str, optional
-        Take only annotated boxes of this category, and ignored ones of any; all of them by default.
     min_size : float, default=0
         Annotated boxes whose width or height is less are ignored.
     min_detection_size : float, default=0
@@ -186,23 +276,20 @@ def evaluate_voc(
     check_flag("from_last_pixel", from_last_pixel)
     edge = float(from_last_pixel)
     images = [
-        _Image.from_pair(pair, category, min_size, min_detection_size, edge)
+        _Image.from_pair(pair, min_size, min_detection_size, edge)
         for pair in paired(detections, annotations)
     ]
-    n_objects = sum(int((~image.ignore).sum()) for image in images)
-    if not n_objects:
+    if not any(image.to_find.any() for image in images):
         raise ValueError("annotations hold no box to be found: check category and min_size.")
 
     shift, scale = np.zeros(2), np.ones(2)
     for number in range(rounds):
-        for image in images:
-            image.match(overlap)
-        step, ratio = _mean_difference(images, edge)
+        outcomes = [image.matched(overlap) for image in images]
+        step, ratio = _mean_difference(images, outcomes, edge)
         shift, scale = shift + step, scale * ratio
         if number < rounds - 1:
-            for image in images:
-                image.boxes = _moved(image.boxes, step, ratio, edge)
-    return _result(images, n_objects, shift, scale)
+            images = [image.moved(step, ratio, edge) for image in images]
+    return _result(images, outcomes, shift, scale)
 
 
 def evaluate_faces(
@@ -254,82 +341,79 @@ def evaluate_faces(
     )
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Image:
-    """Detections of an image, best first, their annotated boxes, and which belongs to which.
+    """Detections of an image, best first, and its annotated boxes.
 
-    `owner` is the annotated box of each detection or -1; `counts` tells which detections are not
-    ignored, `hit` which of them are true positives.
+    Boxes of detections may be refined, and lie outside of what `Detections` allow.
     """
 
+    name: str
+    place: int
+    found: Detections
     boxes: FloatArray
-    scores: FloatArray
-    views: IndexArray
-    n_views: int
     truth: FloatArray
-    ignore: Mask
+    to_find: Mask
+    is_area: Mask
     true_views: IndexArray
-    owner: Positions
-    counts: Mask
-    hit: Mask
 
     @classmethod
     def from_pair(
-        cls,
-        pair: Pair[Detections],
-        category: str | None,
-        min_size: float,
-        min_found: float,
-        edge: float,
+        cls, pair: Pair[Detections], min_size: float, min_found: float, edge: float
     ) -> _Image:
         """Select what counts of an image."""
-        truth, ignore, true_views = pair.boxes, pair.flags("ignore"), pair.labels()
-        if category is not None:
-            # What is ignored is so whatever it may be, as regions of KITTI's DontCare.
-            chosen = (pair.categories() == category) | ignore
-            truth, ignore, true_views = truth[chosen], ignore[chosen], true_views[chosen]
-        ignore = ignore | np.any(_sizes(truth, edge) < min_size, axis=1)
-        found = pair.found
-        if found is None:
-            found = Detections.empty(())
-        elif min_found > 0.0:
+        truth, true_views = pair.boxes, pair.labels()
+        is_small = np.any(_sizes(truth, edge) < min_size, axis=1)
+        is_area = pair.is_area()
+        to_find = ~(pair.flags("ignore") | is_area | is_small)
+        found = Detections.empty(()) if pair.found is None else pair.found.best_first()
+        if min_found > 0.0:
             found = found[np.any(_sizes(found.boxes, edge) > min_found, axis=1)]
-        found = found.best_first()
-        n_views = len(found.names)
-        known = true_views[~ignore]
+        n_views, known = len(found.names), true_views[to_find]
         if n_views and (known >= n_views).any():
             raise ValueError(
                 f"image {pair.name!r:.80} is annotated with view {known.max()}, but its "
-                f"detections have {n_views} views: label both by the same views."
+                f"detections have {n_views} views: label both by the same views, as align does."
             )
-        nothing = np.zeros(0, dtype=np.bool_)
         return cls(
-            boxes=found.boxes, scores=found.scores, views=found.labels, n_views=n_views,
-            truth=truth, ignore=ignore, true_views=true_views,
-            owner=nothing.astype(np.intp), counts=nothing, hit=nothing,
+            pair.name, pair.place, found, found.boxes, truth, to_find, is_area, true_views
         )  # fmt: skip
 
-    def match(self, overlap: float) -> None:
+    def matched(self, overlap: float) -> Outcome:
         """Find out to which annotated box each detection belongs, and which are right."""
         n, m = len(self.boxes), len(self.truth)
-        self.owner = np.full(n, -1)
-        self.counts, self.hit = np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-        if not n or not m:
-            return
-        shared = overlaps(self.boxes, self.truth)
-        best = m - 1 - shared[:, ::-1].argmax(axis=1)  # the later one of equals
-        belongs = np.flatnonzero(shared[np.arange(n), best] > overlap)
-        self.owner[belongs] = best[belongs]
-        self.counts[belongs] = ~self.ignore[best[belongs]]
-        _, first = np.unique(best[belongs], return_index=True)
-        self.hit[belongs[first]] = True
-        self.hit &= self.counts
+        owners, verdicts = np.full(n, -1), np.full(n, FALSE, dtype=np.int8)
+        if n and m:
+            shared = overlaps(self.boxes, self.truth)
+            best = m - 1 - shared[:, ::-1].argmax(axis=1)  # the later one of equals
+            belongs = np.flatnonzero(shared[np.arange(n), best] > overlap)
+            owners[belongs] = best[belongs]
+            _, first = np.unique(best[belongs], return_index=True)
+            verdicts[belongs[first]] = TRUE
+            verdicts[belongs[~self.to_find[best[belongs]]]] = IGNORED
+            inside = overlaps(self.boxes, self.truth[self.is_area], "first") > overlap
+            verdicts[(verdicts == FALSE) & inside.any(axis=1)] = IGNORED
+        return Outcome(self.found, verdicts, owners, self.to_find)
+
+    def moved(self, shift: FloatArray, scale: FloatArray, edge: float) -> _Image:
+        """Return the image with its detections moved by a share of their sizes, and scaled."""
+        sizes = _sizes(self.boxes, edge)
+        centres, half = _centres(self.boxes) + shift * sizes, (scale * sizes + edge) / 2.0
+        return replace(self, boxes=np.concatenate([centres - half, centres + half], axis=1))
 
 
-def _mean_difference(images: list[_Image], edge: float) -> tuple[FloatArray, FloatArray]:
+def _mean_difference(
+    images: list[_Image], outcomes: list[Outcome], edge: float
+) -> tuple[FloatArray, FloatArray]:
     """Return the mean shift, in sizes of detections, and ratio of sizes of the true positives."""
-    found = np.concatenate([image.boxes[image.hit] for image in images])
-    truth = np.concatenate([image.truth[image.owner[image.hit]] for image in images])
+    hits = [outcome.verdicts == TRUE for outcome in outcomes]
+    found = np.concatenate([image.boxes[hit] for image, hit in zip(images, hits, strict=True)])
+    truth = np.concatenate(
+        [
+            image.truth[outcome.owners[hit]]
+            for image, outcome, hit in zip(images, outcomes, hits, strict=True)
+        ]
+    )
     sizes = _sizes(found, edge)
     usable = (sizes > 0.0).all(axis=1)
     if not usable.any():
@@ -337,13 +421,6 @@ def _mean_difference(images: list[_Image], edge: float) -> tuple[FloatArray, Flo
     found, truth, sizes = found[usable], truth[usable], sizes[usable]
     shift = (_centres(truth) - _centres(found)) / sizes
     return shift.mean(axis=0), (_sizes(truth, edge) / sizes).mean(axis=0)
-
-
-def _moved(boxes: FloatArray, shift: FloatArray, scale: FloatArray, edge: float) -> FloatArray:
-    """Return boxes with their centres moved by a share of their sizes, and scaled."""
-    sizes = _sizes(boxes, edge)
-    centres, half = _centres(boxes) + shift * sizes, (scale * sizes + edge) / 2.0
-    return np.concatenate([centres - half, centres + half], axis=1)
 
 
 def _sizes(boxes: FloatArray, edge: float) -> FloatArray:
@@ -355,26 +432,39 @@ def _centres(boxes: FloatArray) -> FloatArray:
 
 
 def _result(
-    images: list[_Image], n_objects: int, shift: FloatArray, scale: FloatArray
+    images: list[_Image], outcomes: list[Outcome], shift: FloatArray, scale: FloatArray
 ) -> VocResult:
     """Join the images."""
-    counts = np.concatenate([image.counts for image in images])
-    scores = np.concatenate([image.scores for image in images])[counts]
-    hits = np.concatenate([image.hit for image in images])[counts]
-    order = np.argsort(-scores, kind="stable")
-    curve = PrecisionRecallCurve.from_outcomes(hits[order], scores[order], n_objects)
-    n_views = max(image.n_views for image in images)
+    counted = [outcome.verdicts != IGNORED for outcome in outcomes]
+    hits = [o.verdicts[c] == TRUE for o, c in zip(outcomes, counted, strict=True)]
+    steps = Steps.joined(
+        [image.place for image in images],
+        [int(image.to_find.sum()) for image in images],
+        [o.detections.scores[c] for o, c in zip(outcomes, counted, strict=True)],
+        [np.stack([hit, ~hit], axis=1).astype(np.float64) for hit in hits],
+    )
+    n_objects = int(steps.n_objects.sum())
+    n_views = max(len(image.found.names) for image in images)
     confusion = np.zeros((n_views, n_views), dtype=np.int64)
-    for image in images:
-        true_views = image.true_views[image.owner[image.hit]]
+    per_view = np.zeros(n_views, dtype=np.int64)
+    for image, outcome in zip(images, outcomes, strict=True):
+        hit = outcome.verdicts == TRUE
+        true_views = image.true_views[outcome.owners[hit]]
         known = true_views >= 0
-        np.add.at(confusion, (true_views[known], image.views[image.hit][known]), 1)
+        np.add.at(confusion, (true_views[known], image.found.labels[hit][known]), 1)
+        views = image.true_views[image.to_find]
+        np.add.at(per_view, views[(views >= 0) & (views < n_views)], 1)
+    n_true, n_false = (int(total) for total in steps.gains.sum(axis=0))
+    in_order = sorted(zip(images, outcomes, strict=True), key=lambda pair: pair[0].place)
     return VocResult(
-        curve=curve,
+        curve=PrecisionRecallCurve.from_outcomes(steps.gains[:, 0], steps.scores, n_objects),
+        outcomes={image.name: outcome for image, outcome in in_order},
         n_objects=n_objects,
-        n_true=int(hits.sum()),
-        n_false=int((~hits).sum()),
+        n_true=n_true,
+        n_false=n_false,
         view_confusion=confusion,
+        objects_per_view=per_view,
         shift=(float(shift[0]), float(shift[1])),
         scale=(float(scale[0]), float(scale[1])),
+        _steps=steps,
     )

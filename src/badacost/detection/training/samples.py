@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,32 @@ from badacost.detection.images import Pixels, import_pil
 from badacost.threads import Threads
 
 _REACH = 16  # pixels; what gradients, their norm, smoothing and filters of small cells look at
+_TURNING_MARGIN = 8  # pixels that a rotation of a few degrees brings in from outside
 _MAX_OBJECT_HEIGHT = 2.0  # heights of its picture
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How copies of objects differ from them, besides their places.
+
+    Up to `rotation` degrees to both sides; contrast and brightness by up to the share `contrast`;
+    noise with a standard deviation of up to `noise` grey levels.
+    """
+
+    rotation: float
+    contrast: float
+    noise: float
+
+    def of(self, picture: Any, margin: int, seed: int) -> Pixels:
+        """Return the middle of a picture of PIL, varied as the seed says."""
+        rng = np.random.default_rng(seed)
+        turn, gain, shift, spread = rng.uniform(-1.0, 1.0, 4)
+        turned = picture.rotate(turn * self.rotation, resample=import_pil().Resampling.BICUBIC)
+        pixels = np.asarray(turned, np.float32)[margin:-margin, margin:-margin]
+        mean, gain, shift = pixels.mean(), 1.0 + gain * self.contrast, 1.0 + shift * self.contrast
+        varied = (pixels - mean) * gain + mean * shift
+        varied = varied + rng.standard_normal(pixels.shape, np.float32) * (spread * self.noise)
+        return np.clip(np.rint(varied), 0.0, 255.0).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -61,41 +87,53 @@ class WindowShape:
         centre = (boxes[:, 0] + boxes[:, 2]) / 2.0
         return np.stack([centre - half, boxes[:, 1], centre + half, boxes[:, 3]], axis=1)
 
-    def jittered(self, boxes: FloatArray, octave: int, rng: np.random.Generator) -> FloatArray:
+    def jittered(
+        self, boxes: FloatArray, octave: int, rng: np.random.Generator, amount: float = 1.0
+    ) -> FloatArray:
         """Return boxes, (n, 4), as a scan may meet them, moved at random.
 
-        They are moved by at most half a cell and scaled by at most half a level. `octave` is the
-        number of pyramid levels in an octave.
+        They are moved by at most half a cell and scaled by at most half a level, or by `amount`
+        times as much. `octave` is the number of pyramid levels in an octave.
         """
         scales = (boxes[:, 3] - boxes[:, 1]) / self.window[0]
-        moves = rng.uniform(-0.5, 0.5, (len(boxes), 2)) * self.cell * scales[:, None]
-        zoom = 2.0 ** (rng.uniform(-0.5, 0.5, len(boxes)) / octave)[:, None]
+        half = amount / 2.0
+        moves = rng.uniform(-half, half, (len(boxes), 2)) * self.cell * scales[:, None]
+        zoom = 2.0 ** (rng.uniform(-half, half, len(boxes)) / octave)[:, None]
         centres = (boxes[:, :2] + boxes[:, 2:]) / 2.0 + moves
         halves = (boxes[:, 2:] - boxes[:, :2]) / 2.0 * zoom
         return np.concatenate([centres - halves, centres + halves], axis=1)
 
-    def cut(self, pixels: Pixels, boxes: FloatArray) -> Pixels:
+    def cut(
+        self,
+        pixels: Pixels,
+        boxes: FloatArray,
+        seeds: IndexArray | None = None,
+        variation: Variation | None = None,
+    ) -> Pixels:
         """Cut windows out of an image and resize them; the border of the image is continued.
 
         Boxes x1, y1, x2, y2, (n, 4), have the aspect ratio of the window; cut-outs have the shape
-        (n, crop height, crop width, 3). A ValueError is raised where an object has no height, or is
-        far larger than the image.
+        (n, crop height, crop width, 3). Those with a seed are varied, see `Variation`. A ValueError
+        is raised where an object has no height, or is far larger than the image.
         """
         image_module = import_pil()
-        crop_height, crop_width = self.crop
+        varied = np.zeros(len(boxes), bool)
+        if seeds is not None and variation is not None:
+            varied = seeds > 0
         (height, width), (padded_height, padded_width) = self.window, self.padded_window
-        top = (padded_height - height) / 2.0 + self.border
-        left = (padded_width - width) / 2.0 + self.border
         heights = boxes[:, 3] - boxes[:, 1]
         if not ((heights > 0.0) & (heights <= _MAX_OBJECT_HEIGHT * len(pixels))).all():
             raise ValueError(
                 f"an object in a picture of {pixels.shape[1]} x {len(pixels)} pixels is none or "
                 f"more than {_MAX_OBJECT_HEIGHT:g} times as high: correct its box, or ignore it."
             )
-        cut = np.empty((len(boxes), crop_height, crop_width, 3), np.uint8)
+        cut = np.empty((len(boxes), *self.crop, 3), np.uint8)
         for index, (x1, y1, _, y2) in enumerate(boxes.tolist()):
+            margin = _TURNING_MARGIN if varied[index] else 0
+            crop_height, crop_width = (length + 2 * margin for length in self.crop)
             scale = (y2 - y1) / height
-            x, y = x1 - left * scale, y1 - top * scale
+            x = x1 - ((padded_width - width) / 2.0 + self.border + margin) * scale
+            y = y1 - ((padded_height - height) / 2.0 + self.border + margin) * scale
             region = (x, y, x + crop_width * scale, y + crop_height * scale)
             part, box = _with_surroundings(pixels, region)
             resized = image_module.fromarray(part).resize(
@@ -104,40 +142,53 @@ class WindowShape:
                 box=box,
                 reducing_gap=2.0,
             )
-            cut[index] = np.asarray(resized)
+            if variation is not None and seeds is not None and varied[index]:
+                cut[index] = variation.of(resized, margin, int(seeds[index]))
+            else:
+                cut[index] = np.asarray(resized)
         return cut
 
 
 @dataclass(frozen=True, eq=False)
 class WindowList:
-    """Windows of many images: the number of the image, (n,), and the box in it, (n, 4).
+    """Windows of many images.
 
-    Boxes have the aspect ratio of the window.
+    Attributes
+    ----------
+    images : ndarray of shape (n,)
+        Number of the image of each window.
+    boxes : ndarray of shape (n, 4)
+        Its box, of the aspect ratio of the window.
+    seeds : ndarray of shape (n,)
+        How its pixels are varied; 0 if they are not.
     """
 
     images: IndexArray
     boxes: FloatArray
+    seeds: IndexArray
 
     def __len__(self) -> int:
         return len(self.images)
 
     @classmethod
     def of(cls, parts: Sequence[tuple[int, FloatArray]]) -> WindowList:
-        """Join the boxes of images."""
+        """Join the boxes of images, none of them varied."""
         images = [np.full(len(boxes), image, np.int64) for image, boxes in parts]
-        return cls(
-            np.concatenate([np.empty(0, np.int64), *images]),
-            np.concatenate([np.empty((0, 4)), *(boxes for _, boxes in parts)]),
-        )
+        joined = np.concatenate([np.empty(0, np.int64), *images])
+        boxes = np.concatenate([np.empty((0, 4)), *(boxes for _, boxes in parts)])
+        return cls(joined, boxes, np.zeros(len(joined), np.int64))
 
     def chosen(self, index: NDArray[np.integer] | slice) -> WindowList:
         """The windows of an index, in its order."""
-        return WindowList(self.images[index], self.boxes[index])
+        return WindowList(self.images[index], self.boxes[index], self.seeds[index])
 
-    def followed_by(self, other: WindowList) -> WindowList:
-        """These windows, then those of another list."""
+    def followed_by(self, *others: WindowList) -> WindowList:
+        """These windows, then those of other lists."""
+        lists = (self, *others)
         return WindowList(
-            np.concatenate([self.images, other.images]), np.concatenate([self.boxes, other.boxes])
+            np.concatenate([part.images for part in lists]),
+            np.concatenate([part.boxes for part in lists]),
+            np.concatenate([part.seeds for part in lists]),
         )
 
     def by_image(self) -> list[tuple[int, Positions]]:
@@ -206,7 +257,7 @@ class WindowFeatures:
 
 
 def random_boxes(
-    size: tuple[int, int],
+    size: tuple[float, float],
     shape: WindowShape,
     n_boxes: int,
     rng: np.random.Generator,

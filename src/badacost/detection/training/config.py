@@ -15,11 +15,12 @@ from badacost.costs import as_cost_matrix, background_costs, circular_view_costs
 from badacost.detection.boxes import Suppression
 from badacost.detection.channels import ChannelParameters, HistogramParameters
 from badacost.detection.pyramid import PyramidParameters
-from badacost.detection.samples import WindowShape
+from badacost.detection.training.samples import WindowShape
 from badacost.tree.grower import DrawPer
 from badacost.validation import check_choice, check_flag, check_number
 
-Algorithm = Literal["badacost", "samme", "subcat"]
+Algorithm = Literal["costboost", "badacost", "samme", "subcat"]
+ALGORITHMS: tuple[Algorithm, ...] = ("costboost", "badacost", "samme", "subcat")
 _MAX_BYTES = 2**20
 _MAX_CLASSES = 256
 _WINDOW_MARGIN = 8  # a padded window is larger by one part in this
@@ -27,7 +28,7 @@ _WINDOW_MARGIN = 8  # a padded window is larger by one part in this
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How to train a detector; the defaults are those of the paper's car detector, but smaller.
+    """How to train a detector; sizes are those of the paper's car detector, but smaller.
 
     Parameters
     ----------
@@ -36,9 +37,11 @@ class TrainingConfig:
     padded_window : tuple of int, optional
         Height and width of what is looked at; an eighth more than the window by default, rounded
         up to whole cells.
-    algorithm : {"badacost", "samme", "subcat"}, default="badacost"
-        One cascade for all views under costs, the same with 0|1 costs, or a cascade of its own for
-        each view.
+    algorithm : {"costboost", "badacost", "samme", "subcat"}, default="costboost"
+        One cascade of objects against background with the boosting of `CostBoostClassifier`; one
+        for all views under costs, as in the paper; the same with 0|1 costs; or a cascade of its own
+        for each view. Boxes are fitted to objects by a regression with all of them, which also
+        tells the view of least expected cost, but for "subcat".
     alpha, beta, gamma : float, default=1.0, 3.0, 3.0
         Price of a false alarm, of a missed object, and of taking a view for the opposite one.
     cost_matrix : sequence of K sequences of K numbers, optional
@@ -47,20 +50,20 @@ class TrainingConfig:
     views_in_circle : bool, default=True
         Whether views turn around the object, so that their mistakes cost more the farther apart
         they are; otherwise each costs gamma.
-    trees : sequence of int, default=(32, 128, 256, 1024)
+    trees : sequence of int, default=(64, 128, 256, 1024)
         Trees of each round; between rounds, false alarms become negative examples.
-    max_depth : int, default=8
+    max_depth : int, default=5
         Levels of tests in a tree.
     learning_rate : float, default=0.1
         Factor of every step.
     max_features : float, default=1/16
         Share of the features that are looked at in each node.
-    draw_per : {"node", "level"}, default="node"
-        Whether each node has features of its own, as in the paper, or all nodes of a level have the
-        same ones, which is faster on many windows.
+    draw_per : {"level", "node"}, default="level"
+        Whether all nodes of a level have the same features to choose from, which is faster, or each
+        has its own, as in the paper.
     min_samples_split : int, default=11
         Minimum number of windows in a node that is split.
-    max_bins : int, default=256
+    max_bins : int, default=64
         Bins of a feature.
     n_negatives : int, default=5000
         Negative examples to find in each round.
@@ -84,14 +87,24 @@ class TrainingConfig:
     n_approximated : int, optional
         Levels that are approximated between two that are computed; all but one of an octave by
         default.
-    cascade : {"constant", "trees", "none"}, default="constant"
-        One rejection threshold as in the paper, one for each tree, or no early rejection.
     overlap : float, default=0.3
         Boxes that overlap more than this (intersection by union) are one object.
     mirror : bool, default=True
         Whether to add mirror images.
-    n_jittered : int, default=0
-        Copies of each object that are moved and scaled a little, for small sets of images.
+    n_jittered : int, default=2
+        Copies of each object that are moved, scaled and varied a little.
+    jitter : float, default=1.0
+        How far copies are moved and scaled; with 1, by at most half a cell and half a level.
+    rotation, contrast, noise : float, default=3.0, 0.15, 2.0
+        How copies vary: degrees of rotation, share of contrast and brightness, grey levels of
+        noise, all up to this much.
+    validation : float, default=0.2
+        Share of the objects whose images are held out: they say which round was the best, and set
+        thresholds and probabilities. 0 for none; fewer than 4 groups of images are not divided.
+    refit : bool, default=True
+        Whether the cascade is trained once more at the end, on all images.
+    false_alarms : float, default=10.0
+        Wrong boxes in an image held out, on average, that the floor of scores lets through.
     seed : int, default=0
         Seed of everything that is drawn.
 
@@ -107,19 +120,19 @@ class TrainingConfig:
 
     window: tuple[int, int] = (48, 48)
     padded_window: tuple[int, int] | None = None
-    algorithm: Algorithm = "badacost"
+    algorithm: Algorithm = "costboost"
     alpha: float = 1.0
     beta: float = 3.0
     gamma: float = 3.0
     cost_matrix: tuple[tuple[float, ...], ...] | None = None
     views_in_circle: bool = True
-    trees: tuple[int, ...] = (32, 128, 256, 1024)
-    max_depth: int = 8
+    trees: tuple[int, ...] = (64, 128, 256, 1024)
+    max_depth: int = 5
     learning_rate: float = 0.1
     max_features: float = 1 / 16
-    draw_per: DrawPer = "node"
+    draw_per: DrawPer = "level"
     min_samples_split: int = 11
-    max_bins: int = 256
+    max_bins: int = 64
     n_negatives: int = 5000
     n_accumulated: int = 10000
     n_per_image: int = 25
@@ -132,10 +145,16 @@ class TrainingConfig:
     n_per_octave: int = 8
     n_octaves_up: int = 0
     n_approximated: int | None = None
-    cascade: Literal["constant", "trees", "none"] = "constant"
     overlap: float = 0.3
     mirror: bool = True
-    n_jittered: int = 0
+    n_jittered: int = 2
+    jitter: float = 1.0
+    rotation: float = 3.0
+    contrast: float = 0.15
+    noise: float = 2.0
+    validation: float = 0.2
+    refit: bool = True
+    false_alarms: float = 10.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -153,10 +172,9 @@ class TrainingConfig:
         for number in self.trees:
             check_number("trees", number, Integral, low=1, high=2**16)
         object.__setattr__(self, "trees", tuple(map(int, self.trees)))
-        check_choice("algorithm", self.algorithm, ("badacost", "samme", "subcat"))
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_choice("draw_per", self.draw_per, ("node", "level"))
-        check_choice("cascade", self.cascade, ("constant", "trees", "none"))
-        for name in ("views_in_circle", "soft", "mirror"):
+        for name in ("views_in_circle", "soft", "mirror", "refit"):
             check_flag(name, getattr(self, name))
             object.__setattr__(self, name, bool(getattr(self, name)))
         for name, low, high in (
@@ -188,9 +206,19 @@ class TrainingConfig:
             ("learning_rate", 1.0),
             ("max_features", 1.0),
             ("negative_overlap", 1.0),
-            ("overlap", 1.0),
         ):
-            check_number(name, getattr(self, name), low=0.0, high=upper, open_low=name != "overlap")
+            check_number(name, getattr(self, name), low=0.0, high=upper, open_low=True)
+            object.__setattr__(self, name, float(getattr(self, name)))
+        for name, upper in (
+            ("overlap", 1.0),
+            ("jitter", 4.0),
+            ("rotation", 10.0),
+            ("contrast", 0.9),
+            ("noise", 64.0),
+            ("validation", 0.9),
+            ("false_alarms", 1e4),
+        ):
+            check_number(name, getattr(self, name), low=0.0, high=upper)
             object.__setattr__(self, name, float(getattr(self, name)))
         if self.cost_matrix is not None:
             object.__setattr__(self, "cost_matrix", _checked_costs(self.cost_matrix))
@@ -227,15 +255,13 @@ class TrainingConfig:
         --------
         >>> from badacost.detection import TrainingConfig
         >>> TrainingConfig.small(window=(32, 48)).trees
-        (32, 64, 128, 256)
+        (64, 128, 512)
         """
         given: dict[str, Any] = {
-            "trees": (32, 64, 128, 256),
-            "max_depth": 5,
-            "n_negatives": 2000,
-            "n_accumulated": 4000,
-            "n_jittered": 3,
-            "negative_overlap": 0.2,
+            "trees": (64, 128, 512),
+            "n_negatives": 3000,
+            "n_accumulated": 8000,
+            "negative_overlap": 0.4,
         }
         return cls(**(given | changes))
 
@@ -313,13 +339,15 @@ class TrainingConfig:
         )
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> TrainingConfig:
+    def from_toml(cls, path: str | os.PathLike[str], *, small: bool = False) -> TrainingConfig:
         r"""Read a configuration from a TOML file with a line for each parameter to change.
 
         Parameters
         ----------
         path : str or path-like
             The file; what it does not name keeps its default.
+        small : bool, default=False
+            Whether the defaults are those of `TrainingConfig.small`.
 
         Raises
         ------
@@ -357,7 +385,7 @@ class TrainingConfig:
                 f"{', '.join(nearest)} and others, which TrainingConfig documents."
             )
         try:
-            return cls(**given)
+            return cls.small(**given) if small else cls(**given)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{source}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Boosters of detection forests: against the classifier, and against a naive real AdaBoost."""
+"""Boosters of detection forests: against the classifier, a naive real AdaBoost, and log-odds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from badacost import BAdaCostClassifier
 from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
-from badacost.detection import boosters
-from badacost.detection.boosters import Booster
+from badacost.detection.training import boosters
+from badacost.detection.training.boosters import Booster
 from badacost.loss import cost_margins
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
@@ -52,6 +52,11 @@ def cost_booster(data, y, threads, costs=COSTS, **options) -> Booster:
 def real_booster(data, y, threads, **options) -> Booster:
     settings = {"growth": GROWTH, "seed": 7} | options
     return boosters.real_booster(data, (y == 1).astype(np.uint8), threads=threads, **settings)
+
+
+def object_booster(data, y, threads, **options) -> Booster:
+    settings = {"growth": GROWTH, "learning_rate": 0.3, "odds": 3.0, "seed": 7} | options
+    return boosters.object_booster(data, (y == 1).astype(np.uint8), threads=threads, **settings)
 
 
 def naive_leaf(tree: Tree, sample: np.ndarray) -> int:
@@ -114,7 +119,7 @@ class TestRealBooster:
         booster = real_booster(data, y, threads)
         sign = np.where(y == 1, 1.0, -1.0)
         weights = np.where(y == 1, 0.5 / (y == 1).sum(), 0.5 / (y != 1).sum())
-        np.testing.assert_allclose(np.exp(booster.log_weights), weights)
+        np.testing.assert_allclose(np.exp(booster.state), weights)
         scores = np.zeros(len(X))
         losses = [1.0]
         for number in range(10):
@@ -130,7 +135,7 @@ class TestRealBooster:
             answers = table[tree.value[leaves]]
             scores += answers
             weights = weights * np.exp(-sign * answers)
-            np.testing.assert_allclose(np.exp(booster.log_weights), weights, rtol=1e-9)
+            np.testing.assert_allclose(np.exp(booster.state), weights, rtol=1e-9)
             losses.append(weights.sum())
         assert (np.diff(losses) < 0.0).all()
         np.testing.assert_allclose(booster.forest().accumulate(X)[:, 0], scores, atol=1e-12)
@@ -148,8 +153,53 @@ class TestRealBooster:
         assert (np.abs(booster.forest().table) <= 4.0).all()
 
 
-@pytest.mark.parametrize("make", [cost_booster, real_booster])
-class TestBoth:
+class TestObjectBooster:
+    def test_scores_are_log_odds(self, data, X, y, threads) -> None:
+        # Trees that may not split know the odds of all windows only.
+        growth = Growth(max_depth=1, min_samples_split=10**6, n_drawn=None)
+        for odds in (1.0, 4.0, 0.25):
+            booster = object_booster(data, y, threads, growth=growth, odds=odds)
+            booster.grow()
+            scores = booster.forest().accumulate(X)
+            np.testing.assert_allclose(scores, np.log(odds), atol=0.02)  # the prior is smoothed
+
+    def test_the_forest_has_the_scores_that_boosting_has(self, data, X, y, threads) -> None:
+        booster = object_booster(data, y, threads)
+        for _ in range(6):
+            booster.grow()
+        scores = booster.forest().accumulate(X)
+        assert scores.shape == (len(X), 1)
+        state = booster.state.reshape(len(X), -1)
+        ours = state[:, 1] - state[:, 0]
+        assert np.corrcoef(np.abs(ours), np.abs(scores[:, 0]))[0, 1] > 0.999
+
+    def test_loss_falls_and_objects_are_found(self, data, X, y, threads) -> None:
+        booster = object_booster(data, y, threads, odds=1.0)
+        sign = np.where(y == 1, 1.0, -1.0)
+        weight = np.where(y == 1, (y != 1).sum() / (y == 1).sum(), 1.0)
+        losses = [np.log(2.0)]
+        for _ in range(10):
+            booster.grow()
+            margins = sign * booster.forest().accumulate(X)[:, 0]
+            losses.append(np.average(np.logaddexp(0.0, -margins), weights=weight))
+        assert (np.diff(losses) < 0.0).all()
+        assert (margins > 0.0).mean() > 0.8
+
+    def test_more_odds_find_more_objects(self, data, X, y, threads) -> None:
+        shares = []
+        for odds in (0.2, 1.0, 20.0):
+            booster = object_booster(data, y, threads, odds=odds)
+            for _ in range(6):
+                booster.grow()
+            scores = booster.forest().accumulate(X)[:, 0]
+            shares.append(((scores > 0.0)[y == 1].mean(), (scores > 0.0)[y != 1].mean()))
+        found, wrong = zip(*shares, strict=True)
+        assert found[0] < found[1] < found[2]
+        assert wrong[0] < wrong[1] < wrong[2]
+
+
+@pytest.mark.parametrize("make", [cost_booster, real_booster, object_booster])
+class TestAll:
     @pytest.mark.parametrize("n_before", [1, 4])
     def test_resumed_boosters_grow_the_same_trees(self, make, data, y, threads, n_before) -> None:
         whole, first = make(data, y, threads), make(data, y, threads)
@@ -157,14 +207,14 @@ class TestBoth:
             whole.grow()
         for _ in range(n_before):
             first.grow()
-        state = first.forest(), first.log_weights.copy()
+        state = first.forest(), first.state.copy()
         for _ in range(2):  # a state may be used more than once
             resumed = make(data, y, threads, resumed=state)
             assert resumed.n_trees == n_before
             while resumed.n_trees < 8:
                 resumed.grow()
             assert_same_forest(whole.forest(), resumed.forest())
-            np.testing.assert_array_equal(whole.log_weights, resumed.log_weights)
+            np.testing.assert_array_equal(whole.state, resumed.state)
 
     def test_the_number_of_threads_does_not_matter(self, make, data, y, threads) -> None:
         with Threads(2) as two:
@@ -180,18 +230,30 @@ class TestBoth:
         second.grow()
         assert first.forest().feature.tolist() != second.forest().feature.tolist()
 
+    def test_steps_are_part_of_the_forest(self, make, data, X, y, threads) -> None:
+        booster = make(data, y, threads)
+        for _ in range(3):
+            booster.grow()
+        forest = booster.forest()
+        assert forest.n_trees == booster.n_trees == 3
+        parts = [forest.accumulate(X, first_tree=k) for k in range(3)]
+        assert np.abs(parts[0] - parts[1]).max() > 0.0
+
+
+@pytest.mark.parametrize("make", [cost_booster, real_booster])
+class TestReweighting:
     def test_windows_whose_weight_vanished_are_still_judged(
         self, make, data, X, y, threads
     ) -> None:
         booster = make(data, y, threads)
         booster.grow()
-        log_weights = booster.log_weights.copy()
+        log_weights = booster.state.copy()
         log_weights[::3] -= 300.0  # below what single precision can tell from zero
         resumed = make(data, y, threads, resumed=(booster.forest(), log_weights))
         assert resumed.grow()
         forest = resumed.forest()
         scores = forest.accumulate(X, first_tree=1)
-        changes = resumed.log_weights - log_weights
+        changes = resumed.state - log_weights
         tree = forest.trees()[1]
         leaves = [naive_leaf(tree, sample) for sample in X]
         if make is real_booster:

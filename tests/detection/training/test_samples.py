@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 from badacost.datasets.scenes import make_scenes
 from badacost.detection.decorrelation import as_filters, decorrelate
 from badacost.detection.pyramid import pyramid_levels
-from badacost.detection.samples import WindowFeatures, WindowList, WindowShape, random_boxes
-from badacost.detection.training_config import TrainingConfig
+from badacost.detection.training.config import TrainingConfig
+from badacost.detection.training.samples import (
+    Variation,
+    WindowFeatures,
+    WindowList,
+    WindowShape,
+    random_boxes,
+)
 
 CONFIGS = {
     "filters": TrainingConfig(window=(24, 36)),
@@ -129,6 +135,57 @@ class TestCut:
         assert SHAPE.cut(pixels, SHAPE.fitted(boxes)).shape == (len(boxes), *SHAPE.crop, 3)
 
 
+class TestVariation:
+    BOX = np.array([[100.0, 80.0, 136.0, 104.0]])
+
+    def varied(self, pixels, seed: int, **changes) -> np.ndarray:
+        """The inner part of a cut-out, in wide integers."""
+        variation = Variation(**({"rotation": 0.0, "contrast": 0.0, "noise": 0.0} | changes))
+        (crop,) = SHAPE.cut(pixels, self.BOX, np.array([seed]), variation)
+        return crop.astype(np.int64)
+
+    def test_nothing_changes_without_a_seed(self, pixels) -> None:
+        (plain,) = SHAPE.cut(pixels, self.BOX)
+        wild = {"rotation": 10.0, "contrast": 0.9, "noise": 60.0}
+        np.testing.assert_array_equal(self.varied(pixels, 0, **wild), plain)
+        np.testing.assert_array_equal(self.varied(pixels, 5), plain)
+
+    def test_the_same_seed_gives_the_same(self, pixels) -> None:
+        wild = {"rotation": 5.0, "contrast": 0.2, "noise": 5.0}
+        first, again, other = (self.varied(pixels, seed, **wild) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(first, again)
+        assert (first != other).mean() > 0.5
+
+    def test_contrast_is_linear(self, pixels) -> None:
+        before = self.varied(pixels, 0)
+        for seed in range(1, 9):
+            after = self.varied(pixels, seed, contrast=0.15)
+            inside = (after > 0) & (after < 255)
+            gain, shift = np.polyfit(before[inside], after[inside], 1)
+            assert 0.85 - 0.01 <= gain <= 1.15 + 0.01
+            fit = gain * before[inside] + shift
+            assert np.abs(after[inside] - fit).max() < 1.0
+            assert 0.84 < after.mean() / before.mean() < 1.16
+
+    def test_noise_has_the_wanted_spread(self, pixels) -> None:
+        grey = np.full_like(pixels, 120)
+        spreads = [(self.varied(grey, seed, noise=6.0) - 120).std() for seed in range(1, 13)]
+        assert max(spreads) < 6.5
+        assert max(spreads) > 3.0
+
+    def test_rotation_keeps_the_centre_and_brings_in_no_black(self, pixels) -> None:
+        marked = np.full_like(pixels, 200)
+        marked[90:94, 116:120] = 20  # at the centre of the box
+        for seed in range(1, 9):
+            after = self.varied(marked, seed, rotation=10.0)
+            rows, columns = np.nonzero(after[:, :, 0] < 80)
+            centre = np.array(SHAPE.crop) / 2 - 0.5
+            np.testing.assert_allclose([rows.mean(), columns.mean()], centre, atol=1.0)
+            assert (after[[0, 0, -1, -1], [0, -1, 0, -1]] > 150).all()
+        turned = [self.varied(pixels, seed, rotation=10.0) for seed in range(1, 5)]
+        assert all((crop != self.varied(pixels, 0)).mean() > 0.3 for crop in turned)
+
+
 class TestShape:
     @pytest.mark.parametrize("cell", [1, 2, 3, 4, 8, 16])
     def test_sizes_are_whole_cells(self, cell) -> None:
@@ -159,6 +216,15 @@ class TestShape:
         assert (np.abs(np.log2(ratios)) <= 0.5 / octave + 1e-9).all()
         np.testing.assert_allclose(ratios[:, 0], ratios[:, 1])
 
+    def test_jitter_grows_with_the_amount(self) -> None:
+        boxes = np.tile([[10.0, 10.0, 46.0, 34.0]], (500, 1))
+        spreads = [
+            (SHAPE.jittered(boxes, 8, np.random.default_rng(0), amount) - boxes).std()
+            for amount in (0.0, 1.0, 2.0)
+        ]
+        assert spreads[0] == 0.0
+        assert spreads[2] == pytest.approx(2.0 * spreads[1], rel=0.01)
+
     @given(st.integers(1, 600), st.integers(1, 600), st.integers(0, 50), SEEDS)
     def test_random_boxes(self, height, width, n_boxes, rng) -> None:
         boxes = random_boxes((height, width), SHAPE, n_boxes, rng)
@@ -180,6 +246,7 @@ class TestWindowList:
     def test_lists(self) -> None:
         boxes = np.arange(20.0).reshape(5, 4)
         windows = WindowList.of([(7, boxes[:2]), (3, boxes[2:2]), (1, boxes[2:])])
+        assert windows.seeds.tolist() == [0] * 5
         assert windows.images.tolist() == [7, 7, 1, 1, 1]
         np.testing.assert_array_equal(windows.boxes, boxes)
         grouped = [(image, places.tolist()) for image, places in windows.by_image()]
@@ -187,6 +254,9 @@ class TestWindowList:
         both = windows.chosen(slice(1)).followed_by(windows.chosen(np.array([4, 0])))
         assert both.images.tolist() == [7, 1, 7]
         np.testing.assert_array_equal(both.boxes, boxes[[0, 4, 0]])
+        seeded = WindowList(windows.images, boxes, np.arange(5))
+        both = seeded.chosen(slice(1, 3)).followed_by(seeded.chosen(np.array([4])))
+        assert both.seeds.tolist() == [1, 2, 4]
 
     def test_nothing(self) -> None:
         nothing = WindowList.of([])

@@ -2,16 +2,19 @@
 
 `cost_booster` grows the label trees of BAdaCost (and of SAMME, with 0|1 costs) for the background
 and all views together; `real_booster` the real-valued trees of AdaBoost for one view against the
-background. Forest and weights of the windows are all that a booster needs to go on.
+background; `object_booster` those of CostBoost for objects of all views against the background.
+Forest and state of the windows are all that a booster needs to go on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from badacost.arrays import FloatArray, Labels
+from badacost.boosting.cross_fit import CrossFit, Fold
 from badacost.boosting.learners import TreeLearner
 from badacost.boosting.real_adaboost import RealDescent
 from badacost.boosting.reweighting import Reweighting, Rule
@@ -21,30 +24,36 @@ from badacost.loss import cost_margins
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest
+from badacost.tree.gain_kernels import SquaredGradients
 from badacost.tree.grower import Growth, TreeGrower
 
 BACKGROUND = 0
-Resumed = tuple[Forest, FloatArray]  # forest and logarithms of the weights of an earlier booster
+_L2 = 1.0  # of the leaves of CostBoost
+_MIN_HESSIAN = 1.0
+Resumed = tuple[Forest, FloatArray]  # forest and state of an earlier booster
 
 
 class Booster:
-    """Grows a forest tree by tree; its table has a column for each view.
+    """Grows a forest tree by tree; its table has a column for each view, or one for all of them.
 
-    `table` turns the scores of answers, if these are labels, into those of the views.
+    `scored` turns the table of a stage, and the number of trees before it, into these columns.
     """
 
     def __init__(
         self,
-        descent: Reweighting | RealDescent,
+        descent: Reweighting | RealDescent | CrossFit,
         n_features: int,
-        table: FloatArray | None = None,
+        scored: Callable[[FloatArray, int], FloatArray] | None = None,
         resumed: Resumed | None = None,
     ):
-        self._descent, self._n_features, self._table = descent, n_features, table
+        self._descent, self._n_features, self._scored = descent, n_features, scored
         earlier = []
         if resumed is not None:
-            forest, log_weights = resumed
-            descent.log_weights = log_weights.copy()
+            forest, state = resumed
+            if isinstance(descent, CrossFit):
+                descent.resume(state)
+            else:
+                descent.log_weights = state.copy()
             earlier = [
                 Stage([tree], [step], [], forest.table)
                 for tree, step in zip(forest.trees(), forest.tree_weights.tolist(), strict=True)
@@ -52,9 +61,10 @@ class Booster:
         self._rounds = Rounds(descent, earlier)
 
     @property
-    def log_weights(self) -> FloatArray:
-        """Logarithms of the weights of the windows, up to a constant."""
-        return self._descent.log_weights
+    def state(self) -> FloatArray:
+        """What boosting knows of the windows: logarithms of their weights, or their scores."""
+        descent = self._descent
+        return descent.state if isinstance(descent, CrossFit) else descent.log_weights
 
     @property
     def n_trees(self) -> int:
@@ -63,12 +73,14 @@ class Booster:
 
     def grow(self) -> bool:
         """Add a tree; False if no further one is worth adding."""
+        n_before = self.n_trees
         stage = self._rounds.fit()
         if stage is None:
             return False
         self._rounds.add(stage)
-        if self._table is not None:
-            self._rounds.stages[-1] = replace(self._rounds.stages[-1], table=self._table)
+        if self._scored is not None:
+            table = self._scored(stage.table, n_before)
+            self._rounds.stages[-1] = replace(self._rounds.stages[-1], table=table)
         return stage.reason is None
 
     def forest(self) -> Forest:
@@ -104,7 +116,7 @@ def cost_booster(
         random=growth.n_drawn is not None,
     )
     table = margins[BACKGROUND][:, None] - margins[BACKGROUND + 1 :].T
-    return Booster(descent, len(data.bins), table, resumed)
+    return Booster(descent, len(data.bins), lambda *_: table, resumed)
 
 
 def real_booster(
@@ -119,3 +131,44 @@ def real_booster(
     """Real AdaBoost: leaves hold half the log-odds of the object against the background."""
     learner = TreeLearner(TreeGrower(data, growth, threads), y, 2, "gini")
     return Booster(RealDescent(learner, seed=seed), len(data.bins), None, resumed)
+
+
+def object_booster(
+    data: BinnedData,
+    y: Labels,
+    *,
+    growth: Growth,
+    learning_rate: float,
+    odds: float,
+    seed: int,
+    threads: Threads,
+    resumed: Resumed | None = None,
+) -> Booster:
+    """CostBoost: objects of all views, class 1, against the background, class 0.
+
+    All objects together weigh `odds` times as much as the background. Leaves hold log-odds.
+    """
+    n_objects = max(1, int((y == 1).sum()))
+    weight = np.where(y == 1, odds * max(1, len(y) - n_objects) / n_objects, 1.0)
+    everything = Fold(np.arange(len(y)), np.empty(0, np.intp))
+    descent = CrossFit(
+        data,
+        growth,
+        y,
+        weight,
+        [everything],
+        n_classes=2,
+        gain=SquaredGradients(_L2, _MIN_HESSIAN),
+        learning_rate=learning_rate,
+        n_directions=1,
+        subsample=1.0,
+        seed=seed,
+        threads=threads,
+    )
+    prior = (descent.log_prior[1] - descent.log_prior[0]) / learning_rate
+
+    def scored(table: FloatArray, n_before: int) -> FloatArray:
+        log_odds = table[:, :1] - table[:, 1:]
+        return log_odds + prior if n_before == 0 else log_odds
+
+    return Booster(descent, len(data.bins), scored, resumed)

@@ -30,7 +30,7 @@ SENSIBLE = st.fixed_dictionaries(
     {},
     optional={
         "window": st.tuples(st.integers(24, 200), st.integers(24, 200)),
-        "algorithm": st.sampled_from(["badacost", "samme", "subcat"]),
+        "algorithm": st.sampled_from(["costboost", "badacost", "samme", "subcat"]),
         "alpha": st.floats(1e-6, 1e6),
         "beta": st.integers(1, 100),
         "cost_matrix": st.integers(2, 5).map(lambda n: (1e-7 + 3.5 * (1 - np.eye(n))).tolist()),
@@ -41,7 +41,10 @@ SENSIBLE = st.fixed_dictionaries(
         "n_filters": st.integers(0, 9),
         "filter_size": st.sampled_from([3, 5]),
         "n_approximated": st.integers(0, 9),
-        "cascade": st.sampled_from(["constant", "trees", "none"]),
+        "rotation": st.floats(0.0, 10.0),
+        "validation": st.floats(0.0, 0.9),
+        "refit": st.booleans(),
+        "false_alarms": st.floats(0.0, 1e4),
         "overlap": st.floats(0.0, 1.0),
         "mirror": st.booleans(),
         "seed": st.integers(0, 2**31 - 1),
@@ -76,9 +79,17 @@ class TestFile:
         path.write_text("")
         assert TrainingConfig.from_toml(path) == TrainingConfig()
 
+    def test_small_is_a_base_that_a_file_refines(self, tmp_path) -> None:
+        path = tmp_path / "config.toml"
+        path.write_text("window = [32, 40]\nn_negatives = 77\n")
+        expected = TrainingConfig.small(window=(32, 40), n_negatives=77)
+        assert TrainingConfig.from_toml(path, small=True) == expected
+        assert expected.trees == TrainingConfig.small().trees != TrainingConfig().trees
+
     @pytest.mark.parametrize(
         ("text", "message"),
         [
+            ("cascade = 'trees'", "unknown parameter 'cascade'"),
             ("widow = [48, 48]", "unknown parameter 'widow'; there are window, padded_window"),
             ("[window]\nheight = 3", "window must be a height and a width"),
             ("window = 48", "window must be a height and a width"),
@@ -88,7 +99,7 @@ class TestFile:
             ("seed = 1979-05-27", "seed must be an integer"),
             ("alpha = inf", "alpha must be"),
             ("alpha = nan", "alpha must be"),
-            ("algorithm = 'boosting'", "algorithm must be one of 'badacost', 'samme', 'subcat'"),
+            ("algorithm = 'boosting'", "algorithm must be one of 'costboost', 'badacost'"),
             ("mirror = 1", "mirror must be True or False"),
             ("cost_matrix = 3", "cost_matrix must be 2 to 256 rows"),
             ("cost_matrix = [[0, 1]]", "cost_matrix must be 2 to 256 rows"),
@@ -161,6 +172,15 @@ class TestValues:
             ({"negative_overlap": 0.0}, "negative_overlap must be a number greater than 0"),
             ({"negative_overlap": None}, "negative_overlap must be a number"),
             ({"max_depth": 13}, "max_depth must be"),
+            ({"validation": 0.95}, "validation must be"),
+            ({"validation": -0.1}, "validation must be"),
+            ({"false_alarms": -1.0}, "false_alarms must be"),
+            ({"refit": 1}, "refit must be True or False"),
+            ({"rotation": 90.0}, "rotation must be"),
+            ({"contrast": 1.0}, "contrast must be"),
+            ({"noise": -2.0}, "noise must be"),
+            ({"jitter": 5.0}, "jitter must be"),
+            ({"n_per_image": 0}, "n_per_image must be"),
         ],
     )
     def test_refused(self, values, message) -> None:

@@ -1,50 +1,67 @@
-"""`Checkpoint`: how far the training of a cascade is, in a file that is replaced as a whole."""
+"""`Checkpoint`: how far the training of a cascade is, in a file that is replaced as a whole.
+
+A cascade is either `Boosting` (trees of a round are being grown) or `Boosted` (the round is
+complete: look for false alarms, or be done).
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray
-from badacost.detection.samples import WindowList
+from badacost.detection.training.samples import WindowList
 from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
 from badacost.tree.forest import Forest
 from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 
-Phase = Literal["boosting", "mining", "done"]
 _KIND = "DetectorTraining"
-_HEADER = {"digest", "round", "phase"}
+_BEST = "best_"
+_HEADER = {"digest", "round", "phase", "precisions"}
 
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """State of the training of a cascade.
+    """What every state of a training has.
 
     Attributes
     ----------
     round : int
         Rounds that are finished.
-    phase : {"boosting", "mining", "done"}
-        What is to be done next in this round.
     first_negatives, negatives : WindowList
         Negative examples of the first round, which bins are chosen with, and of this one.
-    forest : Forest, optional
-        Trees so far.
-    weights : ndarray, optional
-        Logarithms of the weights of the windows; after boosting, the rejection thresholds.
+    precisions : tuple of float
+        Average precision on the images held out after each round, if there are any.
+    best : Forest or None
+        Trees of the round that had the highest of these.
     """
 
     round: int
-    phase: Phase
     first_negatives: WindowList
     negatives: WindowList
+    precisions: tuple[float, ...]
+    best: Forest | None
+
+
+@dataclass(frozen=True, eq=False)
+class Boosting(Progress):
+    """Trees of a round so far, and what the booster knows of the windows; None in the beginning."""
+
     forest: Forest | None = None
-    weights: FloatArray | None = None
+    state: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted(Progress):
+    """All trees of a round, and whether it was the last one."""
+
+    forest: Forest
+    is_last: bool
 
 
 class Checkpoint:
@@ -56,23 +73,31 @@ class Checkpoint:
     def __init__(self, path: Path | None, digest: str):
         self.path, self.digest = path, digest
 
-    def save(self, progress: Progress) -> None:
+    def save(self, progress: Boosting | Boosted) -> None:
         """Replace the file."""
         if self.path is None:
             return
-        header = {"digest": self.digest, "round": progress.round, "phase": progress.phase}
-        arrays: dict[str, NDArray[Any]] = {
-            "first_images": progress.first_negatives.images,
-            "first_boxes": progress.first_negatives.boxes,
-            "images": progress.negatives.images,
-            "boxes": progress.negatives.boxes,
+        phase = "boosting"
+        if isinstance(progress, Boosted):
+            phase = "done" if progress.is_last else "mining"
+        header = {
+            "digest": self.digest,
+            "round": progress.round,
+            "phase": phase,
+            "precisions": list(progress.precisions),
         }
-        if progress.forest is not None and progress.weights is not None:
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, windows in (("first_", progress.first_negatives), ("", progress.negatives)):
+            arrays[f"{name}images"], arrays[f"{name}boxes"] = windows.images, windows.boxes
+        if progress.forest is not None:
             arrays |= forest_to_arrays(progress.forest)
-            arrays["weights"] = progress.weights
+        if progress.best is not None:
+            arrays |= forest_to_arrays(progress.best, _BEST)
+        if isinstance(progress, Boosting) and progress.state is not None:
+            arrays["state"] = progress.state
         write_model(self.path, _KIND, header, arrays)
 
-    def load(self) -> Progress | None:
+    def load(self) -> Boosting | Boosted | None:
         """Read the file; None if there is none yet.
 
         A `ModelFileError` is raised where the file is damaged, or belongs to another training.
@@ -93,21 +118,28 @@ class Checkpoint:
             ) from error
 
 
-def _progress(model: ModelFile) -> Progress:
+def _progress(model: ModelFile) -> Boosting | Boosted:
     """Return the state in a file, all of which is checked."""
     arrays, number, phase = dict(model.arrays), model.header["round"], model.header["phase"]
     if type(number) is not int or number < 0 or phase not in ("boosting", "mining", "done"):
         refuse("it does not say how far the training was")
+    given = model.header["precisions"]
+    if not isinstance(given, list) or not all(type(value) is float for value in given):
+        refuse("it does not say how good the rounds were")
     first, now = (
         _windows(arrays.pop(f"{name}images", None), arrays.pop(f"{name}boxes", None))
         for name in ("first_", "")
     )
-    if not arrays and phase == "boosting":
-        return Progress(number, phase, first, now)
-    weights = arrays.pop("weights", None)
-    if weights is None or weights.dtype != np.float64 or weights.ndim != 1:
+    best = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BEST)}
+    common = (number, first, now, tuple(given), forest_from_arrays(best, _BEST) if best else None)
+    if phase != "boosting":
+        return Boosted(*common, forest_from_arrays(arrays), phase == "done")
+    if not arrays:
+        return Boosting(*common)
+    state = arrays.pop("state", None)
+    if state is None or state.dtype != np.float64 or state.ndim != 1:
         refuse("its weights are missing")
-    return Progress(number, phase, first, now, forest_from_arrays(arrays), weights)
+    return Boosting(*common, forest_from_arrays(arrays), state)
 
 
 def _windows(images: NDArray[Any] | None, boxes: NDArray[Any] | None) -> WindowList:
@@ -122,4 +154,4 @@ def _windows(images: NDArray[Any] | None, boxes: NDArray[Any] | None) -> WindowL
         or not np.isfinite(boxes).all()
     ):
         refuse("its windows are not complete")
-    return WindowList(images, boxes)
+    return WindowList(images, boxes, np.zeros(len(images), np.int64))

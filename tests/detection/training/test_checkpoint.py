@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from badacost.detection.checkpoint import Checkpoint, Progress
-from badacost.detection.samples import WindowList
+from badacost.detection.training.checkpoint import Boosted, Boosting, Checkpoint
+from badacost.detection.training.samples import WindowList
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
+from tests.forests import assert_same_forest
 
-FIRST = WindowList(np.array([3, 1]), np.arange(8.0).reshape(2, 4))
-NOW = WindowList(np.array([5]), np.full((1, 4), 2.5))
+FIRST = WindowList.of([(3, np.arange(4.0)[None]), (1, np.arange(4.0, 8.0)[None])])
+NOW = WindowList.of([(5, np.full((1, 4), 2.5))])
 FOREST = Forest(
     feature=np.array([0, 0, 0], np.int32),
     threshold=np.array([0.1, np.nan, np.nan]),
@@ -30,6 +32,10 @@ FOREST = Forest(
     table=np.array([[1.0], [-1.0]]),
     n_features=4,
 )
+BEST = replace(FOREST, threshold=np.array([0.7, np.nan, np.nan]))
+BEGUN = Boosting(0, FIRST, FIRST, (), None)
+HALF_WAY = Boosting(2, FIRST, NOW, (0.25, 0.5), BEST, FOREST, np.array([-1.5, -800.0]))
+MINING = Boosted(1, FIRST, NOW, (0.25,), FOREST, FOREST, False)
 
 
 @pytest.fixture
@@ -40,30 +46,40 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 @pytest.mark.parametrize(
     "progress",
     [
-        Progress(0, "boosting", FIRST, FIRST),
-        Progress(2, "boosting", FIRST, NOW, FOREST, np.array([-1.5, -800.0])),
-        Progress(1, "mining", FIRST, NOW, FOREST, np.array([-1.5])),
-        Progress(3, "done", FIRST, NOW, FOREST, np.array([-np.inf])),
+        BEGUN,
+        HALF_WAY,
+        replace(HALF_WAY, state=np.array([-np.inf])),
+        Boosting(1, FIRST, NOW, (), None, FOREST, np.zeros(3)),
+        MINING,
+        Boosted(3, FIRST, NOW, (0.5, 0.75), BEST, BEST, True),
+        Boosted(0, FIRST, WindowList.of([]), (), None, FOREST, True),
     ],
 )
 def test_what_is_saved_comes_back(checkpoint, progress) -> None:
-    checkpoint.save(Progress(0, "boosting", NOW, NOW))
+    checkpoint.save(HALF_WAY)
     checkpoint.save(progress)
     loaded = checkpoint.load()
-    assert (loaded.round, loaded.phase) == (progress.round, progress.phase)
+    assert type(loaded) is type(progress)
+    assert (loaded.round, loaded.precisions) == (progress.round, progress.precisions)
     for name in ("first_negatives", "negatives"):
-        np.testing.assert_array_equal(getattr(loaded, name).images, getattr(progress, name).images)
-        np.testing.assert_array_equal(getattr(loaded, name).boxes, getattr(progress, name).boxes)
-    assert (loaded.forest is None) == (progress.forest is None)
-    if progress.forest is not None:
-        np.testing.assert_array_equal(loaded.weights, progress.weights)
-        np.testing.assert_array_equal(loaded.forest.threshold, FOREST.threshold)
+        for part in ("images", "boxes", "seeds"):
+            got, expected = (getattr(getattr(each, name), part) for each in (loaded, progress))
+            np.testing.assert_array_equal(got, expected)
+    for name in ("forest", "best"):
+        got, expected = getattr(loaded, name), getattr(progress, name)
+        assert (got is None) == (expected is None)
+        if expected is not None:
+            assert_same_forest(got, expected)
+    if isinstance(progress, Boosted):
+        assert loaded.is_last == progress.is_last
+    elif progress.state is not None:
+        np.testing.assert_array_equal(loaded.state, progress.state)
     assert [path.name for path in checkpoint.path.parent.iterdir()] == ["cascade.checkpoint"]
 
 
 def test_nothing_to_keep() -> None:
     nowhere = Checkpoint(None, "abc")
-    nowhere.save(Progress(0, "boosting", FIRST, FIRST))
+    nowhere.save(BEGUN)
     assert nowhere.load() is None
 
 
@@ -72,7 +88,7 @@ def test_nothing_yet(checkpoint) -> None:
 
 
 def test_another_training_is_refused(checkpoint) -> None:
-    checkpoint.save(Progress(0, "boosting", FIRST, FIRST))
+    checkpoint.save(BEGUN)
     with pytest.raises(ModelFileError, match="other images or another configuration; choose"):
         Checkpoint(checkpoint.path, "abd").load()
 
@@ -105,15 +121,21 @@ def test_what_is_no_archive_is_refused(checkpoint, contents) -> None:
         ({}, {"boxes": np.zeros((1, 4), np.float32)}),
         ({}, {"images": np.zeros(1, np.int32)}),
         ({}, {"images": np.array(1)}),
-        ({}, {"weights": None}),
-        ({}, {"weights": np.zeros((2, 2))}),
-        ({}, {"weights": np.zeros(2, np.int64)}),
+        ({"precisions": None}, {}),
+        ({"precisions": [1]}, {}),
+        ({"precisions": ["0.5"]}, {}),
+        ({"extra": 1}, {}),
         ({}, {"forest_left": None}),
         ({}, {"forest_left": np.array([9, 1, 2], np.int32)}),
+        ({}, {"best_left": None}),
+        ({}, {"best_left": np.array([9, 1, 2], np.int32)}),
+        ({"phase": "boosting"}, {}),
+        ({"phase": "boosting"}, {"state": np.zeros((2, 2))}),
+        ({"phase": "boosting"}, {"state": np.zeros(2, np.int64)}),
     ],
 )
 def test_contents_are_checked(checkpoint, header, arrays) -> None:
-    checkpoint.save(Progress(1, "mining", FIRST, NOW, FOREST, np.array([-1.5])))
+    checkpoint.save(MINING)
     model = read_model(checkpoint.path)
     changed = {name: value for name, value in (model.arrays | arrays).items() if value is not None}
     write_model(checkpoint.path, model.kind, model.header | header, changed)
@@ -122,15 +144,17 @@ def test_contents_are_checked(checkpoint, header, arrays) -> None:
 
 
 def test_a_finished_cascade_needs_its_trees(checkpoint) -> None:
-    checkpoint.save(Progress(1, "done", FIRST, NOW))
-    with pytest.raises(ModelFileError, match="weights are missing"):
+    checkpoint.save(BEGUN)
+    model = read_model(checkpoint.path)
+    write_model(checkpoint.path, model.kind, model.header | {"phase": "done"}, model.arrays)
+    with pytest.raises(ModelFileError, match="to start again"):
         checkpoint.load()
 
 
 @given(data=st.data())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damage_never_passes_unnoticed(checkpoint, data) -> None:
-    checkpoint.save(Progress(1, "mining", FIRST, NOW, FOREST, np.array([-1.5])))
+    checkpoint.save(MINING)
     whole = checkpoint.path.read_bytes()
     place = data.draw(st.integers(0, len(whole) - 1))
     damaged = bytearray(whole)
@@ -144,6 +168,7 @@ def test_damage_never_passes_unnoticed(checkpoint, data) -> None:
     except ModelFileError:
         return
     # A bit that says nothing of the contents, as a date.
-    assert (loaded.round, loaded.phase) == (1, "mining")
+    assert isinstance(loaded, Boosted)
+    assert (loaded.round, loaded.is_last, loaded.precisions) == (1, False, (0.25,))
     np.testing.assert_array_equal(loaded.negatives.boxes, NOW.boxes)
     np.testing.assert_array_equal(loaded.forest.threshold, FOREST.threshold)

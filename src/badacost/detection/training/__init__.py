@@ -1,0 +1,6 @@
+"""Training of detectors: window store, miner, rounds of boosting, calibration."""
+
+from badacost.detection.training.config import TrainingConfig
+from badacost.detection.training.trainer import train_detector
+
+__all__ = ["TrainingConfig", "train_detector"]

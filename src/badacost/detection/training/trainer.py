@@ -1,0 +1,452 @@
+"""`train_detector`: from annotated images to a calibrated detector.
+
+A part of the images is held out. Cascades are trained on the others in rounds; what they find in
+the part held out says which round was the best, and where the thresholds lie. Then they are trained
+once more on all images.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.arrays import IndexArray, Mask, Positions
+from badacost.detection.annotations.image import AnnotatedImage
+from badacost.detection.annotations.views import Views
+from badacost.detection.boxes import check_name
+from badacost.detection.cascade import Cascade
+from badacost.detection.decorrelation import as_filters, learn_filters
+from badacost.detection.detector import Detector
+from badacost.detection.images import Pixels
+from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
+from badacost.detection.score_curve import ScoreCurve
+from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened
+from badacost.detection.training.checkpoint import Boosted, Checkpoint
+from badacost.detection.training.config import TrainingConfig
+from badacost.detection.training.rounds import (
+    MINING_FLOOR,
+    MINING_REJECTION,
+)
+from badacost.detection.training.samples import (
+    Variation,
+    WindowFeatures,
+    WindowList,
+)
+from badacost.detection.training.store import WindowStore
+from badacost.detection.training.subject import Judge, Subject, Task
+from badacost.model_file import ModelFileError, read_model, refuse, write_model
+from badacost.threads import Threads
+
+log = logging.getLogger(__name__)
+_MAX_FILTER_WINDOWS = 2000
+_MAX_LAMBDA_WINDOWS = 200
+_MAX_ASPECT_RATIO = 32.0
+_MAX_VIEWS = 255  # in one cascade: the classes of its windows are bytes
+_VOTE = 0.5
+_MAX_LOST = 0.05  # of the objects, before a warning
+_MIN_GROUPS = 4  # with objects, of which some can be held out
+_MAX_EXCESS = 1.25  # of the objects held out over what was wanted
+_UNCALIBRATED = 0.5  # units
+_CALIBRATION = "DetectorCalibration"
+_CALIBRATION_FILE = "calibration.checkpoint"
+
+
+def train_detector(
+    images: Sequence[AnnotatedImage],
+    views: Views,
+    config: TrainingConfig | None = None,
+    *,
+    category: str = "object",
+    groups: Sequence[Hashable] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> Detector:
+    """Train a detector of several views.
+
+    Parameters
+    ----------
+    images : sequence of AnnotatedImage
+        Pictures with the views of their objects as labels (`AnnotatedImage.with_views`); those
+        without objects serve as background. What is ignored is neither object nor background.
+    views : Views
+        What the labels stand for.
+    config : TrainingConfig, optional
+        How to train.
+    category : str, default="object"
+        What the objects are.
+    groups : sequence of hashable, optional
+        For each picture what it belongs to, as a drive or a day: pictures of the same group are
+        held out together. By default each picture is a group of its own.
+    folder : str or path-like, optional
+        Where checkpoints are kept. The same call with the same folder resumes where an earlier one
+        was stopped, and ends with the same detector.
+    n_jobs : int, optional
+        Threads, -1 for one on each core; the detector does not depend on it.
+    verbose : bool, default=False
+        Whether to show progress bars.
+
+    Returns
+    -------
+    Detector
+        With thresholds and probabilities that were chosen on the images held out.
+
+    Examples
+    --------
+    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection import TrainingConfig, train_detector
+    >>> from badacost.detection.annotations import Views
+    >>> scenes = make_scenes(10, n_views=4)
+    >>> config = TrainingConfig(window=(32, 48), trees=(4, 8), max_depth=3, n_negatives=50)
+    >>> train_detector(scenes, Views.around(4), config, category="Car")
+    Detector('Car' in 4 views, 1 cascade of 8 trees)
+    """
+    config = TrainingConfig() if config is None else config
+    with Threads(n_jobs) as threads:
+        training = _Training(
+            _checked_images(images), views, config, category, groups, folder, threads, verbose
+        )
+        return training.run()
+
+
+class _Training:
+    """What the cascades of a detector share: images, objects, filters and pyramid."""
+
+    def __init__(
+        self,
+        images: Sequence[AnnotatedImage],
+        views: Views,
+        config: TrainingConfig,
+        category: str,
+        groups: Sequence[Hashable] | None,
+        folder: str | os.PathLike[str] | None,
+        threads: Threads,
+        verbose: bool,
+    ):
+        check_name("category", category)
+        self.config, self.views, self.category = config, views, category
+        self.threads = threads
+        if config.algorithm in ("badacost", "samme") and len(views) > _MAX_VIEWS:
+            raise ValueError(
+                f"one cascade learns at most {_MAX_VIEWS} views; got {len(views)}: use fewer, "
+                'or algorithm="subcat".'
+            )
+        self.view_costs = config.costs(len(views))[1:, 1:] if len(views) > 1 else np.zeros((0, 0))
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        variation = Variation(config.rotation, config.contrast, config.noise)
+        self.groups = _checked_groups(groups, images)
+        self.store = WindowStore(
+            images, views if config.mirror else None, variation, threads, self.folder, verbose
+        )
+        self.objects, self.labels = self._objects()
+        self.aspect_ratios = [self._aspect_ratio(view) for view in range(len(views))]
+        self.held_out = self._held_out()
+        self.digest = self._digest()
+        self.filters, self.pyramid = self._learn()
+
+    def run(self) -> Detector:
+        """Train on the images that are not held out, calibrate, and train again on all."""
+        views: list[int | None] = [None]
+        if self.config.algorithm == "subcat":
+            views = list(range(len(self.views)))
+        subjects = [self._subject(view) for view in views]
+        everything = [Task(subject, np.ones(self.store.n_pictures, bool)) for subject in subjects]
+        if not self.held_out.any():
+            trained = [task.rounds(self._checkpoint("cascade", task)).run() for task in everything]
+            return self._finished(everything, trained, None)
+        tasks = [Task(subject, ~self.held_out) for subject in subjects]
+        rounds = [
+            task.rounds(self._checkpoint("cascade", task), self._judge(task)) for task in tasks
+        ]
+        trained = [each.run() for each in rounds]
+        calibration = self._calibration(tasks, trained)
+        if not self.config.refit:
+            return self._finished(tasks, trained, calibration)
+        refitted = [
+            task.refitted(self._checkpoint("final", task), earlier, progress)
+            for task, earlier, progress in zip(everything, rounds, trained, strict=True)
+        ]
+        return self._finished(everything, refitted, calibration)
+
+    def _subject(self, view: int | None) -> Subject:
+        """What a cascade learns."""
+        config = self.config
+        window, own = config.window, np.ones(len(self.labels), bool)
+        costs, title = self.view_costs, ""
+        if view is not None:
+            # Each view has a window of its own shape.
+            width = window[0] * self.aspect_ratios[view]
+            window = (window[0], max(8, round(width / config.cell) * config.cell))
+            own = self.labels == view
+            costs, title = np.zeros((0, 0)), f"{self.views.names[view]}: "
+        return Subject(
+            self.store,
+            config,
+            self.pyramid,
+            self.filters,
+            self.objects.chosen(np.flatnonzero(own)),
+            self.labels[own],
+            self.groups,
+            view,
+            len(self.views),
+            costs,
+            window,
+            title,
+        )
+
+    def _checkpoint(self, name: str, task: Task) -> Checkpoint:
+        """The file of the rounds of a task."""
+        end = "" if task.subject.view is None else f"-{task.subject.view:02d}"
+        path = None if self.folder is None else self.folder / f"{name}{end}.checkpoint"
+        return Checkpoint(path, self.digest)
+
+    def _judge(self, task: Task) -> Judge | None:
+        """Average precision on the images held out; None for one of many cascades."""
+        if task.subject.view is not None:
+            return None
+
+        def judge(cascade: Cascade, unit: float) -> float:
+            detector = self.detector([replace(cascade, pose=task.pose)])
+            judged = opened(detector, [unit], MINING_REJECTION, MINING_FLOOR)
+            return evaluated(judged, *self._validation(), self.threads).ap
+
+        return judge
+
+    def _finished(
+        self, tasks: Sequence[Task], trained: Sequence[Boosted], calibration: Calibration | None
+    ) -> Detector:
+        """The detector of all cascades."""
+        if calibration is None:
+            calibration = Calibration(_UNCALIBRATED, -math.inf)
+            log.warning(
+                "thresholds are a guess and scores are no probabilities, since no images were held "
+                "out: give more images, or a larger validation part"
+            )
+        detector = calibration.applied(*self._assembled(tasks, trained))
+        kept = [task.kept(cascade) for task, cascade in zip(tasks, detector.cascades, strict=True)]
+        share = float(np.concatenate(kept).mean())
+        log.info("%.1f %% of the objects, moved a little, are kept by the detector", 100 * share)
+        if share < 1.0 - _MAX_LOST:
+            log.warning(
+                "the detector loses %.0f %% of the objects it was trained on: use more copies "
+                "(n_jittered), fewer levels (max_depth) or more objects",
+                100 * (1.0 - share),
+            )
+        return detector
+
+    def _assembled(
+        self, tasks: Sequence[Task], trained: Sequence[Boosted]
+    ) -> tuple[Detector, list[float]]:
+        """The detector of all cascades before it is calibrated, and the unit of each."""
+        pairs = [(task, each.forest) for task, each in zip(tasks, trained, strict=True)]
+        detector = self.detector([task.cascade(forest) for task, forest in pairs])
+        return detector, [task.unit(forest) for task, forest in pairs]
+
+    def _calibration(self, tasks: Sequence[Task], trained: Sequence[Boosted]) -> Calibration:
+        """Thresholds by the images held out, from a file if they are known already."""
+        path = None if self.folder is None else self.folder / _CALIBRATION_FILE
+        known = None if path is None else _read_calibration(path, self.digest)
+        if known is not None:
+            return known
+        found = calibrated(
+            *self._assembled(tasks, trained),
+            *self._validation(),
+            false_alarms=self.config.false_alarms,
+            threads=self.threads,
+        )
+        log.info(
+            "calibration: AP %.1f on %d images held out; windows leave %g units below zero, the "
+            "floor of scores is %.3g",
+            100 * (found.precision or 0.0), self.held_out.sum(), found.rejection, found.min_score,
+        )  # fmt: skip
+        if path is not None:
+            _write_calibration(path, self.digest, found)
+        return found
+
+    def detector(self, cascades: Sequence[Cascade]) -> Detector:
+        """A detector of cascades with poses."""
+        n_views = len(self.views)
+        return Detector(
+            pyramid=self.pyramid,
+            cascades=cascades,
+            names=self.views.names,
+            filters=self.filters,
+            stride=self.config.cell,
+            suppression=replace(self.config.suppression, vote=_VOTE),
+            # A single view says nothing of where objects are heading.
+            angles=None if n_views == 1 else self.views.angles,
+            category=self.category,
+        )
+
+    def _validation(self) -> tuple[list[Pixels], list[AnnotatedImage]]:
+        """Pixels and annotations of what is held out."""
+        places = np.flatnonzero(self.held_out).tolist()
+        return [self.store.pixels(k) for k in places], [self.store.images[k] for k in places]
+
+    def _held_out(self) -> Mask:
+        """Which pictures are held out: whole groups with about the wanted share of the objects.
+
+        Groups without objects, as a folder of negatives, are not.
+        """
+        n_objects = np.bincount(
+            self.store.origins[self.objects.images], minlength=self.store.n_pictures
+        )
+        by_group = np.bincount(self.groups, weights=n_objects)
+        held_out = np.zeros(self.store.n_pictures, bool)
+        wanted = self.config.validation * by_group.sum()
+        if not wanted or (by_group > 0).sum() < _MIN_GROUPS:
+            return held_out
+        rng = np.random.default_rng([self.config.seed, 8])
+        total = 0.0
+        for group in rng.permutation(np.flatnonzero(by_group)).tolist():
+            if total < wanted and total + by_group[group] <= _MAX_EXCESS * wanted:
+                held_out |= self.groups == group
+                total += by_group[group]
+        if not held_out.any():  # all groups are large
+            held_out = self.groups == np.where(by_group > 0, by_group, np.inf).argmin()
+        return held_out
+
+    def _aspect_ratio(self, view: int) -> float:
+        """Mean width by height of the objects of a view."""
+        boxes = self.objects.boxes[self.labels == view]
+        ratio = float(((boxes[:, 2] - boxes[:, 0]) / (boxes[:, 3] - boxes[:, 1])).mean())
+        if not 1.0 / _MAX_ASPECT_RATIO <= ratio <= _MAX_ASPECT_RATIO:
+            raise ValueError(
+                f"the objects of view {self.views.names[view]!r} are {ratio:.3g} times as wide as "
+                "high: correct their boxes."
+            )
+        return ratio
+
+    def _objects(self) -> tuple[WindowList, IndexArray]:
+        """Objects to learn, with their own boxes, and their views; none may be empty."""
+        names = self.views.names
+        parts, labels = [], []
+        for index, image in enumerate(self.store.images):
+            known = ~image.ignore & (image.labels >= 0) & (image.sizes > 0.0).all(axis=1)
+            if (image.labels[known] >= len(names)).any():
+                raise ValueError(
+                    f"{image.name!r:.80} has labels beyond the {len(names)} views: "
+                    "use AnnotatedImage.with_views."
+                )
+            parts.append((index, image.boxes[known]))
+            labels.append(image.labels[known])
+        if not sum(map(len, labels)):
+            raise ValueError(
+                "there are no objects to learn: give images whose objects have labels "
+                "(AnnotatedImage.with_views) and are not ignored."
+            )
+        joined = np.concatenate(labels)
+        counts = np.bincount(joined, minlength=len(names))
+        mirror = ", mirror images included" if self.config.mirror else ""
+        by_view = ", ".join(f"{name} {n}" for name, n in zip(names, counts, strict=True))
+        log.info("objects by view%s: %s", mirror, by_view)
+        if not counts.all():
+            empty = [name for name, n in zip(names, counts, strict=True) if not n]
+            raise ValueError(
+                f"no object is seen as {', '.join(map(repr, empty))}: use fewer views, or check "
+                f"the angles of the annotations (objects by view: {by_view})."
+            )
+        return WindowList.of(parts), joined
+
+    def _digest(self) -> str:
+        """What a checkpoint must have been made from to be of use."""
+        names = [[image.name, image.flipped, image.size] for image in self.store.images]
+        text = json.dumps(
+            [asdict(self.config), asdict(self.views), self.category, names, self.groups.tolist()]
+        )
+        digest = hashlib.sha256(text.encode())
+        for image in self.store.images:
+            for part in (image.boxes, image.labels, image.ignore):
+                digest.update(np.ascontiguousarray(part).tobytes())
+        for index, image in enumerate(self.store.images[: self.store.n_pictures]):
+            if isinstance(image.image, Path):
+                # A replaced picture rarely has the same number of bytes.
+                digest.update(b"%d" % image.image.stat().st_size)
+            else:
+                digest.update(self.store.pixels(index).tobytes())
+        return digest.hexdigest()
+
+    def _learn(self) -> tuple[NDArray[np.float32] | None, PyramidParameters]:
+        """Filters and exponents of the pyramid, from windows around objects."""
+        config = self.config
+        rng = np.random.default_rng([config.seed, 0])
+        n_chosen = min(len(self.objects), _MAX_FILTER_WINDOWS)
+        objects = self.objects.chosen(rng.choice(len(self.objects), n_chosen, replace=False))
+        windows = replace(objects, boxes=config.shape.fitted(objects.boxes))
+        pyramid = config.pyramid((0.0, 0.0, 0.0))
+        features = WindowFeatures(config.shape, pyramid.channels, pyramid.smoothing, None)
+        channels: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * n_chosen
+        pictures = [np.empty(0, np.uint8)] * min(n_chosen, _MAX_LAMBDA_WINDOWS)
+
+        def compute(places: Positions, crops: Pixels) -> None:
+            for place, planes, crop in zip(places, features.windows(crops), crops, strict=True):
+                channels[place] = planes
+                if place < len(pictures):
+                    pictures[place] = crop
+
+        self.store.for_windows(windows, config.shape, "filters", compute)
+        lambdas = estimate_lambdas(pictures, pyramid.channels, self.threads)
+        filters = None
+        if config.n_filters:
+            learned = learn_filters(channels, config.n_filters, config.filter_size)
+            filters = as_filters(learned, pyramid.channels.n_channels)
+        return filters, config.pyramid(lambdas)
+
+
+def _checked_images(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
+    """Return pictures, all of them with pixels."""
+    checked = list(images)
+    for image in checked:
+        if not isinstance(image, AnnotatedImage):
+            raise TypeError(f"images must be AnnotatedImage; got {type(image).__name__}.")
+        if image.image is None:
+            raise ValueError(
+                f"{image.name!r:.80} has annotations only: give the folder of its picture to the "
+                "reader as images, to a command as --images."
+            )
+    return checked
+
+
+def _checked_groups(
+    groups: Sequence[Hashable] | None, images: Sequence[AnnotatedImage]
+) -> IndexArray:
+    """Return the number of the group of each picture."""
+    if groups is None:
+        return np.arange(len(images))
+    if len(groups) != len(images):
+        raise ValueError(f"groups must have one entry for each of {len(images)} images.")
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(group, len(numbers)) for group in groups], np.int64)
+
+
+def _write_calibration(path: Path, digest: str, found: Calibration) -> None:
+    write_model(path, _CALIBRATION, {"digest": digest, **asdict(found)}, {})
+
+
+def _read_calibration(path: Path, digest: str) -> Calibration | None:
+    """What was written; None if there is no such file of this training."""
+    if not path.exists():
+        return None
+    try:
+        model = read_model(path)
+        header = dict(model.header)
+        if model.kind != _CALIBRATION or header.pop("digest", None) != digest:
+            refuse("it belongs to another training")
+        curve = header.pop("curve")
+        return Calibration(**header, curve=None if curve is None else ScoreCurve(**curve))
+    except (ModelFileError, TypeError, KeyError, ValueError) as error:
+        raise ModelFileError(
+            f"cannot go on from {os.fspath(path)!r}: {str(error).rstrip('.')}; choose another "
+            "folder, or remove this one to start again."
+        ) from error

@@ -1,0 +1,30 @@
+"""What the tests of training share: scenes, and windows of their objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from badacost.detection.annotations import AnnotatedImage
+from badacost.detection.training.samples import Variation
+from badacost.detection.training.store import WindowStore
+from badacost.threads import Threads
+from tests.tiny_training import VIEWS, tiny_scenes
+
+
+@pytest.fixture(scope="session")
+def scenes() -> list[AnnotatedImage]:
+    return tiny_scenes()
+
+
+@pytest.fixture(scope="session")
+def threads() -> Iterator[Threads]:
+    with Threads() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def store(scenes, threads) -> WindowStore:
+    """The scenes and their mirror images."""
+    return WindowStore(scenes, VIEWS, Variation(3.0, 0.15, 2.0), threads, None, False)
