@@ -189,6 +189,38 @@ def test_scan_against_a_plain_loop(cascade, seed, size, steps, margin, threshold
         )
 
 
+@pytest.mark.parametrize("wobble", [0.0, 1e-16])
+def test_votes_that_are_the_same_for_all_views(wobble) -> None:
+    """The row of the background has one number, but for the last digits of published tables."""
+    cascade = random_cascade(11, n_views=4, n_trees=60)
+    table = cascade.forest.table.copy()
+    table[0] = -0.7 * (1.0 + wobble * np.arange(4))
+    cascade = replace(cascade, forest=replace(cascade.forest, table=table))
+    assert cascade.leaves[3].tolist() == [True] + [False] * 4
+    features = random_map(12, cascade, 9, 14)
+    expected = slow_windows(cascade, features, CELL)
+    traces = np.array([window.trace for window in expected])
+    threshold = away_from_ties(float(np.quantile(traces[:, 10:], 0.3)), traces)
+    cascade = cascade.with_rejections(threshold)
+    found = scanner_of(cascade, features).scan(9, 14, CELL)
+    kept = [window for window in expected if window.survives(cascade)]
+    assert 0 < len(kept) < len(expected)
+    assert found.rows.tolist() == [window.row for window in kept]
+    assert found.labels.tolist() == [window.label for window in kept]
+    np.testing.assert_allclose(found.scores, [w.trace[-1] for w in kept], rtol=0, atol=1e-9)
+
+
+def test_trees_that_cannot_reject() -> None:
+    cascade = random_cascade(3, n_views=1, n_trees=12)
+    features = random_map(4, cascade, 20, 20)
+    traces = np.array([window.trace for window in slow_windows(cascade, features, CELL)])
+    for threshold in (-0.5, -2.0, -5.0, -50.0):
+        safe = cascade.with_rejections(threshold).n_safe
+        assert (traces[:, :safe] > threshold).all()
+    assert cascade.with_rejections(-50.0).n_safe == 12
+    assert cascade.with_rejections(50.0).n_safe == 0
+
+
 @pytest.mark.parametrize("n_views", [1, 4])
 def test_threads_do_not_change_a_bit(n_views) -> None:
     """On a map of many more windows than a block, with blocks that lose most of their windows."""

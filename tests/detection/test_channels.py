@@ -12,6 +12,8 @@ from badacost.detection.channels import (
     ChannelParameters,
     GradientParameters,
     HistogramParameters,
+    Workspace,
+    channels_of,
     compute_channels,
     gradient,
     normalise_magnitude,
@@ -340,3 +342,25 @@ def test_kinds() -> None:
     assert parameters.kinds == (channels.COLOUR,) * 3 + (channels.MAGNITUDE,) + (2,) * 6
     assert parameters == ChannelParameters(4, 0, GradientParameters(), HistogramParameters())
     assert channels.HISTOGRAM == 2
+
+
+def test_workspaces_use_their_arrays_again() -> None:
+    workspace = Workspace()
+    first = workspace.take("a", 2, 3, 4)
+    assert (first.shape, first.dtype, workspace.n_bytes) == ((2, 3, 4), np.float32, 96)
+    assert first.flags.c_contiguous
+    smaller = workspace.take("a", 1, 5)
+    assert smaller.shape == (1, 5)
+    assert np.shares_memory(first, smaller)
+    assert not np.shares_memory(workspace.take("b", 2), first)
+    assert workspace.take("a", 5, 5).shape == (5, 5)
+    assert workspace.n_bytes == 4 * (25 + 2)
+
+
+def test_channels_in_a_used_workspace_are_the_same() -> None:
+    workspace, parameters = Workspace(), ChannelParameters(shrink=2, smoothing=2)
+    rng = np.random.default_rng(0)
+    for size in ((12, 20), (30, 26), (8, 8)):
+        luv = rng.random((3, *size), dtype=np.float32)
+        found = channels_of(luv, parameters, workspace, Threads())
+        np.testing.assert_array_equal(found, compute_channels(luv, parameters))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from badacost.detection.channels import (
     ChannelParameters,
+    channels_of,
     compute_channels,
     resample,
     rgb_to_luv,
@@ -183,9 +184,9 @@ def test_only_one_level_is_kept(monkeypatch) -> None:
 
     def counted(*args):
         computed.append(args)
-        return compute_channels(*args)
+        return channels_of(*args)
 
-    monkeypatch.setattr("badacost.detection.pyramid.compute_channels", counted)
+    monkeypatch.setattr("badacost.detection.pyramid.channels_of", counted)
     parameters = PyramidParameters(CHANNELS, 4, 0, 3, min_size=(16, 16))
     levels = pyramid_levels(random_image(64, 64), parameters)
     assert not computed

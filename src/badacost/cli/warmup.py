@@ -161,6 +161,9 @@ def _detection_tasks() -> list[Callable[[], Any]]:
         detector = synthetic_cars()
         for kind in (detector, detector.fast(), detector.with_pyramid(n_octaves_up=1)):
             kind.detect(scene.load(), n_jobs=1)
+        seen = next(detector.sightings(scene.load()))
+        seen.trace()  # as in calibration and reports
+        seen.leaves()
         triangle_filter(np.zeros((1, 8, 8), np.float32), 1)  # as in training
 
     return [detect]

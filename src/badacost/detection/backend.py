@@ -7,7 +7,6 @@ caller's own: they do not change when it goes on.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -79,10 +78,12 @@ class Layout:
 class Backend(Protocol):
     """What a plan needs; rows and columns of windows are those of `Layout.grid`."""
 
-    n_bytes: int  # of its buffers
-
     def __init__(self, layout: Layout) -> None:
         """Lay out buffers for images of one size."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all buffers."""
 
     def begin(self, pixels: Pixels, threads: Threads) -> None:
         """Take an image, and the threads that work on it until the next."""
@@ -114,11 +115,11 @@ class CPUBackend:
         self._pyramid = Pyramid(layout.levels, layout.pyramid)
         self._buffer = np.empty(layout.buffer_shape, np.float32)
         self._scanners = [Scanner(cascade, self._buffer) for cascade in layout.cascades]
-        n_values = max(
-            (math.prod(layout.level_size(i)) for i in range(len(layout.levels))), default=0
-        )
-        self._channels = np.empty(layout.pyramid.channels.n_channels * n_values, np.float32)
-        self.n_bytes = self._buffer.nbytes + self._channels.nbytes
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all buffers."""
+        return self._buffer.nbytes + self._pyramid.workspace.n_bytes
 
     def begin(self, pixels: Pixels, threads: Threads) -> None:
         """Convert the image to LUV."""
@@ -132,7 +133,7 @@ class CPUBackend:
     def compute_features(self, level: int) -> None:
         """Fill the buffer with the features of a level."""
         height, width = self._map_size = self._layout.map_size(level)
-        channels, filters = self._pyramid.channels(level, self._channels), self._layout.filters
+        channels, filters = self._pyramid.channels(level), self._layout.filters
         if filters is None:
             self._buffer[:, :height, :width] = channels
         else:

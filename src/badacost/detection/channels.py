@@ -12,6 +12,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -150,6 +151,25 @@ class ChannelParameters:
         return (COLOUR,) * 3 + (MAGNITUDE,) + (HISTOGRAM,) * self.histogram.n_orientations
 
 
+class Workspace:
+    """Named arrays that are used again: taking one ends what it was taken for before."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[str, Planes] = {}
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all of them."""
+        return sum(room.nbytes for room in self._rooms.values())
+
+    def take(self, name: str, *shape: int) -> Planes:
+        """Return the array of this name in this shape, with any contents."""
+        size = math.prod(shape)
+        if name not in self._rooms or self._rooms[name].size < size:
+            self._rooms[name] = np.empty(size, np.float32)
+        return self._rooms[name][:size].reshape(shape)
+
+
 def rgb_to_luv(image: ArrayLike, threads: Threads | None = None) -> Planes:
     """Convert a colour image to CIE LUV, shifted and scaled to about 0 .. 1.
 
@@ -225,7 +245,8 @@ def triangle_filter(planes: ArrayLike, radius: int, threads: Threads | None = No
     array([[[0., 1., 2., 1., 0.]]], dtype=float32)
     """
     check_number("radius", radius, Integral, low=0, high=_MAX_RADIUS)
-    return _triangle(check_planes("planes", planes), radius, threads or Threads())
+    source = check_planes("planes", planes)
+    return _triangle(source, radius, "smooth", Workspace(), threads or Threads())
 
 
 def resampling_weights(n_source: int, n_target: int) -> tuple[NDArray[np.uint64], Planes]:
@@ -331,19 +352,24 @@ def resample(
         raise ValueError(f"factor must be a finite number, or one for each of {n_planes} planes.")
     if size == [height, width] and (factors == 1.0).all():
         return source.copy()
-    scaled = resampling_factors(np.broadcast_to(factors, n_planes))
     out = np.empty((n_planes, height, width), np.float32)
+    fill_resampled(source, resampling_factors(np.broadcast_to(factors, n_planes)), out, threads)
+    return out
+
+
+def fill_resampled(source: Planes, factors: Planes, out: Planes, threads: Threads) -> None:
+    """Resample planes to the size of `out`, times a factor for each plane."""
+    (height, width), size = out.shape[1:], source.shape[1:]
     shrink = size[0] // height
-    if shrink > 1 and size == [height * shrink, width * shrink]:
-        _fill_shrunk(source, shrink, scaled, out, threads)
-        return out
+    if shrink > 1 and size == (height * shrink, width * shrink):
+        _fill_shrunk(source, shrink, factors, out, threads)
+        return
     rows, columns = resampling_weights(size[0], height), resampling_weights(size[1], width)
 
     def fill(first: int, last: int) -> None:
-        channel_kernels.resampled_rows(source, *rows, *columns, scaled, first, last, out)
+        channel_kernels.resampled_rows(source, *rows, *columns, factors, first, last, out)
 
     threads.map(fill, height)
-    return out
 
 
 def resampling_factors(factors: ArrayLike) -> Planes:
@@ -380,17 +406,7 @@ def gradient(
     array([0.927, 0.927, 0.927], dtype=float32)
     """
     check_flag("full", full)
-    source = check_planes("planes", planes)
-    magnitude = np.empty(source.shape[1:], np.float32)
-    orientation = np.empty_like(magnitude)
-
-    def fill(first: int, last: int) -> None:
-        channel_kernels.gradient_rows(
-            source, full, _arc_cosine_table(), first, last, magnitude, orientation
-        )
-
-    (threads or Threads()).map(fill, len(magnitude))
-    return magnitude, orientation
+    return _gradient(check_planes("planes", planes), full, Workspace(), threads or Threads())
 
 
 def normalise_magnitude(
@@ -424,15 +440,7 @@ def normalise_magnitude(
     check_number("radius", radius, Integral, low=0, high=_MAX_RADIUS)
     check_number("constant", constant, low=1e-10, high=1e10)
     source = check_planes("magnitude", magnitude, n_dimensions=2)
-    threads = threads or Threads()
-    (smooth,) = _triangle(source[None], radius, threads)
-    out = np.empty_like(source)
-
-    def fill(first: int, last: int) -> None:
-        channel_kernels.normalised_rows(source, smooth, np.float32(constant), first, last, out)
-
-    threads.map(fill, len(source))
-    return out
+    return _normalised(source, radius, constant, Workspace(), threads or Threads())
 
 
 def orientation_histograms(
@@ -521,18 +529,24 @@ def compute_channels(
     colours = check_planes("luv", luv)
     if len(colours) != 3:
         raise ValueError(f"luv must have three planes; got {len(colours)}: use rgb_to_luv.")
-    threads = threads or Threads()
+    return channels_of(colours, parameters, Workspace(), threads or Threads())
+
+
+def channels_of(
+    colours: Planes, parameters: ChannelParameters, workspace: Workspace, threads: Threads
+) -> Planes:
+    """Compute channels in arrays of a workspace, of which the result is one."""
     shrink, measure = parameters.shrink, parameters.gradient
     n_rows, n_columns = _cells(colours.shape[1:], shrink)
     colours = np.ascontiguousarray(colours[:, : n_rows * shrink, : n_columns * shrink])
     if parameters.smoothing:
-        colours = triangle_filter(colours, parameters.smoothing, threads)
-    magnitude, orientation = gradient(colours, measure.full, threads)
+        colours = _triangle(colours, parameters.smoothing, "smooth colours", workspace, threads)
+    magnitude, orientation = _gradient(colours, measure.full, workspace, threads)
     if measure.norm_radius:
-        magnitude = normalise_magnitude(
-            magnitude, measure.norm_radius, measure.norm_constant, threads
+        magnitude = _normalised(
+            magnitude, measure.norm_radius, measure.norm_constant, workspace, threads
         )
-    out = np.empty((parameters.n_channels, n_rows, n_columns), np.float32)
+    out = workspace.take("channels", parameters.n_channels, n_rows, n_columns)
     factors = np.ones(3, np.float32) if shrink == 1 else resampling_factors([1.0] * 3)
     _fill_shrunk(colours, shrink, factors, out[:3], threads)
     _fill_shrunk(magnitude[None], shrink, factors, out[3:4], threads)
@@ -570,10 +584,40 @@ def _cells(size: tuple[int, ...], shrink: int) -> tuple[int, int]:
     return height // shrink, width // shrink
 
 
-def _triangle(planes: Planes, radius: int, threads: Threads) -> Planes:
+def _gradient(
+    planes: Planes, full: bool, workspace: Workspace, threads: Threads
+) -> tuple[Planes, Planes]:
+    magnitude = workspace.take("magnitude", *planes.shape[1:])
+    orientation = workspace.take("orientation", *planes.shape[1:])
+
+    def fill(first: int, last: int) -> None:
+        channel_kernels.gradient_rows(
+            planes, full, _arc_cosine_table(), first, last, magnitude, orientation
+        )
+
+    threads.map(fill, len(magnitude))
+    return magnitude, orientation
+
+
+def _normalised(
+    magnitude: Planes, radius: int, constant: float, workspace: Workspace, threads: Threads
+) -> Planes:
+    (smooth,) = _triangle(magnitude[None], radius, "smooth magnitude", workspace, threads)
+    out = workspace.take("normalised", *magnitude.shape)
+
+    def fill(first: int, last: int) -> None:
+        channel_kernels.normalised_rows(magnitude, smooth, np.float32(constant), first, last, out)
+
+    threads.map(fill, len(magnitude))
+    return out
+
+
+def _triangle(
+    planes: Planes, radius: int, name: str, workspace: Workspace, threads: Threads
+) -> Planes:
     if radius == 0:
         return planes.copy()
-    half, out = np.empty_like(planes), np.empty_like(planes)
+    out, half = workspace.take(name, *planes.shape), workspace.take("half smooth", *planes.shape)
 
     def both_ways(first: int, last: int) -> None:
         channel_kernels.smooth_rows(planes, first, last, out)

@@ -12,7 +12,6 @@ References
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -27,9 +26,12 @@ from badacost.detection.channels import (
     COLOUR,
     MAGNITUDE,
     ChannelParameters,
+    Workspace,
+    channels_of,
     check_instance,
     check_planes,
     compute_channels,
+    fill_resampled,
     resample,
     resampling_factors,
     resampling_weights,
@@ -212,34 +214,31 @@ class Pyramid:
     """Channels of the levels of images of one size, computed one after the other."""
 
     def __init__(self, levels: tuple[LevelLayout, ...], parameters: PyramidParameters):
-        self.levels, self.parameters = levels, parameters
+        self.levels, self.parameters, self.workspace = levels, parameters, Workspace()
 
     def begin(self, luv: Planes, threads: Threads) -> None:
         """Take the colours of the next image."""
-        self._luv, self._threads = luv, threads
-        self._real, self._channels = -1, np.empty((0, 0, 0), np.float32)
+        self._luv, self._threads, self._real = luv, threads, -1
 
     def compute(self, number: int) -> None:
         """Compute the channels that a level is resampled from, unless those of the last are."""
         real = self.levels[number].real
         if real == self._real:
             return
-        parameters, level = self.parameters, self.levels[real]
-        shrink = parameters.channels.shrink
-        self._channels = np.empty((0, 0, 0), np.float32)  # before those of the next are computed
-        colours = resample(
-            self._luv, level.n_rows * shrink, level.n_columns * shrink, threads=self._threads
-        )
-        self._channels = compute_channels(colours, parameters.channels, self._threads)
-        self._real = real
-        if level.scale == 0.5 and (parameters.n_approximated > 0 or parameters.n_per_octave == 1):
+        self._real, level, parameters = real, self.levels[real], self.parameters
+        is_half = level.scale == 0.5
+        is_half &= parameters.n_approximated > 0 or parameters.n_per_octave == 1
+        colours, shrink = self._luv, parameters.channels.shrink
+        size = (level.n_rows * shrink, level.n_columns * shrink)
+        if size != self._luv.shape[1:]:
+            colours = self.workspace.take("half colours" if is_half else "colours", 3, *size)
+            fill_resampled(self._luv, resampling_factors([1.0] * 3), colours, self._threads)
+        self._channels = channels_of(colours, parameters.channels, self.workspace, self._threads)
+        if is_half:
             self._luv = colours
 
-    def channels(self, number: int, room: Planes | None = None) -> Planes:
-        """Return the channels of a level, resampled, smoothed and padded.
-
-        They are put into `room`, a flat array that is large enough, if there is one.
-        """
+    def channels(self, number: int) -> Planes:
+        """Return the channels of a level, resampled, smoothed and padded, until the next level."""
         parameters, level = self.parameters, self.levels[number]
         kinds = np.array(parameters.channels.kinds)
         pad_y, pad_x = (n // parameters.channels.shrink for n in parameters.pad)
@@ -252,9 +251,9 @@ class Pyramid:
             scaled = resampling_factors(factors)
         rows = resampling_weights(self._channels.shape[1], level.n_rows)
         columns = resampling_weights(self._channels.shape[2], level.n_columns)
-        shape = (len(kinds), level.n_rows + 2 * pad_y, level.n_columns + 2 * pad_x)
-        room = np.empty(math.prod(shape), np.float32) if room is None else room
-        out = room[: math.prod(shape)].reshape(shape)
+        out = self.workspace.take(
+            "level", len(kinds), level.n_rows + 2 * pad_y, level.n_columns + 2 * pad_x
+        )
 
         def fill(first: int, last: int) -> None:
             channel_kernels.level_rows(
@@ -397,7 +396,7 @@ def _levels(pyramid: Pyramid) -> Iterator[Level]:
             scale_y=level.scale_y,
             scale_x=level.scale_x,
             is_real=level.real == number,
-            channels=pyramid.channels(number),
+            channels=pyramid.channels(number).copy(),
         )
 
 
