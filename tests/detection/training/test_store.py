@@ -1,4 +1,4 @@
-"""The window store: pictures are decoded once, wherever they are kept; bins of known windows stay."""
+"""The window store: pictures are decoded once, wherever they are kept; known bins stay."""
 
 from __future__ import annotations
 
