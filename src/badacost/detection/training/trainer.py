@@ -150,8 +150,6 @@ class _Training:
             )
         self.view_costs = config.costs(len(views))[1:, 1:] if len(views) > 1 else np.zeros((0, 0))
         self.folder = None if folder is None else Path(folder)
-        if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
         variation = Variation(config.rotation, config.contrast, config.noise)
         self.groups = _checked_groups(groups, images)
         self.store = WindowStore(
@@ -160,6 +158,9 @@ class _Training:
         self.objects, self.labels = self._objects()
         self.aspect_ratios = [self._aspect_ratio(view) for view in range(len(views))]
         self.held_out = self._held_out()
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self.store.decode()
         self.digest = self._digest()
         self.filters, self.pyramid = self._learn()
 
@@ -451,7 +452,7 @@ class _Task:
             window=shape.window,
             padded_window=shape.padded_window,
             cell=shape.cell,
-            rejections=-math.inf,
+            rejections=np.full(forest.n_trees, -math.inf),
             min_score=-math.inf,
         )
 
