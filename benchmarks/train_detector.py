@@ -21,8 +21,8 @@ from badacost.costs import circular_view_costs
 from badacost.datasets.scenes import make_scenes
 from badacost.detection import TrainingConfig, train_detector
 from badacost.detection.annotations import Views
-from badacost.detection.training.boosters import cost_booster
 from badacost.detection.evaluation import evaluate_voc
+from badacost.detection.training.boosters import cost_booster
 from badacost.detection.training.samples import WindowFeatures, random_boxes
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData

@@ -14,6 +14,7 @@ from badacost.cli.app import app
 from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detector, TrainingConfig, training
 from badacost.detection.annotations import AnnotatedImage, Views
+from badacost.detection.training.rounds import CascadeRounds
 
 CONFIG = """
 window = [24, 36]
@@ -21,6 +22,8 @@ trees = [2, 4]
 max_depth = 2
 n_negatives = 20
 n_per_image = 8
+n_jittered = 0
+n_per_octave = 4
 """
 
 
@@ -69,11 +72,19 @@ def seen(monkeypatch) -> dict:
 
 class TestTraining:
     def test_synthetic_scenes(self) -> None:
-        result = train("synthetic:3", "--output", "out/d", "--views", "4")
-        assert repr(Detector.load("out/d")) == "Detector('Car' in 4 views, 1 cascade of 4 trees)"
-        assert "BAdaCost for 'Car' in 4 views: 3 pictures, " in result.stderr
+        result = train("synthetic:6", "--output", "out/d", "--views", "4")
+        assert repr(Detector.load("out/d")).startswith("Detector('Car' in 4 views, 1 cascade of ")
+        assert "CostBoost for 'Car' in 4 views: 6 pictures, " in result.stderr
         assert "windows of 24 x 36 pixels" in result.stderr
-        for line in ("round 1: 2 trees from", "new negatives", "round 2: 4 trees from"):
+        for line in (
+            "objects by view, mirror images included: ",
+            "round 1: 2 trees, ",
+            "new negatives",
+            "round 2: 4 trees, ",
+            "on the images held out",
+            "calibration: AP ",
+            "are kept by the detector",
+        ):
             assert line in result.stderr
         assert "filters [" in result.stderr
         assert "is in out/d, after " in result.stdout
@@ -100,14 +111,19 @@ class TestTraining:
 
 class TestCheckpoints:
     def test_are_kept_if_asked(self) -> None:
-        arguments = ("synthetic:2", "--output", "d", "--views", "2", "--keep")
+        arguments = ("synthetic:5", "--output", "d", "--views", "2", "--keep")
         train(*arguments)
         first = Path("d").read_bytes()
-        assert [path.name for path in Path("d.training").iterdir()] == ["cascade.checkpoint"]
+        assert sorted(path.name for path in Path("d.training").iterdir()) == [
+            "calibration.checkpoint",
+            "cascade.checkpoint",
+            "final.checkpoint",
+        ]
         Path("d").unlink()
         result = train(*arguments)
         assert "Resuming from the checkpoints in d.training." in result.stderr
-        assert "round" not in result.stderr
+        assert "trees [" not in result.stderr
+        assert "round 1: " not in result.stderr
         assert Path("d").read_bytes() == first
 
     def test_nothing_else_is_removed(self) -> None:
@@ -115,21 +131,21 @@ class TestCheckpoints:
         leftover = f".{'0a' * 16}.tmp"
         for name in ("notes.txt", ".other.tmp", leftover):
             Path("mine", name).touch()
-        train("synthetic:2", "--output", "d", "--views", "2", "--folder", "mine")
+        train("synthetic:5", "--output", "d", "--views", "2", "--folder", "mine")
         assert sorted(path.name for path in Path("mine").iterdir()) == [".other.tmp", "notes.txt"]
 
     def test_interrupted(self, monkeypatch) -> None:
-        mined = training._CascadeTraining._mined
+        mined = CascadeRounds._mined
 
         def interrupt(self, progress):
             raise KeyboardInterrupt
 
         arguments = ("synthetic:2", "--output", "d", "--views", "2")
-        monkeypatch.setattr(training._CascadeTraining, "_mined", interrupt)
+        monkeypatch.setattr(CascadeRounds, "_mined", interrupt)
         result = train(*arguments, status=130)
         assert result.stderr.endswith("Stopped. The same command resumes where it stopped.\n")
         assert not Path("d").exists()
-        monkeypatch.setattr(training._CascadeTraining, "_mined", mined)
+        monkeypatch.setattr(CascadeRounds, "_mined", mined)
         assert "round 1, trees" not in train(*arguments).stderr
         resumed = Path("d").read_bytes()
         train(*arguments)
@@ -233,11 +249,74 @@ class TestOptions:
         assert CliRunner().invoke(app, command).exit_code == 1
         assert seen["config"] == TrainingConfig.small(window=(40, 64))
 
+    def test_small_is_a_base(self, seen) -> None:
+        Path("small.toml").write_text("n_negatives = 77\nbeta = 9.0\n")
+        train("synthetic:2", "--output", "d", "--small", "--beta", "5", status=1)
+        assert seen["config"] == TrainingConfig.small(n_negatives=77, beta=5.0)
+
+    def test_options_refine_the_configuration(self, seen) -> None:
+        train(
+            "synthetic:2", "--output", "d", "--depth", "3", "--trees", "5, 6,7", "--beta", "2.5",
+            "--validation", "0.4", status=1,
+        )  # fmt: skip
+        config = seen["config"]
+        assert (config.max_depth, config.trees, config.beta) == (3, (5, 6, 7), 2.5)
+        assert config.validation == 0.4
+        assert config.window == (24, 36)
+
+    def test_costs(self, seen) -> None:
+        Path("costs.csv").write_text("0, 1, 2\n3, 0, 4\n\n5, 6, 0\n")
+        train("synthetic:2", "--output", "d", "--costs", "costs.csv", "--views", "2", status=1)
+        assert seen["config"].cost_matrix == ((0, 1, 2), (3, 0, 4), (5, 6, 0))
+        np.testing.assert_array_equal(seen["config"].costs(2)[1], [3, 0, 4])  # of the truth
+
+    def test_groups(self, seen) -> None:
+        call = ("boxes.csv", "--images", "pictures", "--output", "d")
+        train(*call, status=1)
+        assert seen["groups"] is None
+        Path("more").mkdir()
+        Image.new("RGB", (96, 64)).save("more/empty.png")
+        train(*call, "--negatives", "more", "--group-by", "folder", status=1)
+        groups = seen["groups"]
+        assert len(groups) == len(seen["images"]) == 5
+        assert len(set(groups[:4])) == 1
+        assert groups[4] not in groups[:4]
+        train("synthetic:2", "--output", "d", "--group-by", "folder", status=1)
+        assert len(set(seen["groups"])) == 2  # scenes have no folder
+
     def test_format(self, seen) -> None:
         Path("boxes.csv").rename("boxes.data")
         train("boxes.data", "--format", "table", "--images", "pictures", "--output", "d", status=1)
         assert all(isinstance(image, AnnotatedImage) for image in seen["images"])
         assert len(seen["images"]) == 4
+
+
+class TestAngles:
+    """FDDB's table has the angle of an ellipse in radians, and a yaw in a column of its own."""
+
+    @pytest.fixture
+    def faces(self) -> None:
+        rows = ["image,x1,y1,x2,y2,angle,yaw_est"]
+        angles = np.random.default_rng(0).uniform(-1.5, 1.5, 20)
+        yaws = iter([-40.0, 0.0, 40.0] * 7)
+        for number, scene in enumerate(make_scenes(4, size=(64, 96), object_height=(0.4, 0.5))):
+            rows += [
+                f"{number}.png,{','.join(map(str, box))},{angles[len(rows)]},{next(yaws)}"
+                for box in scene.boxes.tolist()
+            ]
+        Path("faces.csv").write_text("\n".join(rows) + "\n")
+
+    def test_are_not_taken_for_headings(self, faces) -> None:
+        call = ("faces.csv", "--images", "pictures", "--output", "d", "--yaw-limits=-20,20")
+        result = train(*call, status=1)
+        assert "no object is seen as " in result.stderr
+        assert "check the angles of the annotations (objects by view: " in result.stderr
+        assert not Path("d.training").exists()
+
+    def test_columns_may_be_named(self, faces) -> None:
+        call = ("faces.csv", "--images", "pictures", "--output", "d", "--yaw-limits=-20,20")
+        train(*call, "--columns", "yaw = yaw_est")
+        assert len(Detector.load("d").names) == 3
 
 
 class TestMistakes:
@@ -267,7 +346,20 @@ class TestMistakes:
             (["synthetic:2", "--yaw-limits", "20,10"], "limits must rise"),
             (["synthetic:2", "--category", "Cow"], "no objects to learn"),
             (["synthetic:2", "--category", "Car", "--kitti-cars"], "leave out --category"),
-            (["synthetic:2", "--small"], "leave out --config"),
+            (["synthetic:2", "--trees", "64;128"], "--trees must be numbers with commas"),
+            (["synthetic:2", "--trees", "99999999"], "--trees must be numbers with commas"),
+            (["synthetic:2", "--trees", "0"], "trees must be an integer at least 1"),
+            (["synthetic:2", "--beta", "0"], "beta must be a number greater than 0"),
+            (["synthetic:2", "--costs", "nothing.csv"], "there is no file 'nothing.csv'"),
+            (["synthetic:2", "--costs", "boxes.csv"], "must have rows of numbers with commas"),
+            (["synthetic:2", "--costs", "pictures/0.png"], "must have rows of numbers"),
+            (["synthetic:2", "--columns", "yaw=a"], "and 'synthetic:2' is none"),
+            (["boxes.csv", "--columns", "yaw"], "--columns must be pairs with commas"),
+            (["boxes.csv", "--columns", "yaw=a=b"], "--columns must be pairs with commas"),
+            (["boxes.csv", "--columns", "yaw="], "--columns must be pairs with commas"),
+            (["boxes.csv", "--columns", "jaw=a"], "columns has 'jaw'; known are image"),
+            (["boxes.csv", "--columns", "x1=left"], "'left' is not there"),
+            (["pictures", "--columns", "x1=left"], "--columns are for CSV tables"),
             (["synthetic:2", "--window", "48"], "--window must be a height and a width"),
             (["synthetic:2", "--window", "4x4"], "window must be an integer at least 8"),
             (["synthetic:2", "--jobs", "0"], "--jobs must not be 0"),
@@ -284,6 +376,17 @@ class TestMistakes:
         result = train("synthetic:2", "--output", "pictures", status=1)
         assert "'pictures' is a folder: name a file." in result.stderr
 
-    @pytest.mark.parametrize("arguments", [[], ["--views", "0"], ["--algorithm", "forest"]])
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [],
+            ["--views", "0"],
+            ["--algorithm", "forest"],
+            ["--depth", "0"],
+            ["--depth", "13"],
+            ["--validation", "1"],
+            ["--group-by", "day"],
+        ],
+    )
     def test_usage(self, arguments) -> None:
         train("synthetic:2", *arguments, *(["--output", "d"] if arguments else []), status=2)

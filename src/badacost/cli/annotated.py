@@ -44,16 +44,17 @@ def annotated_images(
 
     options: dict[str, Any] = {} if images is None else {"images": images}
     read: list[AnnotatedImage] = []
+    if columns is not None:
+        options["columns"] = columns
     for source in sources:
-        if source.startswith(_SYNTHETIC):
+        synthetic = source.startswith(_SYNTHETIC)
+        if columns is not None and (synthetic or (format or guessed_format(source)) != "table"):
+            raise ValueError(f"--columns are for CSV tables, and {source!r:.80} is none.")
+        if synthetic:
             read += _synthetic(source)
             continue
         if images is not None:
             check_annotated(source, format, "leave out --images")
-        if columns is not None:
-            if (guessed_format(source) if format is None else format) != "table":
-                raise ValueError(f"--columns are for CSV tables, and {source!r:.80} is none.")
-            options["columns"] = columns
         read += read_annotations(source, format, **options)
     return read
 

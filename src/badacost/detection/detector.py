@@ -622,7 +622,8 @@ class Detector:
             arrays |= forest_to_arrays(cascade.forest, f"cascade{index}_")
             arrays[f"cascade{index}_rejections"] = cascade.rejections
             if cascade.pose is not None:
-                parts = (cascade.pose.weights, cascade.pose.intercepts, cascade.pose.view_costs)
+                pose = cascade.pose
+                parts: tuple[NDArray[Any], ...] = (pose.weights, pose.intercepts, pose.view_costs)
                 for name, part in zip(_POSE_ARRAYS, parts, strict=True):
                     arrays[f"cascade{index}_pose_{name}"] = part
         return ModelFile("Detector", header, arrays)

@@ -27,4 +27,6 @@ def threads() -> Iterator[Threads]:
 @pytest.fixture(scope="session")
 def store(scenes, threads) -> WindowStore:
     """The scenes and their mirror images."""
-    return WindowStore(scenes, VIEWS, Variation(3.0, 0.15, 2.0), threads, None, False)
+    store = WindowStore(scenes, VIEWS, Variation(3.0, 0.15, 2.0), threads, None, False)
+    store.decode()
+    return store

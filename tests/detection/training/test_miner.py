@@ -16,7 +16,7 @@ from badacost.detection.training.miner import Miner, away_from, describe_scores
 from badacost.detection.training.samples import Variation, random_boxes
 from badacost.detection.training.store import WindowStore
 from badacost.threads import Threads
-from tests.tiny_training import TINY, VIEWS
+from tests.tiny_training import TINY
 
 MANY = replace(TINY, n_negatives=1000, n_per_image=40)
 REGION = [0.0, 0.0, 40.0, 64.0]
@@ -27,8 +27,10 @@ def miner(store, config=MANY, pictures=None) -> Miner:
     return Miner(store, config, config.shape, chosen)
 
 
-def store_of(images) -> WindowStore:
-    return WindowStore(images, None, Variation(0.0, 0.0, 0.0), Threads(), None, False)
+def store_of(images, threads: Threads | None = None, verbose: bool = False) -> WindowStore:
+    store = WindowStore(images, None, Variation(0.0, 0.0, 0.0), threads or Threads(), None, verbose)
+    store.decode()
+    return store
 
 
 def restless(n_windows: int = 300):
@@ -134,8 +136,7 @@ class TestFalseAlarms:
     def test_the_number_of_threads_does_not_matter(self, scenes, store) -> None:
         expected = miner(store).false_alarms(restless(), "")
         with Threads(3) as three:
-            other = WindowStore(scenes, VIEWS, store.variation, three, None, False)
-            got = miner(other).false_alarms(restless(), "")
+            got = miner(store_of(scenes, three)).false_alarms(restless(), "")
         np.testing.assert_array_equal(got.windows.boxes, expected.windows.boxes)
         np.testing.assert_array_equal(got.windows.images, expected.windows.images)
 
@@ -147,13 +148,12 @@ class TestFalseAlarms:
             return restless().candidates(pixels)
 
         with Threads(n_jobs) as threads:
-            store = WindowStore(scenes, None, Variation(0, 0, 0), threads, None, False)
+            store = store_of(scenes, threads)
             with pytest.raises(ValueError, match=f"^'{scenes[2].name}': the image is too large"):
                 miner(store).false_alarms(SimpleNamespace(candidates=refuse), "")
 
     def test_bars(self, scenes, capsys) -> None:
-        loud = WindowStore(scenes, None, Variation(0, 0, 0), Threads(), None, True)
-        miner(loud).false_alarms(restless(), "round 1, false alarms")
+        miner(store_of(scenes, verbose=True)).false_alarms(restless(), "round 1, false alarms")
         assert "round 1, false alarms [" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""The window store: pictures are decoded once, wherever they are kept; bins of known windows stay."""
+"""The window store: pictures are decoded once, wherever they are kept; known bins stay."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ from badacost.threads import Threads
 from tests.tiny_training import TINY, VIEWS
 
 VARIATION = Variation(rotation=3.0, contrast=0.15, noise=2.0)
+
+
+def decoded(images, views, threads, folder=None, verbose=False) -> WindowStore:
+    store = WindowStore(images, views, VARIATION, threads, folder, verbose)
+    store.decode()
+    return store
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +56,7 @@ def windows(store, features) -> WindowList:
 class TestPictures:
     def test_mirror_images_of_pictures_with_objects_follow(self, scenes, threads) -> None:
         empty = AnnotatedImage(np.zeros((40, 50, 3), np.uint8), name="empty")
-        store = WindowStore([*scenes[:2], empty], VIEWS, VARIATION, threads, None, False)
+        store = decoded([*scenes[:2], empty], VIEWS, threads)
         assert store.n_pictures == 3
         assert store.origins.tolist() == [0, 1, 2, 0, 1]
         np.testing.assert_array_equal(store.pixels(3), scenes[0].load()[:, ::-1])
@@ -81,6 +87,8 @@ class TestPictures:
         monkeypatch.setattr(module, "_MAX_MEMORY", max_memory)
         with Threads(n_jobs) as threads:
             store = WindowStore(files, VIEWS, VARIATION, threads, tmp_path, False)
+            assert loaded == []
+            store.decode()
         for index, scene in enumerate(scenes):
             for _ in range(2):
                 np.testing.assert_array_equal(store.pixels(index), scene.image)
@@ -94,12 +102,12 @@ class TestPictures:
         (tmp_path / "broken.png").write_bytes(b"no picture")
         broken = replace(files[0], image=tmp_path / "broken.png")
         with pytest.raises(ImageError, match=r"broken\.png"):
-            WindowStore([*files, broken], VIEWS, VARIATION, threads, None, False)
+            decoded([*files, broken], VIEWS, threads)
 
     def test_bars(self, files, threads, capsys) -> None:
-        WindowStore(files, VIEWS, VARIATION, threads, None, True)
+        decoded(files, VIEWS, threads, verbose=True)
         assert "pictures [" in capsys.readouterr().err
-        WindowStore(files, VIEWS, VARIATION, threads, None, False)
+        decoded(files, VIEWS, threads)
         assert capsys.readouterr().err == ""
 
     @pytest.mark.parametrize("max_memory", [1000, 999])
@@ -129,7 +137,7 @@ class TestWindows:
 
     def test_the_number_of_threads_does_not_matter(self, scenes, store, windows, features) -> None:
         with Threads(3) as three:
-            other = WindowStore(scenes, VIEWS, VARIATION, three, None, False)
+            other = decoded(scenes, VIEWS, three)
             np.testing.assert_array_equal(
                 other.features(windows, features, ""), store.features(windows, features, "")
             )

@@ -47,9 +47,9 @@ def fresh() -> dict[str, AnnotatedImage]:
 def detector() -> Detector:
     config = TrainingConfig(
         window=(24, 36), trees=(16, 64), max_depth=3, n_negatives=200, n_per_image=15,
-        n_jittered=1, n_per_octave=6, n_filters=0, learning_rate=0.2, max_features=0.25,
+        n_jittered=1, n_per_octave=5, n_filters=0, learning_rate=0.2, max_features=0.25,
     )  # fmt: skip
-    return train_detector(make_scenes(20, **WORLD), VIEWS, config, category="Car", n_jobs=2)
+    return train_detector(make_scenes(16, **WORLD), VIEWS, config, category="Car")
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +97,8 @@ class TestDetector:
     def test_finds_objects_and_their_views(self, fresh, found) -> None:
         result = evaluate_voc(found, fresh)
         assert result.ap > 0.75  # 0.87 when this was written
-        assert result.view_accuracy > 0.7  # 0.85
-        assert evaluate_voc(found, fresh, overlap=0.7).ap > 0.5  # 0.68
+        assert result.view_accuracy > 0.6  # 0.76
+        assert evaluate_voc(found, fresh, overlap=0.7).ap > 0.5  # 0.73
 
     def test_is_complete(self, detector) -> None:
         assert repr(detector) == "Detector('Car' in 4 views, 1 cascade of 64 trees)"
@@ -184,13 +184,16 @@ class TestAlgorithms:
     ) -> None:
         monkeypatch.setattr(rounds_module, "_TREES_BETWEEN_CHECKPOINTS", 2)
         save, n_saved = Checkpoint.save, 0
-        step = 4 if algorithm == "subcat" else 1  # its cascades have nine checkpoints each
+        # Those of BAdaCost and SAMME are the same ones; SubCat has nine for each cascade.
+        step, first = {"costboost": (1, 0), "badacost": (2, 0), "samme": (2, 1), "subcat": (4, 0)}[
+            algorithm
+        ]
 
         def save_and_die(self: Checkpoint, progress) -> None:
             nonlocal n_saved
             save(self, progress)
             n_saved += 1
-            if n_saved % step == 0:
+            if n_saved % step == first:
                 raise _KilledError
 
         monkeypatch.setattr(Checkpoint, "save", save_and_die)
@@ -205,7 +208,8 @@ class TestAlgorithms:
             else:
                 break
         # Negatives, inside of and after each round, mined negatives, and the last training.
-        assert n_killed >= (8 if algorithm == "subcat" else 9)
+        assert n_saved >= (36 if algorithm == "subcat" else 9)
+        assert n_killed >= n_saved // step
         assert got == expected[algorithm]
 
     def test_the_detector_looks_as_it_should(self, tmp_path, expected, algorithm) -> None:
@@ -530,16 +534,18 @@ class TestMistakes:
             train_detector(ignored, VIEWS, TINY)
 
     @pytest.mark.parametrize("algorithm", ALGORITHMS)
-    def test_empty_views(self, scenes, algorithm) -> None:
+    def test_empty_views(self, scenes, tmp_path, monkeypatch, algorithm) -> None:
         seen = [replace(scene, labels=np.where(scene.labels == 3, 1, scene.labels))
                 for scene in scenes]  # fmt: skip
+        monkeypatch.setattr(AnnotatedImage, "load", None)  # nothing is decoded in vain
         config = replace(TINY, algorithm=algorithm)
         with pytest.raises(
             ValueError,
             match=r"no object is seen as '90°': use fewer views, or check the angles of the "
             r"annotations \(objects by view: 0° 3, -90° 5, -180° 3, 90° 0\)",
         ):
-            train_detector(seen, VIEWS, config)
+            train_detector(seen, VIEWS, config, folder=tmp_path / "checkpoints")
+        assert not (tmp_path / "checkpoints").exists()
 
     def test_mirror_images_may_fill_views(self, scenes) -> None:
         seen = [scene[scene.labels != 2] for scene in scenes]
@@ -555,7 +561,7 @@ class TestMistakes:
         for seed in range(30):
             if prepared(seen, replace(config, seed=seed)).held_out[0]:
                 break
-        with pytest.raises(ValueError, match="too few objects are left .* set validation to 0"):
+        with pytest.raises(ValueError, match=r"too few objects are left .* set validation to 0"):
             train_detector(seen, VIEWS, replace(config, seed=seed))
 
     def test_a_view_that_is_not_held_out_has_no_judge(self, scenes, log) -> None:

@@ -178,7 +178,7 @@ class WindowList:
         boxes = np.concatenate([np.empty((0, 4)), *(boxes for _, boxes in parts)])
         return cls(joined, boxes, np.zeros(len(joined), np.int64))
 
-    def chosen(self, index: NDArray[np.integer] | slice) -> WindowList:
+    def chosen(self, index: NDArray[np.integer | np.bool_] | slice) -> WindowList:
         """The windows of an index, in its order."""
         return WindowList(self.images[index], self.boxes[index], self.seeds[index])
 

@@ -27,7 +27,7 @@ _MAX_BINNED_WINDOWS = 3000  # whose values choose the bins
 class WindowStore:
     """Annotated pictures and, behind them, the mirror images of those with objects.
 
-    Pictures are decoded once, into memory or, where they are many, into a temporary file in
+    `decode` reads the pictures once, into memory or, where they are many, into a temporary file in
     `folder`. `origins` says for each image which picture it shows; the first `n_pictures` are the
     pictures themselves.
     """
@@ -48,10 +48,11 @@ class WindowStore:
         mirrored = [] if views is None else [k for k, image in enumerate(seen) if len(image)]
         self.images = [*seen, *(seen[k].mirrored(views) for k in mirrored)]
         self.origins: IndexArray = np.array([*range(len(seen)), *mirrored], np.int64)
-        self._pixels = self._decoded(seen)
+        self._pixels: list[Pixels] = []
 
-    def _decoded(self, pictures: Sequence[AnnotatedImage]) -> list[Pixels]:
-        """Pixels of the pictures; those that are given as arrays stay where they are."""
+    def decode(self) -> None:
+        """Read the pixels of the pictures; those that are given as arrays stay where they are."""
+        pictures = self.images[: self.n_pictures]
         files = [k for k, image in enumerate(pictures) if isinstance(image.image, Path)]
         shapes = {k: (*(pictures[k].size or (0, 0)), 3) for k in files}
         ends = np.cumsum([0, *(math.prod(shapes[k]) for k in files)])
@@ -73,10 +74,9 @@ class WindowStore:
                 bar.update(len(done))
             return kept
 
-        decoded = self.threads.run(decode, [(k,) for k in range(len(pictures))])
+        self._pixels = self.threads.run(decode, [(k,) for k in range(len(pictures))])
         if bar is not None:
             bar.close()
-        return decoded
 
     def pixels(self, index: int) -> Pixels:
         """Pixels of an image."""

@@ -217,7 +217,7 @@ class Task:
             window=shape.window,
             padded_window=shape.padded_window,
             cell=shape.cell,
-            rejections=-math.inf,
+            rejections=np.full(forest.n_trees, -math.inf),
             min_score=-math.inf,
             pose=self.pose,
         )

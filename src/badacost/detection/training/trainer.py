@@ -145,8 +145,6 @@ class _Training:
         by_pose = config.algorithm == "costboost" and len(views) > 1
         self.view_costs = costs if by_pose else np.zeros((0, 0))
         self.folder = None if folder is None else Path(folder)
-        if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
         variation = Variation(config.rotation, config.contrast, config.noise)
         self.groups = _checked_groups(groups, images)
         self.store = WindowStore(
@@ -155,6 +153,9 @@ class _Training:
         self.objects, self.labels = self._objects()
         self.aspect_ratios = [self._aspect_ratio(view) for view in range(len(views))]
         self.held_out = self._held_out()
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self.store.decode()
         self.digest = self._digest()
         self.filters, self.pyramid = self._learn()
 
