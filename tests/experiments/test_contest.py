@@ -66,7 +66,7 @@ def assert_same(first: dict[str, Entry], second: dict[str, Entry]) -> None:
 
 def test_everything_is_recorded(finished: tuple[Path, dict[str, Entry]]) -> None:
     folder, entries = finished
-    assert list(entries) == ["BAdaCost", "SAMME", "SubCat"]
+    assert list(entries) == ["CostBoost", "BAdaCost", "SAMME", "SubCat"]
     records = [json.loads(line) for line in lines_of(folder)[1:]]
     parts = ["start", "training", *["image"] * 3, "work"]
     assert [(r["detector"], r["part"]) for r in records] == [
@@ -99,7 +99,7 @@ def test_a_stopped_run_goes_on(finished, tmp_path: Path, kept: int) -> None:
     again = run(small_contest(), tmp_path, n_jobs=1, verbose=False)
     assert_same(entries, again)
     starts = 2 if kept == 2 else 1  # the first training had begun, no more
-    assert again["BAdaCost"].training["n_starts"] == starts
+    assert again["CostBoost"].training["n_starts"] == starts
 
 
 def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> None:
