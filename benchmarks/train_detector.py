@@ -134,7 +134,7 @@ class _Mined(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if "new negatives" in record.msg:
-            _, _, n_negatives, n_images, seconds = record.args
+            _, _, n_negatives, n_images, _, seconds = record.args
             self.n_negatives += n_negatives
             self.n_images += n_images
             self.seconds += seconds

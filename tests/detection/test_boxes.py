@@ -317,18 +317,20 @@ class TestSuppression:
         kept = Suppression(overlap=0.2, vote=0.5).apply(found)
         assert kept.scores.tolist() == [0.9, 0.8]
         assert kept.labels.tolist() == [2, 1]
-        share = 8 / 12 * 0.4 / (0.8 + 8 / 12 * 0.4)  # the third overlaps by a quarter only
+        odds = 0.4 / 0.6  # the third overlaps by a quarter only
+        share = odds / (0.8 / 0.2 + odds)
         expected = [[40, 0, 50, 10], [2 * share, 0, 10 + 2 * share, 10]]
         np.testing.assert_allclose(kept.boxes, expected)
 
     @given(detections(), rules, st.sampled_from([0.0, 0.3, 0.5]))
     def test_votes_against_a_loop(self, found, rule, vote):
+        found = replace(found, scores=1.0 / (1.0 + np.exp(-found.scores)))
         plain, voted = rule.apply(found), replace(rule, vote=vote).apply(found)
         assert same(replace(voted, boxes=plain.boxes), plain)
         for before, after in zip(plain.boxes, voted.boxes, strict=True):
             weights = np.array(
                 [
-                    max(score, 0.0) * (shared if shared > vote else 0.0)
+                    score / max(1.0 - score, 1e-12) if shared > vote else 0.0
                     for box, score in zip(found.boxes, found.scores, strict=True)
                     for shared in [slow_overlap(before, box, "union")]
                 ]
@@ -337,10 +339,11 @@ class TestSuppression:
                 before = (weights[:, None] * found.boxes).sum(axis=0) / weights.sum()
             np.testing.assert_allclose(after, before, atol=1e-9)
 
-    def test_bad_boxes_do_not_vote(self):
-        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], [-0.1, -5.0], [0, 0], ["a"])
-        kept = Suppression(vote=0.5).apply(found)
-        assert kept.boxes.tolist() == [[0, 0, 10, 10]]
+    @pytest.mark.parametrize("scores", [[0.1, -5.0], [1.5, 0.5]])
+    def test_only_probabilities_vote(self, scores):
+        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], scores, [0, 0], ["a"])
+        with pytest.raises(ValueError, match="probabilities"):
+            Suppression(vote=0.5).apply(found)
 
     @pytest.mark.parametrize("kind", ["greedy", "all"])
     def test_memory_does_not_grow_with_pairs(self, kind):

@@ -105,6 +105,7 @@ def random_detector(seed: int = 0, n_views: int = 3, n_cascades: int = 1, **chan
 def random_pose(n_views: int = 3) -> PoseRegression:
     rng = np.random.default_rng(4)
     weights = rng.normal(0.0, 0.05, (N_FEATURES, 4 + n_views)).astype(np.float32)
+    weights[:, 4:] *= 20.0
     costs = rng.uniform(1.0, 3.0, (n_views, n_views)) * (1.0 - np.eye(n_views))
     return PoseRegression(weights, 0.1 - TYPICAL[N_FEATURES] @ weights, costs)
 
