@@ -109,6 +109,7 @@ FILES: dict[str, str | bytes] = {
     "notes.txt": "Nothing of use.\n",
     "boxes.csv": "image,x1,y1,x2,y2,category\na.png,10,10,40,40,Car\n",
     "no_boxes.csv": "image,x1,y1,x2,y2,category\n",
+    "faces.csv": "image,x1,y1,x2,y2,angle,yaw_est\na.png,10,10,40,40,0.3,-30\n",
     "wrong_columns.csv": "file,left,top,right,bottom\na.png,10,10,40,40\n",
     "broken.toml": "window = [48, 84\n",
     "unknown.toml": "windw = [48, 84]\n",
@@ -704,6 +705,30 @@ COMMANDS = [
         f"{TRAIN} boxes.csv --images pictures --views 8",
         "no angles to tell views by",
         "add --single-view",
+    ),
+    command(
+        "an angle in radians as the heading of faces",
+        f"{TRAIN} faces.csv --images pictures --yaw-limits=-45,-15,15,45",
+        "no object is seen as ",
+        "check the angles of the annotations (objects by view: ",
+    ),
+    command(
+        "a column of a table mistyped",
+        f"{TRAIN} faces.csv --images pictures --columns heading=yaw_est",
+        "columns has 'heading'",
+        "known are image, x1",
+    ),
+    command(
+        "columns of what is no table",
+        f"{TRAIN} synthetic:2 --columns yaw=yaw_est",
+        "--columns are for CSV tables",
+        "'synthetic:2' is none",
+    ),
+    command(
+        "costs with a header",
+        f"{TRAIN} boxes.csv --images pictures --costs patients.csv",
+        "'patients.csv' must have rows of numbers",
+        "no header",
     ),
     command(
         "a window larger than the pictures",

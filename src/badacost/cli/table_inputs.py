@@ -69,7 +69,7 @@ def table_model(path: Path) -> TableClassifier:
     if not path.exists():
         raise FileNotFoundError(f"there is no model {str(path)!r}: check its name and folder.")
     model = load(path)
-    if not hasattr(model, "predict"):
+    if not hasattr(model, "classes_"):
         raise ValueError(
             f"{str(path)!r} holds a {type(model).__name__}, which is not for tables: name a model "
             "of badacost fit, or use badacost detect."
