@@ -107,7 +107,7 @@ def judged(boxes: Any, angles: list[float]) -> dict[str, Any]:
     found = Detections(boxes, range(n), range(n), [str(i) for i in range(n)], angles, "Car")
     contest = SimpleNamespace(test=[image], views=VIEWS, settings={"n_resamples": 3, "seed": 0})
     entry = Entry(False, None, Efficiency(1, 1, 1, 1), {"row": found})
-    return evaluated(contest, {"BAdaCost": entry})["BAdaCost"]
+    return evaluated(contest, {"CostBoost": entry})["CostBoost"]
 
 
 def test_perfect_detections_are_judged_so() -> None:
@@ -136,7 +136,7 @@ def test_results_are_those_of_the_evaluator(
     finished: tuple[Path, dict[str, Any]], kitti_folder: Path
 ) -> None:
     output, result = finished
-    assert list(result["detectors"]) == ["BAdaCost", "SAMME", "SubCat"]
+    assert list(result["detectors"]) == ["CostBoost", "BAdaCost", "SAMME", "SubCat"]
     records = [
         json.loads(line)
         for line in (output / TINY.name / "journal.jsonl").read_text().splitlines()[1:]

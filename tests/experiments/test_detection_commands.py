@@ -27,15 +27,15 @@ def test_a_run_is_kept_until_it_is_forgotten(
         "cars": (CarSettings, kitti_folder), "faces": (FaceSettings, faces_folder),
     }[command]  # fmt: skip
     quick = replace(kind.quick(), **SMALL)
-    badacost = {"BAdaCost": quick.configs()["BAdaCost"]}
+    costboost = {"CostBoost": quick.configs()["CostBoost"]}
     monkeypatch.setattr(kind, "quick", classmethod(lambda cls: quick))
-    monkeypatch.setattr(kind, "configs", lambda self: badacost)
+    monkeypatch.setattr(kind, "configs", lambda self: costboost)
     options = ["--views", "2"] if command == "cars" else ["--limits", "45"]
     call = ["experiment", command, "--quick", "--data", str(folder), "--output", str(tmp_path)]
     call += ["--jobs", "1", *options]
     result = RUNNER.invoke(app, call)
     assert result.exit_code == 0, result.output
-    assert "BAdaCost" in result.output
+    assert "CostBoost" in result.output
     assert f"{command}-quick.md" in result.output
     name = f"{command}-quick-{'2-views' if command == 'cars' else '45'}"
     journal = tmp_path / name / "journal.jsonl"
