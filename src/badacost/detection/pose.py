@@ -18,7 +18,15 @@ from badacost.arrays import FloatArray, IndexArray
 from badacost.costs import as_cost_matrix
 
 N_OFFSETS = 4  # shift right, shift down, log height, log width; by the height of the window
-_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)  # relative to the mean square of the features
+_PENALTIES = (
+    0.3,
+    1.0,
+    3.0,
+    10.0,
+    30.0,
+    100.0,
+    1000.0,
+)  # relative to the mean square of the features
 _SHARPNESS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 _N_FOLDS = 4
 _MAX_EXAMPLES = 2500  # an equation for each is solved

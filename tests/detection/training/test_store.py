@@ -160,7 +160,7 @@ class TestWindows:
 class TestBins:
     def binned(self, store, features, windows, **options) -> BinnedWindows:
         settings = {"max_bins": 16, "seed": 0} | options
-        return BinnedWindows(store, features, windows, len(windows), **settings)
+        return BinnedWindows(store, features, windows, **settings)
 
     def test_are_those_of_the_features(self, store, features, windows) -> None:
         data = self.binned(store, features, windows).data(windows)

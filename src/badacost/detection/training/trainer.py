@@ -308,7 +308,7 @@ class _Training:
             self.store.origins[self.objects.images], minlength=self.store.n_pictures
         )
         by_group = np.bincount(self.groups, weights=n_objects)
-        if (by_group > 0).sum() < _MIN_GROUPS:
+        if self.config.validation and (by_group > 0).sum() < _MIN_GROUPS:
             log.info("too few groups have objects: pictures are held out one by one")
             self.groups, by_group = np.arange(len(n_objects)), n_objects
         held_out = np.zeros(self.store.n_pictures, bool)
