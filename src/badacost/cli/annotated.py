@@ -38,18 +38,21 @@ def annotated_images(
     """Read annotations of files and folders, or draw scenes for a source `synthetic:NUMBER[:SEED]`.
 
     The format is guessed if it is None; pictures are beside the files if their folder is None;
-    `columns` are for tables, see `read_table`.
+    `columns` are for tables, see `read_table`, and for attributes of COCO, see `read_coco`.
     """
     from badacost.detection.annotations import guessed_format, read_annotations
 
     options: dict[str, Any] = {} if images is None else {"images": images}
     read: list[AnnotatedImage] = []
-    if columns is not None:
-        options["columns"] = columns
     for source in sources:
         synthetic = source.startswith(_SYNTHETIC)
-        if columns is not None and (synthetic or (format or guessed_format(source)) != "table"):
-            raise ValueError(f"--columns are for CSV tables, and {source!r:.80} is none.")
+        if columns is not None:
+            kind = None if synthetic else format or guessed_format(source)
+            if kind not in ("table", "coco"):
+                raise ValueError(
+                    f"--columns are for CSV tables and COCO files, and {source!r:.80} is none."
+                )
+            options["columns" if kind == "table" else "attributes"] = columns
         if synthetic:
             read += _synthetic(source)
             continue

@@ -50,11 +50,14 @@ def detect(
         Path | None, typer.Option(help=f"One picture with the first {_MAX_ON_SHEET} of these.")
     ] = None,
     conf: Annotated[
-        float | None, typer.Option(help="Minimum probability of a detection, from 0 to 1.")
+        float | None, typer.Option(help="Minimum probability of a detection, 0 to 1.")
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Minimum score of a detection, also below that of the saved detector."),
+        typer.Option(
+            help="Minimum raw score of a window, before it becomes a probability; also below "
+            "that of the saved detector."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,

@@ -247,6 +247,8 @@ def _settings(
                 f"--window must be a height and a width, as 48x84; got {window!r:.80}."
             )
         changes |= {"window": tuple(map(int, sides)), "padded_window": None}
+    if beta is not None and changes.get("algorithm") in ("samme", "subcat"):
+        raise ValueError(f"--beta is a cost, and {changes['algorithm']} knows none: leave it out.")
     if config is not None:
         return replace(TrainingConfig.from_toml(config, small=small), **changes)
     return TrainingConfig.small(**changes) if small else TrainingConfig(**changes)

@@ -29,6 +29,7 @@ DETECTION_KERNELS = (
     "badacost.detection.channel_kernels",
     "badacost.detection.decorrelation_kernels",
     "badacost.detection.cascade_kernels",
+    "badacost.detection.pose_kernels",
 )
 _ALGORITHMS = (
     "BAdaCostClassifier",
@@ -156,6 +157,7 @@ def _detection_tasks() -> list[Callable[[], Any]]:
         from badacost.datasets.scenes import make_scenes
         from badacost.detection.channels import triangle_filter
         from badacost.detection.models import synthetic_cars
+        from badacost.detection.pose import PoseRegression
 
         (scene,) = make_scenes(1, random_state=0)
         detector = synthetic_cars()
@@ -164,6 +166,9 @@ def _detection_tasks() -> list[Callable[[], Any]]:
         seen = next(detector.sightings(scene.load()))
         seen.trace()  # as in calibration and reports
         seen.leaves()
+        window = np.zeros((1, detector.cascades[0].forest.n_features), np.float32)
+        weights = np.zeros((window.shape[1], 4), np.float32)
+        PoseRegression(weights, np.zeros(4), np.zeros((0, 0))).outputs(window)
         triangle_filter(np.zeros((1, 8, 8), np.float32), 1)  # as in training
 
     return [detect]

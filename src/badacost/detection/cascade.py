@@ -30,7 +30,6 @@ _MAX_LABELS = 4096
 _MAX_LEVELS = 12
 MAX_NODES = 2**24
 _WINDOWS_AT_ONCE = 4096
-_POSES_AT_ONCE = 128
 _ROUNDING = 1e-12  # of numbers that are the same but for their last digits
 
 
@@ -131,7 +130,7 @@ class Cascade:
             raise ValueError("the scores of a cascade might not be finite: reduce its weights.")
         if self.pose is not None and (
             len(self.pose.weights) != self.forest.n_features
-            or (self.pose.n_views and self.forest.table.shape[1] not in (1, self.pose.n_views))
+            or (self.pose.n_views and self.forest.table.shape[1] != 1)
         ):
             raise ValueError(
                 "the pose of a cascade does not fit the features or views of its trees."
@@ -343,9 +342,8 @@ class Scanner:
             height * width
         )
         row = np.arange(n_rows, dtype=np.uint32)[:, None] * np.uint32(width)
-        offsets = (plane + row + np.arange(n_columns, dtype=np.uint32)).reshape(-1)
-        trees = cascade.complete_trees
-        self._trees = trees.at(offsets)
+        self._offsets = (plane + row + np.arange(n_columns, dtype=np.uint32)).reshape(-1)
+        self._trees = cascade.complete_trees.at(self._offsets)
 
     def grid(self, height: int, width: int, stride: int) -> tuple[int, int]:
         """Number of rows and columns of windows in a map of so many cells."""
@@ -420,15 +418,8 @@ class Scanner:
         pose = self.cascade.pose
         if pose is None:
             raise ValueError("the cascade has no pose.")
-        self._checked_bases(rows, columns, stride)
-        step = stride // self.cascade.cell
-        windows = np.lib.stride_tricks.sliding_window_view(self.buffer, self.cascade.cells, (1, 2))
-        outputs = np.empty((len(rows), len(pose.intercepts)))
-        for first in range(0, len(rows), _POSES_AT_ONCE):
-            part = slice(first, first + _POSES_AT_ONCE)
-            features = windows[:, rows[part] * step, columns[part] * step].swapaxes(0, 1)
-            outputs[part] = pose.outputs(features.reshape(len(features), -1))
-        return outputs
+        bases = self._checked_bases(rows, columns, stride)
+        return pose.of_map(self.buffer.reshape(-1), bases, self._offsets)
 
     def _checked_bases(
         self, rows: IndexArray, columns: IndexArray, stride: int

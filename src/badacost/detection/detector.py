@@ -473,7 +473,7 @@ class Detector:
         Parameters
         ----------
         conf : float
-            A probability between 0 and 1.
+            A probability, at least 0 and less than 1. With 0 the detector stays as it is.
 
         Raises
         ------
@@ -494,7 +494,7 @@ class Detector:
                 "the scores of this detector are no probabilities: use a threshold of scores "
                 "(with_threshold, --threshold), or train a detector."
             )
-        return self.with_threshold(self.curve.score(conf))
+        return self if conf == 0.0 else self.with_threshold(self.curve.score(conf))
 
     def fast(self, rejection_factor: float = 0.1) -> Detector:
         """Return the detector as the authors run it when speed counts.

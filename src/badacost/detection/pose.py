@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 from scipy.special import log_softmax, softmax
+from threadpoolctl import threadpool_limits
 
 from badacost.arrays import FloatArray, IndexArray
 from badacost.costs import as_cost_matrix
+from badacost.detection.pose_kernels import add_products
 
 N_OFFSETS = 4  # shift right, shift down, log height, log width; by the height of the window
 _PENALTIES = (
@@ -29,7 +31,6 @@ _PENALTIES = (
 )  # relative to the mean square of the features
 _SHARPNESS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 _N_FOLDS = 4
-_MAX_EXAMPLES = 2500  # an equation for each is solved
 _MAX_WEIGHT = 1e6
 _MAX_SHIFT = 0.25
 _MAX_STRETCH = 1.5  # of the logarithm of a side
@@ -116,25 +117,22 @@ class PoseRegression:
         circular : bool
             Whether views lie on a circle: an example then speaks a little for its neighbours.
         seed : int
-            Of the folds, and of the choice among too many windows.
+            Of the folds.
         """
         rng = np.random.default_rng(seed)
-        if len(features) > _MAX_EXAMPLES:
-            chosen = np.sort(rng.choice(len(features), _MAX_EXAMPLES, replace=False))
-            features, offsets = features[chosen], offsets[chosen]
-            labels, groups = labels[chosen], groups[chosen]
         targets = np.column_stack([offsets, _shares(labels, len(view_costs), circular)])
         mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
         centred = features - mean
-        kernel = (centred @ centred.T).astype(np.float64)
-        unit = max(float(np.trace(kernel)) / len(kernel), 1e-12)
-        penalties, left_out = _cross_validated(kernel / unit, targets, groups, rng)
         weights = np.empty((features.shape[1], targets.shape[1]), np.float32)
         average = targets.mean(axis=0)
-        for penalty in np.unique(penalties):
-            own = penalties == penalty
-            solved = _solved(kernel, targets[:, own] - average[own], unit * penalty)
-            weights[:, own] = centred.T @ solved
+        with threadpool_limits(1, "blas"):  # sums differ with the number of threads
+            kernel = (centred @ centred.T).astype(np.float64)
+            unit = max(float(np.trace(kernel)) / len(kernel), 1e-12)
+            penalties, left_out = _cross_validated(kernel / unit, targets, groups, rng)
+            for penalty in np.unique(penalties):
+                own = penalties == penalty
+                solved = _solved(kernel, targets[:, own] - average[own], unit * penalty)
+                weights[:, own] = centred.T @ solved
         intercepts = average - mean.astype(np.float64) @ weights
         if len(view_costs):
             sharpness = _sharpness(left_out[:, N_OFFSETS:], labels)
@@ -144,7 +142,21 @@ class PoseRegression:
 
     def outputs(self, features: NDArray[np.float32]) -> FloatArray:
         """Return offsets, and scores of views, of windows, shape (n_windows, 4 + n_views)."""
-        return (features @ self.weights).astype(np.float64) + self.intercepts
+        n_features = features.shape[1]
+        bases = np.arange(len(features), dtype=np.uint32) * np.uint32(n_features)
+        offsets = np.arange(n_features, dtype=np.uint32)
+        return self.of_map(np.ascontiguousarray(features).reshape(-1), bases, offsets)
+
+    def of_map(
+        self,
+        features: NDArray[np.float32],
+        bases: NDArray[np.uint32],
+        offsets: NDArray[np.uint32],
+    ) -> FloatArray:
+        """Return the same of windows that begin at `bases` of a flat map of features."""
+        outputs = np.tile(self.intercepts, (len(bases), 1))
+        add_products(features, bases, offsets, self.weights, outputs)
+        return outputs
 
     def boxes(self, windows: FloatArray, outputs: FloatArray) -> FloatArray:
         """Return the boxes of the objects in windows x1, y1, x2, y2."""

@@ -101,8 +101,11 @@ def _thresholds_table(result: VocResult) -> str:
         [f"{p.threshold:.4g}", f"{p.precision:.3f}", f"{p.recall:.3f}", f"{p.false_alarms:.3g}"]
         for p in result.operating_points()
     ]
-    head = ["threshold", "precision", "recall", "false alarms an image"]
-    text = "What is left of the detections with at least a score, and how good that is."
+    head = ["minimum score", "precision", "recall", "false alarms an image"]
+    text = (
+        "What is left of the detections with at least a score, and how good that is. The scores of "
+        "trained detectors are probabilities: --conf of badacost detect."
+    )
     return paragraph(text) + table(rows, head, n_text=0) if rows else ""
 
 

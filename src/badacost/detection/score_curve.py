@@ -80,6 +80,8 @@ class ScoreCurve:
     def score(self, probability: float) -> float:
         """Return the score of a probability between 0 and 1."""
         if not 0.0 < probability < 1.0:
-            raise ValueError(f"a probability must be between 0 and 1; got {probability!r:.80}.")
+            raise ValueError(
+                f"a probability must be greater than 0 and less than 1; got {probability!r:.80}."
+            )
         log_odds = math.log(probability) - math.log1p(-probability)
         return (log_odds - self.intercept) / self.slope

@@ -167,7 +167,7 @@ def _local_name(name: str) -> str:
     """Return a name without what leads out of a folder: only the last part of such a name."""
     path, _, query = name.replace("\\", "/").partition("?")
     if query.startswith("d="):  # local storage of Label Studio: /data/local-files/?d=drive/a.jpg
-        path = unquote(query)
+        path = unquote(query[2:])
     elif "://" in path:
         path = unquote(path)
     elif not (path[:1] == "/" or path[1:2] == ":" or ".." in path.split("/")):

@@ -152,7 +152,7 @@ def _named(
             parts = _parts(known)
             candidates.setdefault(parts[-1], []).append((name, parts))
     found: dict[str, Detections] = {}
-    n_unknown = 0
+    n_unknown = n_doubtful = 0
     for given, boxes in detections.items():
         lengths: dict[str, int] = {}
         parts = _parts(given)
@@ -169,6 +169,15 @@ def _named(
                 f"the name {given!r:.200} fits several pictures: detect with longer paths."
             )
         found[best[0]] = boxes
+        if given not in annotations:
+            others = [other for name, other in candidates[parts[-1]] if name == best[0]]
+            n_doubtful += all(_are_apart(parts, other) for other in others)
+    if n_doubtful:
+        warnings.warn(
+            f"{n_doubtful} pictures have the same name as annotated ones, in other folders: check "
+            "that results and annotations belong together.",
+            stacklevel=3,
+        )
     if n_unknown and not found:
         raise ValueError("no picture of the detections is annotated: compare their names.")
     if n_unknown:
@@ -192,6 +201,13 @@ def _common_tail(first: Sequence[str], second: Sequence[str]) -> int:
             break
         length += 1
     return length
+
+
+def _are_apart(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Return whether two relative paths end alike, but begin in different folders."""
+    length = _common_tail(first, second)
+    relative = not (PurePath(*first).is_absolute() or PurePath(*second).is_absolute())
+    return relative and length < min(len(first), len(second))
 
 
 def _clipped(found: Detections, image: AnnotatedImage) -> Detections:

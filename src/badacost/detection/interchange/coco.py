@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -175,6 +175,8 @@ def from_coco(
     if not names and (category_ids or angles):
         raise ValueError("names must be given where category_ids or angles are.")
     document = _Document.of(results)
+    if category is not None:
+        document = document.of_category(category)
     if names:
         ids = _checked_category_ids(category_ids, len(names))
         views = _Views(list(names), ids, None if angles is None else list(angles))
@@ -258,6 +260,18 @@ class _Document:
         return cls(
             _checked_records(results.get("annotations"), "annotations", _NEEDED), images, categories
         )
+
+    def of_category(self, name: str) -> _Document:
+        """Return what is of a category, if the document has one of that name; else everything."""
+        own = {
+            number: record
+            for number, record in self.categories.items()
+            if record["name"].casefold() == name.casefold()
+        }
+        if not own or len(own) == len(self.categories):
+            return self
+        kept = [each for each in self.records if each[1].get("category_id") in own]
+        return replace(self, records=kept, categories=own)
 
     def views(self) -> _Views:
         """Return the views that the categories list, or those that occur."""

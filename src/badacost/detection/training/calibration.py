@@ -28,7 +28,8 @@ _FLOOR = 1 / 3
 _MAX_LOSS = 0.001  # of the average precision, for the sake of speed
 _MAX_WINDOWS = 1000  # of an image
 _OVERLAP = 0.5
-_STEEPNESS = 12.0  # of the curve in a unit, as long as none is fitted
+_MARGIN = 1e-6  # units, above the score of a box that is not to be kept
+_PROVISIONAL = ScoreCurve(12.0, 0.0)  # as long as none is fitted
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,11 @@ class Calibration:
     rejection : float
         A window leaves when it falls so many units below zero.
     min_score : float
-        Windows that end below are not kept; minus infinity if the rejection decides alone.
+        Windows that end below are not kept, in units; minus infinity if the rejection decides.
     curve : ScoreCurve or None
-        Probabilities of scores; None if nothing is known of them.
+        Probabilities of scores in units; None if nothing is known of them.
     precision : float or None
-        Average precision on the images held out, with all this.
+        Average precision on the images held out, whatever the floor.
     """
 
     rejection: float
@@ -60,18 +61,21 @@ class Calibration:
 
     def applied(self, detector: Detector, units: Sequence[float]) -> Detector:
         """Return the detector with these thresholds, given the unit of each cascade."""
+        mean = float(np.mean(units))
         cascades = [
             replace(
                 cascade,
                 rejections=np.full(cascade.forest.n_trees, -self.rejection * unit),
-                min_score=max(self.min_score, -self.rejection * unit),
+                min_score=max(self.min_score * mean, -self.rejection * unit),
             )
             for cascade, unit in zip(detector.cascades, units, strict=True)
         ]
-        suppression = detector.suppression
-        if self.curve is None:  # boxes vote by their probabilities
+        suppression, curve = detector.suppression, self.curve
+        if curve is None:  # boxes vote by their probabilities
             suppression = replace(suppression, vote=None)
-        return replace(detector, cascades=cascades, curve=self.curve, suppression=suppression)
+        else:
+            curve = replace(curve, slope=curve.slope / mean)
+        return replace(detector, cascades=cascades, curve=curve, suppression=suppression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +93,7 @@ def opened(
     floor: float = _FLOOR,
 ) -> Detector:
     """Return the detector that rejects only what is hopeless, in units below zero."""
-    wide = Calibration(rejection, -floor * max(units), _provisional(units))
-    return wide.applied(detector, units)
+    return Calibration(rejection, -floor, _PROVISIONAL).applied(detector, units)
 
 
 def evaluated(
@@ -119,18 +122,17 @@ def calibrated(
     `false_alarms` in an image on average, and the curve of probabilities of what is left.
     """
     wide = replace(opened(detector, units), curve=None)
-    provisional = _provisional(units)
     seen = threads.run(_followed, [(wide, image, tuple(units)) for image in pixels])
 
-    def result(rejection: float, curve: ScoreCurve) -> VocResult:
+    def result(rejection: float) -> VocResult:
         found = []
         for each in seen:
             kept = each.windows[each.depths < rejection]
-            scored = replace(kept, scores=curve.probabilities(kept.scores))
+            scored = replace(kept, scores=_PROVISIONAL.probabilities(kept.scores))
             found.append(detector.suppressed(scored))
         return _judged(found, truth)
 
-    results = {rejection: result(rejection, provisional) for rejection in _REJECTIONS}
+    results = {rejection: result(rejection) for rejection in _REJECTIONS}
     best = max(each.ap for each in results.values())
     chosen = next(each for each in _REJECTIONS if results[each].ap >= best - _MAX_LOSS)
     outcomes = results[chosen].outcomes.values()
@@ -138,25 +140,21 @@ def calibrated(
     verdicts = np.concatenate([each.verdicts for each in outcomes])
     wrong = np.sort(probabilities[verdicts < 0])[::-1]
     n_allowed = round(false_alarms * len(truth))
-    floor = -_FLOOR * max(units)
+    floor = -_FLOOR
     if n_allowed < len(wrong):
-        floor = provisional.score(float(np.clip(wrong[n_allowed], 1e-12, 1.0 - 1e-12)))
+        last = float(np.clip(wrong[n_allowed], 1e-12, 1.0 - 1e-12))
+        floor = _PROVISIONAL.score(last) + _MARGIN
     counted = (verdicts != 0) & (probabilities > 0.0) & (probabilities < 1.0)
     right = verdicts[counted] > 0
     curve = None
     if right.any() and not right.all():
         log_odds = np.log(probabilities[counted]) - np.log1p(-probabilities[counted])
-        scores = (log_odds - provisional.intercept) / provisional.slope
-        curve = ScoreCurve.fit(scores, right)
+        curve = ScoreCurve.fit((log_odds - _PROVISIONAL.intercept) / _PROVISIONAL.slope, right)
     return Calibration(chosen, floor, curve, results[chosen].ap)
 
 
-def _provisional(units: Sequence[float]) -> ScoreCurve:
-    return ScoreCurve(_STEEPNESS / float(np.mean(units)), 0.0)
-
-
 def _followed(detector: Detector, pixels: Pixels, units: tuple[float, ...]) -> _Seen:
-    """The best windows of an image, and how deep they fell."""
+    """The best windows of an image, with scores in units, and how deep they fell."""
     parts, depths = [], []
     for sighting in detector.sightings(pixels):
         if len(sighting.detections):
@@ -165,7 +163,8 @@ def _followed(detector: Detector, pixels: Pixels, units: tuple[float, ...]) -> _
     nothing = Detections.empty(detector.names, detector.angles, detector.category)
     windows = Detections.concatenate([nothing, *parts])
     best = np.argsort(-windows.scores, kind="stable")[:_MAX_WINDOWS]
-    return _Seen(windows[best], np.concatenate([np.empty(0), *depths])[best])
+    scored = replace(windows, scores=windows.scores / float(np.mean(units)))[best]
+    return _Seen(scored, np.concatenate([np.empty(0), *depths])[best])
 
 
 def _judged(found: Sequence[Detections], truth: Sequence[AnnotatedImage]) -> VocResult:

@@ -26,6 +26,14 @@ _HEADER = {"digest", "round", "phase", "precisions"}
 
 
 @dataclass(frozen=True, eq=False)
+class BestRound:
+    """Trees of a round, and the negative examples they were grown with."""
+
+    forest: Forest
+    negatives: WindowList
+
+
+@dataclass(frozen=True, eq=False)
 class Progress:
     """What every state of a training has.
 
@@ -37,15 +45,15 @@ class Progress:
         Negative examples of the first round, which bins are chosen with, and of this one.
     precisions : tuple of float
         Average precision on the images held out after each round, if there are any.
-    best : Forest or None
-        Trees of the round that had the highest of these.
+    best : BestRound or None
+        The round that had the highest of these.
     """
 
     round: int
     first_negatives: WindowList
     negatives: WindowList
     precisions: tuple[float, ...]
-    best: Forest | None
+    best: BestRound | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +95,14 @@ class Checkpoint:
             "precisions": list(progress.precisions),
         }
         arrays: dict[str, NDArray[Any]] = {}
-        for name, windows in (("first_", progress.first_negatives), ("", progress.negatives)):
+        lists = {"first_": progress.first_negatives, "": progress.negatives}
+        if progress.best is not None:
+            arrays |= forest_to_arrays(progress.best.forest, _BEST)
+            lists[_BEST] = progress.best.negatives
+        for name, windows in lists.items():
             arrays[f"{name}images"], arrays[f"{name}boxes"] = windows.images, windows.boxes
         if progress.forest is not None:
             arrays |= forest_to_arrays(progress.forest)
-        if progress.best is not None:
-            arrays |= forest_to_arrays(progress.best, _BEST)
         if isinstance(progress, Boosting) and progress.state is not None:
             arrays["state"] = progress.state
         write_model(self.path, _KIND, header, arrays)
@@ -130,8 +140,12 @@ def _progress(model: ModelFile) -> Boosting | Boosted:
         _windows(arrays.pop(f"{name}images", None), arrays.pop(f"{name}boxes", None))
         for name in ("first_", "")
     )
-    best = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BEST)}
-    common = (number, first, now, tuple(given), forest_from_arrays(best, _BEST) if best else None)
+    kept = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BEST)}
+    best = None
+    if kept:
+        windows = _windows(kept.pop(f"{_BEST}images", None), kept.pop(f"{_BEST}boxes", None))
+        best = BestRound(forest_from_arrays(kept, _BEST), windows)
+    common = (number, first, now, tuple(given), best)
     if phase != "boosting":
         return Boosted(*common, forest_from_arrays(arrays), phase == "done")
     if not arrays:

@@ -103,7 +103,7 @@ class TrainingConfig:
         noise, all up to this much.
     validation : float, default=0.2
         Share of the objects whose images are held out: they say which round was the best, and set
-        thresholds and probabilities. 0 for none; fewer than 4 groups of images are not divided.
+        thresholds and probabilities. 0 for none; with fewer than 4 images nothing is held out.
     refit : bool, default=True
         Whether the cascade is trained once more at the end, on all images.
     false_alarms : float, default=10.0
@@ -225,6 +225,11 @@ class TrainingConfig:
             object.__setattr__(self, name, float(getattr(self, name)))
         if self.cost_matrix is not None:
             object.__setattr__(self, "cost_matrix", _checked_costs(self.cost_matrix))
+            if self.algorithm in ("samme", "subcat"):
+                raise ValueError(
+                    f"{self.algorithm} knows no costs: leave out cost_matrix, or use costboost or "
+                    "badacost."
+                )
         self._check_windows()
 
     def _check_windows(self) -> None:
@@ -318,6 +323,15 @@ class TrainingConfig:
             costs = background_costs(n_views, alpha=self.alpha, beta=self.beta)
             costs[1:, 1:] *= self.gamma
         return as_cost_matrix(costs, range(n_views + 1))
+
+    @property
+    def odds(self) -> float:
+        """How much all objects together weigh, relative to the background: by the prices."""
+        if self.cost_matrix is None:
+            return self.beta / self.alpha
+        false_alarms = self.cost_matrix[0][1:]
+        misses = [row[0] for row in self.cost_matrix[1:]]
+        return sum(misses) / sum(false_alarms)
 
     def pyramid(self, lambdas: tuple[float, float, float]) -> PyramidParameters:
         """Parameters of the pyramid."""

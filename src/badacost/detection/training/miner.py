@@ -14,6 +14,7 @@ from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.samples import WindowList, WindowShape, random_boxes
 from badacost.detection.training.store import WindowStore, named
 
+_MAX_SAME = 0.5  # of a negative example and the window of an object
 _MAX_IGNORED = 0.1  # of a negative example that may lie in an ignored region
 _DISTINCT = Suppression(overlap=0.5)  # of windows on the same thing, the best one is enough
 
@@ -46,7 +47,7 @@ class Miner:
             height, width = image.size or (0, 0)
             size = (height * zoom, width * zoom)
             boxes = random_boxes(size, self.shape, config.n_per_image, rng) / zoom
-            boxes = boxes[away_from(image, boxes, config.negative_overlap)]
+            boxes = boxes[away_from(image, boxes, self.shape, config.negative_overlap)]
             found.append((index, boxes))
             n_found += len(boxes)
             if n_found >= config.n_negatives:
@@ -68,7 +69,7 @@ class Miner:
             image = self.store.images[index]
             with named(image):
                 found = detector.candidates(self.store.pixels(index))
-            found = found[away_from(image, found.boxes, config.negative_overlap)]
+            found = found[away_from(image, found.boxes, self.shape, config.negative_overlap)]
             found = _DISTINCT.apply(found)[: config.n_per_image]
             done.append(len(found))
             if bar is not None:
@@ -89,12 +90,20 @@ class Miner:
         return Mined(windows.chosen(best), scores[best], len(self.pictures))
 
 
-def away_from(image: AnnotatedImage, boxes: FloatArray, max_overlap: float) -> Positions:
-    """Which boxes hardly overlap annotated objects; of ignored ones, by their own area."""
-    objects = overlaps(boxes, image.boxes[~image.ignore])
-    ignored = overlaps(boxes, image.boxes[image.ignore], "first")
-    clear = (objects < max_overlap).all(axis=1) & (ignored < _MAX_IGNORED).all(axis=1)
-    return np.flatnonzero(clear)
+def away_from(
+    image: AnnotatedImage, boxes: FloatArray, shape: WindowShape, max_overlap: float
+) -> Positions:
+    """Which windows hardly overlap annotated objects, nor the windows that these are learned in.
+
+    The second matters for objects of another shape than the window. Of ignored ones, what counts
+    is the share of the window's own area.
+    """
+    to_learn = image.boxes[~image.ignore]
+    near = (overlaps(boxes, to_learn) >= max_overlap).any(axis=1)
+    same = np.maximum(max_overlap, _MAX_SAME)
+    near |= (overlaps(boxes, shape.fitted(to_learn)) >= same).any(axis=1)
+    near |= (overlaps(boxes, image.boxes[image.ignore], "first") >= _MAX_IGNORED).any(axis=1)
+    return np.flatnonzero(~near)
 
 
 def describe_scores(scores: FloatArray) -> str:

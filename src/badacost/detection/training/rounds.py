@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import IndexArray, Labels, Positions
+from badacost.arrays import FloatArray, IndexArray, Labels, Positions
 from badacost.detection.cascade import Cascade
 from badacost.detection.detector import Detector
 from badacost.detection.training.boosters import (
@@ -23,7 +23,7 @@ from badacost.detection.training.boosters import (
     object_booster,
     real_booster,
 )
-from badacost.detection.training.checkpoint import Boosted, Boosting, Checkpoint
+from badacost.detection.training.checkpoint import BestRound, Boosted, Boosting, Checkpoint
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.miner import Mined, Miner, describe_scores
 from badacost.detection.training.samples import WindowFeatures, WindowList
@@ -35,6 +35,7 @@ from badacost.tree.grower import Growth
 log = logging.getLogger(__name__)
 MINING_REJECTION, MINING_FLOOR = 0.5, 1 / 6  # units below zero
 _TREES_BETWEEN_CHECKPOINTS = 64
+_MIN_UNIT = 1e-6  # of a cascade that has learned nothing
 _STARVED = 0.01  # of the negatives that were wanted; fewer are not worth a round
 
 
@@ -103,11 +104,6 @@ class CascadeRounds:
                 progress = self._mined(progress)
             self.checkpoint.save(progress)
 
-    def unit(self, forest: Forest) -> float:
-        """The score that half of the objects reach, see `calibration`."""
-        final = self.cascade(forest).trace(self.examples.witnesses)[:, -1]
-        return max(float(np.median(final)), 1e-6)
-
     def cascade(self, forest: Forest, rejection: float = np.inf, floor: float = np.inf) -> Cascade:
         """The cascade of a forest that rejects below these scores."""
         shape = self.features.shape
@@ -126,6 +122,8 @@ class CascadeRounds:
         n_trees, negatives = config.trees[progress.round], progress.negatives
         data = self._matrix(progress).data(self.examples.windows.followed_by(negatives))
         y = np.concatenate([self.examples.classes, np.zeros(len(negatives), np.int64)])
+        if config.algorithm == "costboost":
+            y = np.minimum(y, 1)
         booster = self._booster(data, y.astype(np.uint8), progress)
         bar = self.store.bar(n_trees, f"{self.title}round {progress.round + 1}, trees")
         goes_on = True
@@ -141,12 +139,13 @@ class CascadeRounds:
             bar.close()
         forest = booster.forest()
         traces = self.cascade(forest).trace(self.examples.witnesses)
-        unit = self.unit(forest)
+        unit = unit_of(traces)
         kept = (traces.min(axis=1) > -MINING_REJECTION * unit) & (traces[:, -1] > 0.0)
         precisions, best, held_out = progress.precisions, progress.best, ""
         if self._judge is not None:
             precisions = (*precisions, self._judge(self.cascade(forest), unit))
-            best = forest if precisions[-1] == max(precisions) else best
+            if precisions[-1] == max(precisions):
+                best = BestRound(forest, negatives)
             held_out = f"; AP {100 * precisions[-1]:.1f} on the images held out"
         log.info(
             "%sround %d: %d trees, %d objects, %d negatives; %.1f %% of moved objects are kept%s",
@@ -154,12 +153,11 @@ class CascadeRounds:
             len(negatives), 100.0 * kept.mean(), held_out,
         )  # fmt: skip
         is_last = progress.round + 1 == len(config.trees)
-        if is_last and best is not None:
-            if best is not forest:
-                log.info(
-                    "%san earlier round was better: its %d trees are kept", self.title, best.n_trees
-                )
-            forest = best
+        if is_last and best is not None and best.forest is not forest:
+            forest, negatives = best.forest, best.negatives
+            log.info(
+                "%san earlier round was better: its %d trees are kept", self.title, forest.n_trees
+            )
         return Boosted(
             progress.round, progress.first_negatives, negatives, precisions, best, forest, is_last
         )
@@ -198,10 +196,10 @@ class CascadeRounds:
         if config.algorithm == "costboost":
             return object_booster(
                 data,
-                (y > 0).astype(np.uint8),
+                y,
                 growth=growth,
                 learning_rate=config.learning_rate,
-                odds=config.beta / config.alpha,
+                odds=config.odds,
                 seed=seed,
                 threads=threads,
                 resumed=resumed,
@@ -251,6 +249,11 @@ class CascadeRounds:
 
     def false_alarms(self, forest: Forest, miner: Miner, title: str) -> Mined:
         """What the cascade of a forest takes for objects, in the pictures of a miner."""
-        unit = self.unit(forest)
+        unit = unit_of(self.cascade(forest).trace(self.examples.witnesses))
         cascade = self.cascade(forest, MINING_REJECTION * unit, MINING_FLOOR * unit)
         return miner.false_alarms(self._detector(cascade), f"{self.title}{title}, false alarms")
+
+
+def unit_of(traces: FloatArray) -> float:
+    """The score that half of the objects reach, given their scores after each tree."""
+    return max(float(np.median(traces[:, -1])), _MIN_UNIT)

@@ -22,7 +22,7 @@ from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.training.checkpoint import Boosted, Checkpoint
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.miner import Miner
-from badacost.detection.training.rounds import CascadeRounds, Examples
+from badacost.detection.training.rounds import CascadeRounds, Examples, unit_of
 from badacost.detection.training.samples import WindowFeatures, WindowList
 from badacost.detection.training.store import WindowStore
 from badacost.tree.forest import Forest
@@ -206,8 +206,7 @@ class Task:
 
     def unit(self, forest: Forest) -> float:
         """The score that half of the objects reach, see `calibration`."""
-        final = self.cascade(forest).trace(self.witnesses)[:, -1]
-        return max(float(np.median(final)), 1e-6)
+        return unit_of(self.cascade(forest).trace(self.witnesses))
 
     def cascade(self, forest: Forest) -> Cascade:
         """The cascade of a forest, which keeps everything."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import IndexArray, Mask, Positions
+from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import check_name
@@ -86,7 +86,7 @@ def train_detector(
         What the objects are.
     groups : sequence of hashable, optional
         For each picture what it belongs to, as a drive or a day: pictures of the same group are
-        held out together. By default each picture is a group of its own.
+        held out together, if there are at least 4 groups. By default each picture is a group.
     folder : str or path-like, optional
         Where checkpoints are kept. The same call with the same folder resumes where an earlier one
         was stopped, and ends with the same detector.
@@ -140,10 +140,7 @@ class _Training:
                 f"one cascade learns at most {_MAX_VIEWS} views; got {len(views)}: use fewer, "
                 'or algorithm="subcat".'
             )
-        costs = config.costs(len(views))[1:, 1:]
-        # Other cascades tell views themselves.
-        by_pose = config.algorithm == "costboost" and len(views) > 1
-        self.view_costs = costs if by_pose else np.zeros((0, 0))
+        self.view_costs = _view_costs(config, views)
         self.folder = None if folder is None else Path(folder)
         variation = Variation(config.rotation, config.contrast, config.noise)
         self.groups = _checked_groups(groups, images)
@@ -152,7 +149,7 @@ class _Training:
         )
         self.objects, self.labels = self._objects()
         self.aspect_ratios = [self._aspect_ratio(view) for view in range(len(views))]
-        self.held_out = self._held_out()
+        self.held_out = self._held_out(groups is not None)
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
         self.store.decode()
@@ -274,6 +271,11 @@ class _Training:
             "floor of scores is %.3g",
             100 * (found.precision or 0.0), self.held_out.sum(), found.rejection, found.min_score,
         )  # fmt: skip
+        if found.curve is None:
+            log.warning(
+                "scores are no probabilities, since what was found in the images held out is all "
+                "right or all wrong: give more images, or a larger validation part"
+            )
         if path is not None:
             _write_calibration(path, self.digest, found)
         return found
@@ -281,8 +283,10 @@ class _Training:
     def detector(self, cascades: Sequence[Cascade]) -> Detector:
         """A detector of cascades with poses."""
         n_views = len(self.views)
+        windows = np.array([cascade.window for cascade in cascades])
+        height, width = windows.min(axis=0).tolist()
         return Detector(
-            pyramid=self.pyramid,
+            pyramid=replace(self.pyramid, min_size=(height, width)),
             cascades=cascades,
             names=self.views.names,
             filters=self.filters,
@@ -298,7 +302,7 @@ class _Training:
         places = np.flatnonzero(self.held_out).tolist()
         return [self.store.pixels(k) for k in places], [self.store.images[k] for k in places]
 
-    def _held_out(self) -> Mask:
+    def _held_out(self, groups_are_given: bool) -> Mask:
         """Which pictures are held out: whole groups with about the wanted share of the objects.
 
         Where groups are few, each picture becomes one. Groups without objects, as a folder of
@@ -309,7 +313,12 @@ class _Training:
         )
         by_group = np.bincount(self.groups, weights=n_objects)
         if self.config.validation and (by_group > 0).sum() < _MIN_GROUPS:
-            log.info("too few groups have objects: pictures are held out one by one")
+            if groups_are_given:
+                log.warning(
+                    "fewer than %d groups have objects: pictures are held out one by one, so that "
+                    "those of a group may be on both sides",
+                    _MIN_GROUPS,
+                )
             self.groups, by_group = np.arange(len(n_objects)), n_objects
         held_out = np.zeros(self.store.n_pictures, bool)
         wanted = self.config.validation * by_group.sum()
@@ -318,12 +327,21 @@ class _Training:
         rng = np.random.default_rng([self.config.seed, 8])
         total = 0.0
         for group in rng.permutation(np.flatnonzero(by_group)).tolist():
-            if total < wanted and total + by_group[group] <= _MAX_EXCESS * wanted:
-                held_out |= self.groups == group
+            if total >= wanted or total + by_group[group] > _MAX_EXCESS * wanted:
+                continue
+            more = held_out | (self.groups == group)
+            if self._leaves_all_views(more):
+                held_out = more
                 total += by_group[group]
         if not held_out.any():  # all groups are large
-            held_out = self.groups == np.where(by_group > 0, by_group, np.inf).argmin()
+            smallest = self.groups == np.where(by_group > 0, by_group, np.inf).argmin()
+            held_out = smallest if self._leaves_all_views(smallest) else held_out
         return held_out
+
+    def _leaves_all_views(self, held_out: Mask) -> bool:
+        """Whether objects of all views are left in the other pictures."""
+        left = self.labels[~held_out[self.store.origins[self.objects.images]]]
+        return len(np.unique(left)) == len(self.views)
 
     def _aspect_ratio(self, view: int) -> float:
         """Mean width by height of the objects of a view."""
@@ -377,12 +395,8 @@ class _Training:
         for image in self.store.images:
             for part in (image.boxes, image.labels, image.ignore):
                 digest.update(np.ascontiguousarray(part).tobytes())
-        for index, image in enumerate(self.store.images[: self.store.n_pictures]):
-            if isinstance(image.image, Path):
-                # A replaced picture rarely has the same number of bytes.
-                digest.update(b"%d" % image.image.stat().st_size)
-            else:
-                digest.update(self.store.pixels(index).tobytes())
+        for index in range(self.store.n_pictures):
+            digest.update(self.store.pixels(index).tobytes())
         return digest.hexdigest()
 
     def _learn(self) -> tuple[NDArray[np.float32] | None, PyramidParameters]:
@@ -410,6 +424,22 @@ class _Training:
             learned = learn_filters(channels, config.n_filters, config.filter_size)
             filters = as_filters(learned, pyramid.channels.n_channels)
         return filters, config.pyramid(lambdas)
+
+
+def _view_costs(config: TrainingConfig, views: Views) -> FloatArray:
+    """Costs of views for a pose that tells them; without any if the cascades do."""
+    costs = config.costs(len(views))[1:, 1:]  # which refuses a matrix for other views
+    if config.algorithm != "costboost" or len(views) == 1:
+        return np.zeros((0, 0))
+    if not costs.any():  # confusions are free: the most likely view is told
+        return np.asarray(1.0 - np.eye(len(views)))
+    free = ~costs.any(axis=1)
+    if free.any():
+        name = views.names[int(free.argmax())]
+        raise ValueError(
+            f"to take view {name!r} for any other costs nothing: give a price in cost_matrix."
+        )
+    return costs
 
 
 def _checked_images(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
