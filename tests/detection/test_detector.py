@@ -359,8 +359,9 @@ def test_confidence() -> None:
     assert everything.scores.min() == pytest.approx(0.2, abs=0.05)
     (found,) = detector.predict(image, conf=0.6)
     assert_same(found, detector.with_confidence(0.6).detect(image))
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="greater than 0 and less than 1"):
         detector.with_confidence(1.5)
+    assert detector.with_confidence(0) is detector
     with pytest.raises(ValueError, match=r"no probabilities: use a threshold .*--threshold"):
         replace(detector, curve=None).with_confidence(0.5)
 

@@ -34,7 +34,7 @@ class TestCurve:
 
     @pytest.mark.parametrize("probability", [0.0, 1.0, -0.5, 2.0, math.nan])
     def test_what_is_no_probability(self, probability) -> None:
-        with pytest.raises(ValueError, match="must be between 0 and 1"):
+        with pytest.raises(ValueError, match="greater than 0 and less than 1"):
             ScoreCurve(1.0, 0.0).score(probability)
 
     @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def found(cars, unit, pixels, truth) -> Calibration:
 class TestCalibrated:
     def test_is_complete(self, found, unit) -> None:
         assert found.rejection in module._REJECTIONS
-        assert -unit / 3 <= found.min_score < unit
+        assert -1 / 3 <= found.min_score < 1.0
         assert found.curve.slope > 0.0
         assert 0.3 < found.precision <= 1.0
 
@@ -81,7 +81,7 @@ class TestCalibrated:
             ).min_score
             for wanted in (0.0, 1.0, 4.0, 1e4)
         ]  # fmt: skip
-        assert floors[0] > floors[1] > floors[2] >= floors[3] == pytest.approx(-unit / 3)
+        assert floors[0] > floors[1] > floors[2] >= floors[3] == pytest.approx(-1 / 3)
 
     def test_rejections_cost_no_average_precision(self, cars, unit, pixels, truth, threads) -> None:
         plain = replace(cars, suppression=Suppression(overlap=0.3))  # scores weigh votes
@@ -137,8 +137,24 @@ class TestApplied:
         curve = ScoreCurve(1.0, 0.0)
         got = Calibration(0.5, -1.5, curve).applied(two, [4.0, 2.0])
         assert [set(each.rejections.tolist()) for each in got.cascades] == [{-2.0}, {-1.0}]
-        assert [each.min_score for each in got.cascades] == [-1.5, -1.0]
-        assert got.curve is curve
+        assert [each.min_score for each in got.cascades] == [-2.0, -1.0]
+        assert got.curve == ScoreCurve(1.0 / 3.0, 0.0)
+        higher = Calibration(0.5, 0.25, curve).applied(two, [4.0, 2.0])
+        assert [each.min_score for each in higher.cascades] == [0.75, 0.75]
+
+    def test_a_detector_of_twice_the_scale_finds_the_same(
+        self, cars, unit, pixels, truth, threads, found
+    ) -> None:
+        (cascade,) = cars.cascades
+        weights = 2.0 * cascade.forest.tree_weights
+        doubled = replace(
+            cars, cascades=[replace(cascade, forest=replace(cascade.forest, tree_weights=weights))]
+        )
+        one, two = found.applied(cars, [unit]), found.applied(doubled, [2.0 * unit])
+        for image in pixels[:2]:
+            got, expected = two.detect(image), one.detect(image)
+            np.testing.assert_allclose(got.boxes, expected.boxes)
+            np.testing.assert_allclose(got.scores, expected.scores)
 
     def test_without_a_floor_the_rejection_decides(self, cars) -> None:
         got = Calibration(0.5, -math.inf).applied(cars, UNITS)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from badacost.detection.training.checkpoint import Boosted, Boosting, Checkpoint
+from badacost.detection.training.checkpoint import BestRound, Boosted, Boosting, Checkpoint
 from badacost.detection.training.samples import WindowList
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
@@ -32,10 +32,11 @@ FOREST = Forest(
     table=np.array([[1.0], [-1.0]]),
     n_features=4,
 )
-BEST = replace(FOREST, threshold=np.array([0.7, np.nan, np.nan]))
+BEST_FOREST = replace(FOREST, threshold=np.array([0.7, np.nan, np.nan]))
+BEST = BestRound(BEST_FOREST, FIRST)
 BEGUN = Boosting(0, FIRST, FIRST, (), None)
 HALF_WAY = Boosting(2, FIRST, NOW, (0.25, 0.5), BEST, FOREST, np.array([-1.5, -800.0]))
-MINING = Boosted(1, FIRST, NOW, (0.25,), FOREST, FOREST, False)
+MINING = Boosted(1, FIRST, NOW, (0.25,), BestRound(FOREST, NOW), FOREST, False)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
         replace(HALF_WAY, state=np.array([-np.inf])),
         Boosting(1, FIRST, NOW, (), None, FOREST, np.zeros(3)),
         MINING,
-        Boosted(3, FIRST, NOW, (0.5, 0.75), BEST, BEST, True),
+        Boosted(3, FIRST, NOW, (0.5, 0.75), BEST, BEST_FOREST, True),
         Boosted(0, FIRST, WindowList.of([]), (), None, FOREST, True),
     ],
 )
@@ -65,11 +66,13 @@ def test_what_is_saved_comes_back(checkpoint, progress) -> None:
         for part in ("images", "boxes", "seeds"):
             got, expected = (getattr(getattr(each, name), part) for each in (loaded, progress))
             np.testing.assert_array_equal(got, expected)
-    for name in ("forest", "best"):
-        got, expected = getattr(loaded, name), getattr(progress, name)
-        assert (got is None) == (expected is None)
-        if expected is not None:
-            assert_same_forest(got, expected)
+    assert (loaded.forest is None) == (progress.forest is None)
+    if progress.forest is not None:
+        assert_same_forest(loaded.forest, progress.forest)
+    assert (loaded.best is None) == (progress.best is None)
+    if progress.best is not None:
+        assert_same_forest(loaded.best.forest, progress.best.forest)
+        np.testing.assert_array_equal(loaded.best.negatives.boxes, progress.best.negatives.boxes)
     if isinstance(progress, Boosted):
         assert loaded.is_last == progress.is_last
     elif progress.state is not None:

@@ -56,6 +56,8 @@ class TestFile:
     @given(SENSIBLE)
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_round_trip(self, tmp_path, values) -> None:
+        if values.get("algorithm") in ("samme", "subcat"):
+            values.pop("cost_matrix", None)  # which they refuse
         config = TrainingConfig(**values)
         path = tmp_path / "config.toml"
         path.write_text(config.to_toml())
@@ -238,3 +240,16 @@ class TestCosts:
     def test_one_view(self, in_circle) -> None:
         costs = TrainingConfig(alpha=1, beta=3, views_in_circle=in_circle).costs(1)
         np.testing.assert_allclose(costs, [[0, 1], [3, 0]])
+
+
+class TestCosts:
+    MATRIX = ((0.0, 2.0, 4.0), (9.0, 0.0, 1.0), (15.0, 3.0, 0.0))  # asymmetric
+
+    def test_odds_are_those_of_misses_and_false_alarms(self) -> None:
+        assert TrainingConfig(alpha=2.0, beta=5.0).odds == 2.5
+        assert TrainingConfig(cost_matrix=self.MATRIX).odds == 24.0 / 6.0
+
+    @pytest.mark.parametrize("algorithm", ["samme", "subcat"])
+    def test_algorithms_without_costs_refuse_them(self, algorithm) -> None:
+        with pytest.raises(ValueError, match=f"{algorithm} knows no costs: leave out cost_matrix"):
+            TrainingConfig(algorithm=algorithm, cost_matrix=self.MATRIX)

@@ -19,6 +19,7 @@ from badacost.threads import Threads
 from tests.tiny_training import TINY
 
 MANY = replace(TINY, n_negatives=1000, n_per_image=40)
+SHAPE = TINY.shape
 REGION = [0.0, 0.0, 40.0, 64.0]
 
 
@@ -163,12 +164,19 @@ class TestAwayFrom:
         boxes = np.array(
             [[0.0, 0, 24, 16], [30.0, 0, 54, 16], [38.0, 0, 62, 16], [50.0, 0, 74, 16]]
         )
-        assert away_from(image, boxes, 0.9).tolist() == [2, 3]  # 2 of 24 columns are allowed
+        assert away_from(image, boxes, SHAPE, 0.9).tolist() == [2, 3]  # 2 of 24 columns are allowed
 
     def test_objects_of_unknown_view_are_no_background(self, scenes) -> None:
         image = AnnotatedImage(scenes[0].image, [[0, 0, 24, 16]], labels=[-1])
         boxes = np.array([[2.0, 0, 26, 16], [23.0, 0, 47, 16]])
-        assert away_from(image, boxes, 0.1).tolist() == [1]
+        assert away_from(image, boxes, SHAPE, 0.1).tolist() == [1]
+
+    def test_the_window_of_an_object_of_another_shape_is_no_background(self, scenes) -> None:
+        image = AnnotatedImage(scenes[0].image, [[20, 0, 26, 24]], labels=[0])
+        window = SHAPE.fitted(image.boxes)
+        boxes = np.concatenate([window, window + [[30.0, 0.0, 30.0, 0.0]]])
+        assert overlaps(boxes[:1], image.boxes) < 0.2  # a narrow object
+        assert away_from(image, boxes, SHAPE, 0.2).tolist() == [1]
 
 
 def test_how_hard_negatives_are_is_said() -> None:

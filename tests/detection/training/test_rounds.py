@@ -135,7 +135,7 @@ class TestNegatives:
         rounds.run()
         (detector,) = seen
         (cascade,) = detector.cascades
-        unit = rounds.unit(cascade.forest)
+        unit = module.unit_of(rounds.cascade(cascade.forest).trace(rounds.examples.witnesses))
         np.testing.assert_allclose(cascade.rejections, -module.MINING_REJECTION * unit)
         assert cascade.min_score == pytest.approx(-module.MINING_FLOOR * unit)
 
@@ -217,9 +217,9 @@ class TestCascade:
         rounds = make(replace(PLAIN, trees=(3,)))
         forest = rounds.run().forest
         scores = forest.accumulate(examples.witnesses)[:, 0]
-        assert rounds.unit(forest) == pytest.approx(np.median(scores))
-        hopeless = replace(forest, table=-np.abs(forest.table))
-        assert rounds.unit(hopeless) == 1e-6
+        traces = rounds.cascade(forest).trace(examples.witnesses)
+        assert module.unit_of(traces) == pytest.approx(np.median(scores))
+        assert module.unit_of(-np.abs(traces)) == 1e-6
 
     def test_objects_weigh_more_the_more_a_miss_costs(self, make, examples) -> None:
         scores = [
