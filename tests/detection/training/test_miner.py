@@ -174,7 +174,7 @@ class TestAwayFrom:
     def test_the_window_of_an_object_of_another_shape_is_no_background(self, scenes) -> None:
         image = AnnotatedImage(scenes[0].image, [[20, 0, 26, 24]], labels=[0])
         window = SHAPE.fitted(image.boxes)
-        boxes = np.concatenate([window, window + [[30.0, 0.0, 30.0, 0.0]]])
+        boxes = np.concatenate([window, window + np.array([[30.0, 0.0, 30.0, 0.0]])])
         assert overlaps(boxes[:1], image.boxes) < 0.2  # a narrow object
         assert away_from(image, boxes, SHAPE, 0.2).tolist() == [1]
 
