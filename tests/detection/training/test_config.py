@@ -242,7 +242,7 @@ class TestCosts:
         np.testing.assert_allclose(costs, [[0, 1], [3, 0]])
 
 
-class TestCosts:
+class TestCostsOfTheBackground:
     MATRIX = ((0.0, 2.0, 4.0), (9.0, 0.0, 1.0), (15.0, 3.0, 0.0))  # asymmetric
 
     def test_odds_are_those_of_misses_and_false_alarms(self) -> None:
