@@ -175,7 +175,7 @@ def cars(
     seed: _Seed = 0,
     fresh: _Fresh = False,
 ) -> None:
-    """Cars from all sides: BAdaCost 1-3-3, SAMME and SubCat, trained and tried on KITTI images.
+    """Cars from all sides: CostBoost, BAdaCost, SAMME and SubCat, trained and tried on KITTI.
 
     Writes cars.md, and numbers and curves as cars-N-views.json and .png, to OUTPUT; the page tells
     of all numbers of views that were run. Every finished part is recorded at once: after an
@@ -226,7 +226,7 @@ def faces(
     seed: _Seed = 0,
     fresh: _Fresh = False,
 ) -> None:
-    """Faces in five views: BAdaCost with beta 1.5, SAMME and SubCat, trained and tried on FDDB.
+    """Faces in five views: CostBoost, BAdaCost, SAMME and SubCat, trained and tried on FDDB.
 
     Writes faces.md, and numbers and curves as faces-LIMITS.json and .png, to OUTPUT; the page tells
     of all limits that were run. Every finished part is recorded at once: after an interruption, the

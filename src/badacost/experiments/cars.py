@@ -1,4 +1,4 @@
-"""The car detectors of the paper: BAdaCost 1-3-3, SAMME and SubCat on KITTI images.
+"""The car detectors of the paper: BAdaCost 1-3-3, SAMME and SubCat, and CostBoost, on KITTI images.
 
 A folder is laid out as that of KITTI: pictures in ``image_2`` and labels in ``label_2``, and, where
 there is more to learn from, ``image_3`` and ``label_3``. The lists ``train.txt``, ``val.txt`` and,

@@ -1,4 +1,4 @@
-"""The face detectors of the paper: BAdaCost with beta 1.5, SAMME and SubCat in five views.
+"""The face detectors of the paper, BAdaCost with beta 1.5, SAMME and SubCat, and CostBoost.
 
 A folder has tables ``faces-train.csv`` and ``faces-val.csv``, see `read_table`, whose pictures lie
 in ``images``. The yaw of a face is in a column ``yaw`` or ``yaw_est``; ``yaw_flip_gap``, by how

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 MINING_REJECTION, MINING_FLOOR = 0.5, 1 / 6  # units below zero
 _TREES_BETWEEN_CHECKPOINTS = 64
 _MIN_UNIT = 1e-6  # of a cascade that has learned nothing
+_MIN_DIFFERENCE = 0.02  # of average precisions; with less, the later round counts as better
 _STARVED = 0.01  # of the negatives that were wanted; fewer are not worth a round
 
 
@@ -144,7 +145,7 @@ class CascadeRounds:
         precisions, best, held_out = progress.precisions, progress.best, ""
         if self._judge is not None:
             precisions = (*precisions, self._judge(self.cascade(forest), unit))
-            if precisions[-1] == max(precisions):
+            if precisions[-1] >= max(precisions) - _MIN_DIFFERENCE:
                 best = BestRound(forest, negatives)
             held_out = f"; AP {100 * precisions[-1]:.1f} on the images held out"
         log.info(
