@@ -169,8 +169,9 @@ class Task:
         checkpoint: Checkpoint,
         judge: Judge | None = None,
         trees: tuple[int, ...] | None = None,
+        stage: str = "",
     ) -> CascadeRounds:
-        """Rounds of boosting, with other numbers of trees than those of the configuration."""
+        """Rounds of boosting, perhaps with other numbers of trees; `stage` begins log lines."""
         subject, config = self.subject, self.subject.config
         windows, places = subject.copies
         known = self.is_known[places]
@@ -185,7 +186,7 @@ class Task:
             checkpoint,
             n_classes=subject.n_views + 1,
             view=subject.view,
-            title=subject.title,
+            title=f"{subject.title}{stage}",
             judge=judge,
             detector=subject.bare_detector,
         )
@@ -194,7 +195,7 @@ class Task:
         self, checkpoint: Checkpoint, earlier: CascadeRounds, progress: Boosted
     ) -> Boosted:
         """Train once more, on the pictures of earlier rounds and those that were held out."""
-        rounds = self.rounds(checkpoint, trees=(progress.forest.n_trees,))
+        rounds = self.rounds(checkpoint, trees=(progress.forest.n_trees,), stage="all images, ")
         rounds.share_bins(earlier, progress)
         if checkpoint.path is not None and checkpoint.path.exists():
             return rounds.run()
