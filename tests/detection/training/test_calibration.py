@@ -59,8 +59,9 @@ def found(cars, unit, pixels, truth) -> Calibration:
 
 class TestCalibrated:
     def test_is_complete(self, found, unit) -> None:
-        assert found.rejection in module._REJECTIONS
-        assert -1 / 3 <= found.min_score < 1.0
+        scales = [scale * each for scale in module._SCALES for each in module._REJECTIONS]
+        assert found.rejection in scales
+        assert -max(module._SCALES) / 3 <= found.min_score < 1.0
         assert found.curve.slope > 0.0
         assert 0.3 < found.precision <= 1.0
 
@@ -81,7 +82,13 @@ class TestCalibrated:
             ).min_score
             for wanted in (0.0, 1.0, 4.0, 1e4)
         ]  # fmt: skip
-        assert floors[0] > floors[1] > floors[2] >= floors[3] == pytest.approx(-1 / 3)
+        assert (
+            floors[0]
+            > floors[1]
+            > floors[2]
+            >= floors[3]
+            == pytest.approx(-max(module._SCALES) / 3)
+        )
 
     def test_rejections_cost_no_average_precision(self, cars, unit, pixels, truth, threads) -> None:
         plain = replace(cars, suppression=Suppression(overlap=0.3))  # scores weigh votes
@@ -121,7 +128,7 @@ class TestCalibrated:
         black = [np.zeros((40, 60, 3), np.uint8)] * len(truth)
         got = calibrated(cars, [1e3 * unit], black, truth, false_alarms=2.0, threads=threads)
         assert got.precision == 0.0
-        assert got.rejection == min(module._REJECTIONS)
+        assert got.rejection == max(module._SCALES) * min(module._REJECTIONS)
         hopeless = calibrated(cars, [1e-6], black, truth, false_alarms=2.0, threads=threads)
         assert hopeless.curve is None
         assert evaluated(hopeless.applied(cars, [1e-6]), black, truth, threads).ap == 0.0

@@ -26,6 +26,7 @@ from badacost.validation import check_number
 # easier than those to come: no rejection lies above the floor.
 _REJECTIONS = (0.4, 0.5, 0.75)
 _FLOOR = 1 / 3
+_SCALES = (1.0, 2.0, 3.0)  # of both, until there are as many false alarms as wanted
 _MAX_LOSS = 0.001  # of the average precision, for the sake of speed
 _MAX_WINDOWS = 1000  # of an image
 _OVERLAP = 0.5
@@ -122,26 +123,24 @@ def calibrated(
     The highest rejection threshold that costs no average precision, the floor that leaves
     `false_alarms` in an image on average, and the curve of probabilities of what is left.
     """
-    wide = replace(opened(detector, units), curve=None)
-    seen = threads.run(_followed, [(wide, image, tuple(units)) for image in pixels])
-
-    def result(rejection: float) -> VocResult:
-        found = []
-        for each in seen:
-            kept = each.windows[each.depths < rejection]
-            scored = replace(kept, scores=_PROVISIONAL.probabilities(kept.scores))
-            found.append(detector.suppressed(scored))
-        return _judged(found, truth)
-
-    results = {rejection: result(rejection) for rejection in _REJECTIONS}
-    best = max(each.ap for each in results.values())
-    chosen = next(each for each in _REJECTIONS if results[each].ap >= best - _MAX_LOSS)
-    outcomes = results[chosen].outcomes.values()
-    probabilities = np.concatenate([each.detections.scores for each in outcomes])
-    verdicts = np.concatenate([each.verdicts for each in outcomes])
-    wrong = np.sort(probabilities[verdicts < 0])[::-1]
     n_allowed = round(false_alarms * len(truth))
-    floor = -_FLOOR
+    for scale in _SCALES:
+        wide = opened(detector, units, scale * max(_REJECTIONS), scale * _FLOOR)
+        arguments = (replace(wide, curve=None), tuple(units))
+        seen = threads.run(_followed, [(*arguments, image) for image in pixels])
+        results = {
+            scale * rejection: _kept(detector, seen, truth, scale * rejection)
+            for rejection in _REJECTIONS
+        }
+        best = max(each.ap for each in results.values())
+        chosen = next(key for key, each in results.items() if each.ap >= best - _MAX_LOSS)
+        outcomes = results[chosen].outcomes.values()
+        probabilities = np.concatenate([each.detections.scores for each in outcomes])
+        verdicts = np.concatenate([each.verdicts for each in outcomes])
+        wrong = np.sort(probabilities[verdicts < 0])[::-1]
+        floor = -scale * _FLOOR
+        if n_allowed <= len(wrong):
+            break
     if n_allowed < len(wrong):
         last = float(np.clip(wrong[n_allowed], 1e-12, 1.0 - 1e-12))
         floor = _PROVISIONAL.score(last) + _MARGIN
@@ -154,7 +153,19 @@ def calibrated(
     return Calibration(chosen, floor, curve, results[chosen].ap)
 
 
-def _followed(detector: Detector, pixels: Pixels, units: tuple[float, ...]) -> _Seen:
+def _kept(
+    detector: Detector, seen: Sequence[_Seen], truth: Sequence[AnnotatedImage], rejection: float
+) -> VocResult:
+    """What is found if windows leave so many units below zero."""
+    found = []
+    for each in seen:
+        kept = each.windows[each.depths < rejection]
+        scored = replace(kept, scores=_PROVISIONAL.probabilities(kept.scores))
+        found.append(detector.suppressed(scored))
+    return _judged(found, truth)
+
+
+def _followed(detector: Detector, units: tuple[float, ...], pixels: Pixels) -> _Seen:
     """The best windows of an image, with scores in units, and how deep they fell."""
     parts, depths = [], []
     for sighting in detector.sightings(pixels):

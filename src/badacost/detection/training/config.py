@@ -107,7 +107,8 @@ class TrainingConfig:
     refit : bool, default=True
         Whether the cascade is trained once more at the end, on all images.
     false_alarms : float, default=10.0
-        Wrong boxes in an image held out, on average, that the floor of scores lets through.
+        Wrong boxes in an image held out, on average, that the floor of scores lets through; fewer
+        where the lowest floor that is tried, a unit below zero, has no more.
     seed : int, default=0
         Seed of everything that is drawn.
 
