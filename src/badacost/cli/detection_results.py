@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -42,7 +43,7 @@ def source_of(found: Detections) -> ImageSource:
     return found.source
 
 
-class Results:
+class Results(ABC):
     """Where results go, in one file or on the standard output; each is written at once."""
 
     stopped = "Stopped: what was written is complete."
@@ -65,11 +66,11 @@ class Results:
         if self._file is not sys.stdout:
             self._file.close()
 
+    @abstractmethod
     def write(self, found: Detections, stem: str) -> None:
         """Add what was found in a picture."""
-        raise NotImplementedError
 
-    def fail(self, name: str, reason: str) -> None:
+    def fail(self, name: str, reason: str) -> None:  # noqa: B027 - few formats have a place for it
         """Add a picture that could not be searched, if the format has a place for it."""
 
     def _put(self, text: str) -> None:
