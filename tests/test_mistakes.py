@@ -379,7 +379,25 @@ COMMANDS = [
         "a negative price",
         f"{FIT} --costs negative.csv",
         "line 2, cell 4 (truth 'high', prediction 'mid') is '-4'",
-        "give a number from 0",
+        "costs_from_prices takes negative prices",
+    ),
+    command(
+        "ordinal prices for grades without an order",
+        "costs patients.csv --target grade --ordinal 5:1",
+        "text without an order",
+        "--order low,middle,high",
+    ),
+    command(
+        "one ordinal price",
+        "costs patients.csv --target grade --ordinal 5",
+        "--ordinal must be two positive prices",
+        "as 5:1",
+    ),
+    command(
+        "an order that lacks a grade",
+        "costs patients.csv --target grade --order low,high",
+        "order must name each of the 3 classes",
+        "got ['low', 'high']",
     ),
     command(
         "a price left blank",
@@ -866,7 +884,7 @@ CALLS = [
         lambda: BAdaCostClassifier([[0, 9, -4], [1, 0, 1], [2, 3, 0]]).fit(X, Y),
         ValueError,
         "the entry for truth 'high' and prediction 'mid' is -4.0",
-        "replace it by a number from 0",
+        "costs_from_prices takes negative prices",
     ),
     call(
         "a price that is not known",
