@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,22 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.atomic_file import TEMPORARY_NAMES
-from badacost.cli.annotated import DEFAULT_VIEWS, annotated_images, with_views
+from badacost.cli.annotated import annotated_images, yaw_views
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
 
 if TYPE_CHECKING:
-    from badacost.detection.annotations import AnnotatedImage, Selection
+    from badacost.detection.annotations import Selection, Views
     from badacost.detection.training.config import TrainingConfig
 
-_TITLES = {
-    "costboost": "CostBoost",
-    "badacost": "BAdaCost",
-    "samme": "SAMME",
-    "subcat": "SubCat",
-}
-_CHECKPOINTS = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint")
 _MAX_COSTS_BYTES = 2**20
 
 
@@ -88,7 +80,7 @@ def train_detector(
         typer.Option(
             min=1,
             max=360,
-            help=f"Views around the object; by default {DEFAULT_VIEWS} where angles are known, "
+            help="Number of views around the object; by default 8 where angles are known, "
             "or else those of the labels if objects have some, or else a single one.",
         ),
     ] = None,
@@ -172,45 +164,56 @@ def train_detector(
         )
         if yaw_limits is not None:
             settings = replace(settings, views_in_circle=False)
+        chosen_views = _views(views, yaw_limits, single_view, category_views)
         if category_views is not None and (kitti_cars or category is not None):
             raise ValueError(
                 "--category-views choose the categories: leave out --category and --kitti-cars."
             )
-        selection = _selection(category, kitti_cars)
-        read = annotated_images(annotations, format, images, _columns(columns))
-        chosen = [selection.apply(image) for image in read]
-        _check_objects(chosen, read, category)
-        found_views, labelled, have_headings = with_views(
-            chosen, views, yaw_limits, single_view, category_views
-        )
-        if not have_headings and len(found_views) > 1:
-            settings = replace(settings, views_in_circle=False, mirror=False)
-        name = category or ("Car" if kitti_cars else _category_of(labelled))
-        checkpoints = folder or output.with_name(f"{output.name}.training")
-        output.parent.mkdir(parents=True, exist_ok=True)
-        if not quiet:
-            _announce(labelled, len(found_views), name, settings, checkpoints)
+        from badacost.detection.annotations import label_views, read_folder
+        from badacost.detection.training import remove_checkpoints
         from badacost.detection.training import train_detector as train
 
+        read = annotated_images(annotations, format, images, _columns(columns))
+        selected = _selection(category, kitti_cars).apply_all(read)
+        found_views, pictures = label_views(selected, chosen_views)
+        pictures += [image for path in negatives or [] for image in read_folder(path)]
+        checkpoints = folder or output.with_name(f"{output.name}.training")
+        output.parent.mkdir(parents=True, exist_ok=True)
         with _log_lines(quiet):
-            pictures = [*labelled, *_negatives(negatives or [])]
             detector = train(
                 pictures,
                 found_views,
                 settings,
-                category=name,
-                groups=_groups(pictures, group_by),
+                category=category,
+                groups="folder" if group_by is GroupBy.folder else None,
                 folder=checkpoints,
                 n_jobs=jobs,
                 verbose=not quiet,
             )
-        if not have_headings:
-            detector = replace(detector, angles=None)
         detector.save(output)
         if not keep:
-            _remove(checkpoints)
+            remove_checkpoints(checkpoints)
         if not quiet:
             typer.echo(f"{detector!r} is in {output}, after {_duration(time.monotonic() - begin)}.")
+
+
+def _views(
+    n_views: int | None, yaw_limits: str | None, single_view: bool, category_views: str | None
+) -> Views | list[str] | int | None:
+    """The views that were asked for; None if they depend on the annotations."""
+    given: list[Any] = [] if n_views is None else [n_views]
+    if yaw_limits is not None:
+        given.append(yaw_views(yaw_limits))
+    if single_view:
+        given.append(1)
+    if category_views is not None:
+        given.append([name.strip() for name in category_views.split(",")])
+    if len(given) > 1:
+        raise ValueError(
+            "--views, --yaw-limits, --single-view and --category-views exclude each other: give "
+            "one."
+        )
+    return given[0] if given else None
 
 
 def _settings(
@@ -282,15 +285,6 @@ def _columns(text: str | None) -> dict[str, str] | None:
     return {ours.strip(): theirs.strip() for ours, theirs in pairs}
 
 
-def _groups(images: Sequence[AnnotatedImage], group_by: GroupBy) -> list[str] | None:
-    """What each picture is held out with."""
-    if group_by is GroupBy.picture:
-        return None
-    return [
-        str(image.image.parent) if isinstance(image.image, Path) else image.name for image in images
-    ]
-
-
 def _selection(category: str | None, kitti_cars: bool) -> Selection:
     from badacost.detection.annotations import KITTI_CARS, Selection
 
@@ -299,60 +293,6 @@ def _selection(category: str | None, kitti_cars: bool) -> Selection:
     if kitti_cars:
         return KITTI_CARS
     return Selection() if category is None else Selection(categories=(category,))
-
-
-def _check_objects(
-    chosen: Sequence[AnnotatedImage], read: Sequence[AnnotatedImage], category: str | None
-) -> None:
-    """Refuse pictures in which nothing is to be learned."""
-    if any((~image.ignore).any() for image in chosen):
-        return
-    known = sorted({name for image in read for name in image.categories})
-    if category is None or not known:
-        raise ValueError(
-            "there are no objects to learn: name annotations with boxes that are not ignored."
-        )
-    raise ValueError(
-        f"there are no objects to learn of the category {category!r:.80}: the categories are "
-        f"{known!r:.200}."
-    )
-
-
-def _category_of(images: Sequence[AnnotatedImage]) -> str:
-    """The category of all objects, if there is only one."""
-    names = {
-        name
-        for image in images
-        for name, ignored in zip(image.categories, image.ignore, strict=True)
-        if not ignored
-    }
-    return names.pop() if len(names) == 1 else "object"
-
-
-def _negatives(paths: Sequence[Path]) -> list[AnnotatedImage]:
-    from badacost.detection.annotations import read_folder
-
-    return [image for path in paths for image in read_folder(path)]
-
-
-def _announce(
-    images: Sequence[AnnotatedImage],
-    n_views: int,
-    category: str,
-    settings: TrainingConfig,
-    checkpoints: Path,
-) -> None:
-    """Tell what is going to be done."""
-    n_objects = sum(int((~image.ignore & (image.labels >= 0)).sum()) for image in images)
-    height, width = settings.window
-    title = _TITLES[settings.algorithm]
-    typer.echo(
-        f"{title} for {category!r} in {n_views} view{'s' * (n_views > 1)}: {len(images)} pictures, "
-        f"{n_objects} objects, windows of {height} x {width} pixels.",
-        err=True,
-    )
-    if any(checkpoints.glob("*.checkpoint")):
-        typer.echo(f"Resuming from the checkpoints in {checkpoints}.", err=True)
 
 
 class _LineHandler(logging.Handler):
@@ -378,15 +318,6 @@ def _log_lines(quiet: bool) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
-
-
-def _remove(folder: Path) -> None:
-    """Remove checkpoints, what a killed training left, and the folder if nothing else is there."""
-    for pattern in (*_CHECKPOINTS, TEMPORARY_NAMES):
-        for path in folder.glob(pattern):
-            path.unlink()
-    with suppress(OSError):
-        folder.rmdir()
 
 
 def _duration(seconds: float) -> str:

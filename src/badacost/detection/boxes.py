@@ -289,7 +289,7 @@ def check_name(what: str, text: Any) -> None:
     if not isinstance(text, str):
         raise TypeError(f"{what} must be a string; got {type(text).__name__}.")
     if not text or not text.isprintable():
-        raise ValueError(f"{what} must be printable text, and some; got {text!r:.80}.")
+        raise ValueError(f"{what} must be non-empty printable text; got {text!r:.80}.")
 
 
 def check_same_views(parts: Iterable[Detections]) -> None:

@@ -263,7 +263,7 @@ def _places(
     names: Sequence[str], angles: Sequence[float] | None, views: Views
 ) -> IndexArray | None:
     """Return the one of `views` that each view of detections belongs to; None if nothing tells."""
-    if angles:
+    if angles and views.angles:
         return views.label_of(angles)
     if names and set(names) <= set(views.names):
         return np.array([views.names.index(name) for name in names], dtype=np.int64)
