@@ -253,7 +253,7 @@ class TestProtocols:
         line = path.read_text().splitlines()[0]
         path.write_text(path.read_text().replace("Car 0 0", "Car 0 3") + f"DontCare{line[3:]}\n")
         result = evaluate("r.jsonl", "label_2", "--json")
-        assert "--kitti-cars or --protocol kitti does not ask for them" in result.stderr
+        assert "(--kitti-cars) and the protocol kitti do not ask for them" in result.stderr
         assert json.loads(result.stdout)["n_objects"] == N_OBJECTS
         result = evaluate("r.jsonl", "label_2", "--kitti-cars", "--clip", "--json")
         assert "Note" not in result.stderr

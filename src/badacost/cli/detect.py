@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from badacost.cli.detection_results import Format, open_results, source_of
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
 from badacost.progress import ProgressBar
@@ -23,13 +21,21 @@ if TYPE_CHECKING:
 
     from badacost.detection.boxes import Detections
     from badacost.detection.detector import Detector
-    from badacost.detection.images import ImageError, ImageSource
-    from badacost.detection.stream import Unreadable
+    from badacost.detection.images import ImageSource
 
 _MAX_ON_SHEET = 60
 _SHEET_WIDTH = 1800
 _SHEET_COLUMNS = 3
 _TILE_WIDTH = _SHEET_WIDTH // _SHEET_COLUMNS
+
+
+class Format(StrEnum):
+    """Formats of results."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+    kitti = "kitti"
+    coco = "coco"
 
 
 def detect(
@@ -87,27 +93,27 @@ def detect(
     Exit status: 0 if all went well, 1 if some inputs failed, 2 if nothing could begin, 130 after
     Ctrl-C: what jsonl, csv and kitti have by then is complete.
     """
-    from badacost.detection.stream import images_at_a_time, search
+    from badacost.detection.interchange import open_results
+    from badacost.detection.stream import InputFiles, images_at_a_time, search
 
     with plain_errors("Stopped before the first picture.", status=2):
         if jobs is not None:
             check_jobs(jobs)
         detector = _detector(model, fast, octaves_up, conf, threshold)
-        files = _files(inputs)
-        stems = _Stems(files)
-        report = _Report(0 if quiet else _number_of_pictures(files, every), quiet)
+        files = InputFiles(inputs)
+        report = _Report(0 if quiet else files.n_images(every), quiet)
         gallery = _Gallery(draw, sheet)
-        results = open_results(output, format, _shared_folder(inputs))
-    with plain_errors(results.stopped), ExitStack() as last:
+        path = None if output is None or str(output) == "-" else output
+        results = open_results(path, format and format.value, folder=files.folder)
+    kept = "what was written is complete" if results.is_complete else f"{path} was not written"
+    with plain_errors(f"Stopped: {kept}."), ExitStack() as last:
         last.callback(report.close)
         last.callback(gallery.close, report)
         last.enter_context(results)
-        for image, outcome in search(
-            detector, _images(files, every), n_jobs=images_at_a_time(jobs)
-        ):
+        for image, outcome in search(detector, files.images(every), n_jobs=images_at_a_time(jobs)):
             try:
-                found = _checked(outcome, detector, report)
-                stem = stems.of(found)
+                found, source = _checked(outcome, detector, report)
+                stem = files.stems.of(source)
                 results.write(found, stem)
             except (ValueError, MemoryError) as error:
                 reason = str(error) or f"there is not enough memory for {image.name!r}."
@@ -143,98 +149,20 @@ def _detector(
     return detector
 
 
-@dataclass(frozen=True)
-class _File:
-    """An input and the name of what is made from it, or why there is none."""
-
-    path: Path
-    stem: str
-    error: ImageError | None = None
-
-
-def _files(inputs: Iterable[Path]) -> list[_File]:
-    """Return what the inputs name, each once, if the packages to read it are there."""
-    from badacost.detection.images import ImageError, import_av, import_pil, is_video
-    from badacost.detection.stream import files_of
-
-    files: dict[Path, _File] = {}
-    for path in inputs:
-        try:
-            found = files_of(path)
-        except ImageError as error:
-            files.setdefault(path, _File(path, path.name, error))
-            continue
-        for file in found:
-            stem = str(file.relative_to(path).with_suffix("")) if path.is_dir() else file.stem
-            files.setdefault(file, _File(file, stem))
-    for path in files:
-        import_av() if is_video(path) else import_pil()
-    return list(files.values())
-
-
-def _number_of_pictures(files: Iterable[_File], every: int) -> int:
-    """Return how many pictures to expect; an unreadable video counts as one."""
-    from badacost.detection.images import ImageError, count_frames, is_video
-
-    total = 0
-    for file in files:
-        n_frames: int | None = None
-        if is_video(file.path):
-            with suppress(ImageError):  # the reason is told when its turn comes
-                n_frames = count_frames(file.path)
-        total += -(-(n_frames or 1) // every)
-    return total
-
-
-def _shared_folder(inputs: Iterable[Path]) -> Path:
-    """Return the folder that all inputs are in, or are."""
-    folders = [os.path.abspath(path if path.is_dir() else path.parent) for path in inputs]
-    return Path(os.path.commonpath(folders))
-
-
-def _images(files: Iterable[_File], every: int) -> Iterator[ImageSource | Unreadable]:
-    """Read all pictures, one by one."""
-    from badacost.detection.stream import Unreadable, file_images
-
-    for file in files:
-        if file.error is not None:
-            yield Unreadable(str(file.path), file.error)
-        else:
-            yield from file_images(file.path, every=every)
-
-
-class _Stems:
-    """Names of the files that are made from pictures."""
-
-    def __init__(self, files: Iterable[_File]):
-        self._stems = {str(file.path): file.stem for file in files}
-        self._used: set[str] = set()
-
-    def of(self, found: Detections) -> str:
-        """Return a name that no other file has; some file systems do not tell A from a."""
-        source = source_of(found)
-        stem = self._stems[str(source.path)]
-        if source.frame is not None:
-            stem += f"-{source.frame:06d}"
-        unused, number = stem, 1
-        while unused.casefold() in self._used:
-            number += 1
-            unused = f"{stem}-{number}"
-        self._used.add(unused.casefold())
-        return unused
-
-
-def _checked(found: Detections | Exception, detector: Detector, report: _Report) -> Detections:
-    """Return what was found, with a note where there was no room for an object, or raise."""
+def _checked(
+    found: Detections | Exception, detector: Detector, report: _Report
+) -> tuple[Detections, ImageSource]:
+    """Return what was found and where, with a note if there was no room for an object, or raise."""
     from badacost.detection.pyramid import pyramid_scales
 
     if isinstance(found, Exception):
         raise found
-    source = source_of(found)
+    assert found.source is not None
+    source = found.source
     if not pyramid_scales(source.size, detector.pyramid):
         height, width = source.size
         report.note(f"{source.name!r} of {width} x {height} pixels is too small to search.")
-    return found
+    return found, source
 
 
 class _Gallery:
@@ -264,7 +192,7 @@ class _Gallery:
             self._draw(found, stem)
         except (ValueError, OSError, MemoryError) as error:
             reason = str(error) or "there is not enough memory"
-            report.fail(f"cannot draw {source_of(found).name!r}: {reason}.")
+            report.fail(f"cannot draw {stem!r}: {reason}.")
 
     def _draw(self, found: Detections, stem: str) -> None:
         self._n_drawn += 1

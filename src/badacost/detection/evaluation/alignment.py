@@ -18,11 +18,10 @@ from badacost.arrays import FloatArray, IndexArray
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.selection import Selection
 from badacost.detection.annotations.views import Views, nearest_view
-from badacost.detection.boxes import Detections
+from badacost.detection.boxes import UNNAMED, Detections
 from badacost.detection.evaluation.pairs import IGNORED_AREA, NEIGHBOURS
 from badacost.detection.images import is_image
 
-UNNAMED = "object"  # the category of what does not name one
 _LABEL_SUFFIXES = (".txt", ".xml")
 _HEADING = re.compile(r"(-?[0-9]{1,3}(?:\.[0-9]{1,3})?)°")
 
