@@ -657,8 +657,8 @@ COMMANDS = [
     command(
         "results in a file whose name tells no format",
         "detect cars.badacost pictures --output found.xml",
-        "'found.xml' tells no format",
-        "add --format",
+        "cannot infer the format of 'found.xml'",
+        "pass format (--format), one of jsonl, csv",
         status=2,
     ),
     command(
@@ -671,8 +671,8 @@ COMMANDS = [
     command(
         "a file for each picture on the terminal",
         "detect cars.badacost pictures --format kitti",
-        "a file for each picture",
-        "name a folder as --output",
+        "a file for each image",
+        "name a folder as path (--output)",
         status=2,
     ),
     command(
@@ -690,8 +690,8 @@ COMMANDS = [
     command(
         "category mistyped",
         f"{TRAIN} boxes.csv --images pictures --category car",
-        "no objects to learn of the category 'car'",
-        "the categories are ['Car']",
+        "no objects to learn of the categories ['car']",
+        "the annotations have ['Car']",
     ),
     command("no annotations there", f"{TRAIN} labels", "'labels': there is no such", "check its"),
     command(
@@ -721,8 +721,8 @@ COMMANDS = [
     command(
         "eight views of objects without angles",
         f"{TRAIN} boxes.csv --images pictures --views 8",
-        "no angles to tell views by",
-        "add --single-view",
+        "no angles to divide them into views",
+        "use a single view (--single-view)",
     ),
     command(
         "an angle in radians as the heading of faces",
@@ -739,8 +739,8 @@ COMMANDS = [
     command(
         "columns of what is no table",
         f"{TRAIN} synthetic:2 --columns yaw=yaw_est",
-        "--columns are for CSV tables",
-        "'synthetic:2' is none",
+        "--columns are for CSV tables and COCO files",
+        "leave them out",
     ),
     command(
         "costs with a header",

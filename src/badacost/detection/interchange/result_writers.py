@@ -225,7 +225,9 @@ def open_results(
     check_choice("format", format, _FORMATS)
     if format == "kitti":
         if place is None or (place.exists() and not place.is_dir()):
-            raise ValueError("results of KITTI are a file for each image: name a folder.")
+            raise ValueError(
+                "results of KITTI are a file for each image: name a folder as path (--output)."
+            )
         return _TextFolder(place)
     if place is not None and place.is_dir():
         raise ValueError(f"{str(place)!r} is a folder: name a file for {format}.")
