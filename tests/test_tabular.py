@@ -18,17 +18,15 @@ from sklearn.model_selection import cross_val_score
 
 import badacost
 from badacost import BAdaCostClassifier, ModelFileError, SAMMEClassifier
-from badacost.datasets import uci
+from badacost.datasets import find_dataset
 from badacost.model_file import read_model, write_model
 from badacost.persistence import saved_kind
 from badacost.tabular import (
-    DATASETS,
     CostSummary,
     TableClassifier,
     TableEncoder,
     best_depth,
     contenders,
-    find_dataset,
     fit_and_try,
     fit_cheapest,
     read_table,
@@ -733,39 +731,6 @@ class TestSavedModels:
         write_model(tmp_path / "m.badacost", contents.kind, contents.header, kept)
         with pytest.raises(ModelFileError, match="damaged or was altered"):
             badacost.load(tmp_path / "m.badacost")
-
-
-class TestCatalogue:
-    @pytest.mark.parametrize("name", ["iris", "wine", "breast-cancer", "digits", "diabetes"])
-    def test_sets_of_scikit_learn(self, name) -> None:
-        dataset = find_dataset(name)
-        frame = dataset.load()
-        assert frame.shape == (dataset.n_rows, dataset.n_columns + 1)
-        assert frame[dataset.target].nunique() == dataset.n_classes
-        costs = dataset.example_costs()
-        assert set(costs) == set(frame[dataset.target])
-        matrix = badacost.costs.as_cost_matrix(costs, list(costs))
-        assert (matrix != matrix.T).any()
-        assert not dataset.needs_download
-
-    def test_sizes_of_the_sets_of_uci(self) -> None:
-        listed = {d.name: d for d in DATASETS if d.source.startswith("UCI")}
-        assert set(listed) == set(uci.UCI_NAMES)
-        for name, source in uci._SOURCES.items():
-            sizes = sum(source.counts.values()), len(source.features), len(source.counts)
-            dataset = listed[name]
-            assert (dataset.n_rows, dataset.n_columns, dataset.n_classes) == sizes
-            assert dataset.needs_download == (source.openml is not None)
-
-    def test_a_set_of_uci_is_loaded_when_it_is_asked_for(self, monkeypatch) -> None:
-        from sklearn.utils import Bunch
-
-        target = np.array(["a", "b", "b", "b"])
-        bunch = Bunch(data=np.arange(8.0).reshape(4, 2), target=target, feature_names=["u", "v"])
-        monkeypatch.setattr("badacost.tabular.catalogue.load_uci", lambda name: bunch)
-        dataset = find_dataset("car")
-        assert dataset.load().columns.tolist() == ["u", "v", "class"]
-        assert dataset.example_costs() == {"a": {"a": 0, "b": 2}, "b": {"a": 0.667, "b": 0}}
 
 
 class TestBestDepth:

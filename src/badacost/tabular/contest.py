@@ -172,7 +172,8 @@ def fit_cheapest(
     Examples
     --------
     >>> from badacost import BAdaCostClassifier, SAMMEClassifier
-    >>> from badacost.tabular import TableClassifier, find_dataset, fit_cheapest
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, fit_cheapest
     >>> wine = find_dataset("wine")
     >>> models = {
     ...     name: TableClassifier(classifier, cost_matrix=wine.example_costs())

@@ -136,7 +136,8 @@ def fit_and_try(
     Examples
     --------
     >>> from badacost import BAdaCostClassifier
-    >>> from badacost.tabular import TableClassifier, find_dataset, fit_and_try
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, fit_and_try
     >>> wine = find_dataset("wine")
     >>> booster = BAdaCostClassifier(wine.example_costs(), n_estimators=20, max_depth=2)
     >>> model = fit_and_try(TableClassifier(booster), wine.load(), wine.target)
@@ -237,7 +238,8 @@ def best_depth(
     Examples
     --------
     >>> from badacost import BAdaCostClassifier
-    >>> from badacost.tabular import TableClassifier, best_depth, find_dataset
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, best_depth
     >>> grades = find_dataset("diabetes")
     >>> booster = BAdaCostClassifier(grades.example_costs(), n_estimators=20)
     >>> best_depth(TableClassifier(booster), grades.load(), grades.target, depths=(1, 8))
