@@ -28,9 +28,8 @@ FLOORS = [
     ("boosting", "plotting", "decision"),
     ("html_page",),
     ("detection",),
-    ("datasets",),
     ("tabular",),
-    ("explain",),
+    ("datasets", "explain"),
     ("cost_report", "experiments"),
     ("cli",),
 ]

@@ -18,17 +18,15 @@ from sklearn.model_selection import cross_val_score
 
 import badacost
 from badacost import BAdaCostClassifier, ModelFileError, SAMMEClassifier
-from badacost.datasets import uci
+from badacost.datasets import find_dataset
 from badacost.model_file import read_model, write_model
 from badacost.persistence import saved_kind
 from badacost.tabular import (
-    DATASETS,
     CostSummary,
     TableClassifier,
     TableEncoder,
     best_depth,
     contenders,
-    find_dataset,
     fit_and_try,
     fit_cheapest,
     read_table,
@@ -495,7 +493,7 @@ class TestClassifier:
         assert model.classes_.tolist() == classes
         expected = [[COSTS[i].get(j, 0) for j in classes] for i in classes]
         np.testing.assert_array_equal(model.cost_matrix_, expected)
-        np.testing.assert_array_equal(model.classifier_.cost_matrix_, expected)
+        np.testing.assert_array_equal(model.estimator_.cost_matrix_, expected)
 
     def test_minimum_expected_cost_over_a_cost_blind_booster(self) -> None:
         booster = SAMMEClassifier(n_estimators=8, max_depth=2)
@@ -503,7 +501,7 @@ class TestClassifier:
         model.fit(patients(), "risk")
         cheapest = model.classes_[model.predict_costs(patients()).argmin(axis=1)]
         assert (model.predict(patients()) == cheapest).all()
-        assert (model.predict(patients()) != model.classifier_.predict(
+        assert (model.predict(patients()) != model.estimator_.predict(
             model.encoder_.transform(patients()))).any()  # fmt: skip
         *_, last = model.staged_predict(patients())
         assert (last == cheapest).all()
@@ -609,7 +607,7 @@ class TestTraining:
         start = TableClassifier(booster, cost_matrix=COSTS)
         first = fit_and_try(start, patients(), "risk", refit=False)
         last = fit_and_try(start, patients(), "risk")
-        assert last.classifier_.n_estimators_ == first.classifier_.n_estimators_ < 60
+        assert last.estimator_.n_estimators_ == first.estimator_.n_estimators_ < 60
 
     def test_too_few_rows(self) -> None:
         with pytest.raises(ValueError, match="too few to hold out"):
@@ -695,13 +693,13 @@ class TestSavedModels:
             (("held_out", "n_rows"), 0),
             (("held_out", "rivals"), {"a": None}),
             (("held_out", "constant_answer"), None),
-            (("classifier",), None),
-            (("classifier", "kind"), "Detector"),
-            (("classifier", "kind"), "TableClassifier"),
-            (("classifier", "kind"), "os.system"),
-            (("classifier", "kind"), {}),
-            (("classifier", "header"), []),
-            (("classifier", "header", "classes"), None),
+            (("estimator",), None),
+            (("estimator", "kind"), "Detector"),
+            (("estimator", "kind"), "TableClassifier"),
+            (("estimator", "kind"), "os.system"),
+            (("estimator", "kind"), {}),
+            (("estimator", "header"), []),
+            (("estimator", "header", "classes"), None),
         ],
     )
     def test_edited_headers_are_refused(self, tmp_path, model, path, value) -> None:
@@ -722,7 +720,7 @@ class TestSavedModels:
             ("charged_costs", np.ones((3, 3), np.int32)),
             ("charged_costs", np.ones((2, 2))),
             ("charged_costs", np.array([[0.0, 1, 1], [1, 0, np.nan], [1, 1, 0]])),
-            ("classifier_forest_feature", None),
+            ("estimator_forest_feature", None),
         ],
     )
     def test_edited_arrays_are_refused(self, tmp_path, model, name, array) -> None:
@@ -733,39 +731,6 @@ class TestSavedModels:
         write_model(tmp_path / "m.badacost", contents.kind, contents.header, kept)
         with pytest.raises(ModelFileError, match="damaged or was altered"):
             badacost.load(tmp_path / "m.badacost")
-
-
-class TestCatalogue:
-    @pytest.mark.parametrize("name", ["iris", "wine", "breast-cancer", "digits", "diabetes"])
-    def test_sets_of_scikit_learn(self, name) -> None:
-        dataset = find_dataset(name)
-        frame = dataset.load()
-        assert frame.shape == (dataset.n_rows, dataset.n_columns + 1)
-        assert frame[dataset.target].nunique() == dataset.n_classes
-        costs = dataset.example_costs()
-        assert set(costs) == set(frame[dataset.target])
-        matrix = badacost.costs.as_cost_matrix(costs, list(costs))
-        assert (matrix != matrix.T).any()
-        assert not dataset.needs_download
-
-    def test_sizes_of_the_sets_of_uci(self) -> None:
-        listed = {d.name: d for d in DATASETS if d.source.startswith("UCI")}
-        assert set(listed) == set(uci.UCI_NAMES)
-        for name, source in uci._SOURCES.items():
-            sizes = sum(source.counts.values()), len(source.features), len(source.counts)
-            dataset = listed[name]
-            assert (dataset.n_rows, dataset.n_columns, dataset.n_classes) == sizes
-            assert dataset.needs_download == (source.openml is not None)
-
-    def test_a_set_of_uci_is_loaded_when_it_is_asked_for(self, monkeypatch) -> None:
-        from sklearn.utils import Bunch
-
-        target = np.array(["a", "b", "b", "b"])
-        bunch = Bunch(data=np.arange(8.0).reshape(4, 2), target=target, feature_names=["u", "v"])
-        monkeypatch.setattr("badacost.tabular.catalogue.load_uci", lambda name: bunch)
-        dataset = find_dataset("car")
-        assert dataset.load().columns.tolist() == ["u", "v", "class"]
-        assert dataset.example_costs() == {"a": {"a": 0, "b": 2}, "b": {"a": 0.667, "b": 0}}
 
 
 class TestBestDepth:
@@ -803,7 +768,7 @@ class TestBestDepth:
             *(TableClassifier(booster), table.load(), table.target),
             compare=True, depths=(1, 8), announce=said.append,
         )  # fmt: skip
-        assert model.classifier_.max_depth == 1
+        assert model.estimator_.max_depth == 1
         assert sum("depth 1" in sentence for sentence in said) == 2
 
     @pytest.mark.parametrize(
@@ -839,7 +804,7 @@ class TestContest:
         assert [trial.name for trial in trials] == ["stump", "booster"]
         assert trials[1].average_cost < trials[0].average_cost
         assert said == ["booster is cheapest; fitting it to all 120 rows."]
-        assert (model.classifier_.n_estimators, model.n_rows_) == (20, 120)
+        assert (model.estimator_.n_estimators, model.n_rows_) == (20, 120)
         assert model.held_out_.n_rows == 120
         assert model.held_out_.average_cost == pytest.approx(trials[1].average_cost)
         assert model.held_out_.rivals["stump"] == pytest.approx(trials[0].average_cost)
@@ -878,7 +843,7 @@ class TestContest:
         assert len(trials) == 2
         only = {"booster": models["booster"]}
         model, _ = fit_cheapest(only, patients(), "risk", depths=(5,), n_folds=2)
-        assert model.classifier_.max_depth == 5
+        assert model.estimator_.max_depth == 5
 
     def test_rare_classes_are_never_decided(self) -> None:
         frame = patients()
@@ -911,13 +876,13 @@ class TestContest:
         models, not_installed = contenders(COSTS, n_jobs=1, random_state=0)
         assert list(models) == ["CostBoost", "BAdaCost", "SAMME", "LightGBM"]
         assert not_installed == ["catboost"]
-        assert models["BAdaCost"].classifier.decision == "bayes"
+        assert models["BAdaCost"].estimator.decision == "bayes"
         monkeypatch.setitem(sys.modules, "lightgbm", None)
         free = {"low": {"mid": 0, "high": 2}, "mid": {"low": 0, "high": 1},
                 "high": {"low": 0, "mid": 1}}  # fmt: skip
         models, not_installed = contenders(free)
         assert not_installed == ["lightgbm", "catboost"]
-        assert models["BAdaCost"].classifier.decision == "margin"
+        assert models["BAdaCost"].estimator.decision == "margin"
 
     @pytest.mark.parametrize("name", ["CostBoost", "BAdaCost", "SAMME", "LightGBM", "CatBoost"])
     def test_a_file_holds_every_contender(self, name, tmp_path) -> None:
@@ -925,7 +890,7 @@ class TestContest:
             pytest.importorskip("catboost")
         model = contenders(COSTS, n_jobs=1, random_state=0)[0][name]
         if name == "CatBoost":
-            model.classifier.estimator.set_params(iterations=20)
+            model.estimator.estimator.set_params(iterations=20)
         model.fit(patients(), "risk").save(tmp_path / "m.badacost")
         again, later = badacost.load(tmp_path / "m.badacost"), patients(60, seed=1)
         np.testing.assert_array_equal(again.predict(later), model.predict(later))

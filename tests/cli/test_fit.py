@@ -68,8 +68,8 @@ class TestFit:
         assert "CostBoostClassifier [####" in result.stderr
         model = badacost.load("model.badacost")
         assert (model.target_name_, model.n_rows_) == ("loan", 150)
-        assert type(model.classifier_) is badacost.CostBoostClassifier
-        shown = f"Out of fold: {model.classifier_.oof_cost_:.4g} expected for each decision."
+        assert type(model.estimator_) is badacost.CostBoostClassifier
+        shown = f"Out of fold: {model.estimator_.oof_cost_:.4g} expected for each decision."
         assert shown in result.stdout
         assert model.feature_names_in_.tolist() == ["income", "job", "weight"]
         assert model.held_out_.n_rows == pytest.approx(30, abs=2)
@@ -125,7 +125,7 @@ class TestFit:
     def test_algorithms(self, algorithm, decision) -> None:
         got = json.loads(fit("--algorithm", algorithm, "--no-compare", "--json").stdout)
         assert (got["algorithm"], got["decision"]) == (algorithm, decision)
-        assert badacost.load("model.badacost").classifier_.n_estimators_ >= 1
+        assert badacost.load("model.badacost").estimator_.n_estimators_ >= 1
 
     def test_algorithms_for_two_classes(self) -> None:
         result = fit("--algorithm", "cs-adaboost", status=1)
@@ -143,7 +143,7 @@ class TestFit:
 
     def test_settings_of_costboost(self) -> None:
         model = fit("--early-stopping", "--learning-rate", "0.3", "--no-compare", "--quiet") and (
-            badacost.load("model.badacost").classifier_
+            badacost.load("model.badacost").estimator_
         )
         assert (model.n_estimators, model.max_depth, model.learning_rate) == (4, 2, 0.3)
         assert model.early_stopping
@@ -155,7 +155,7 @@ class TestFit:
         result = run(*given, "--drop", "customer", "--trees", "20", "--jobs", "1")
         assert result.stderr.count("are cheapest in cross-validation") == 1
         assert (
-            badacost.load("model.badacost").classifier_.max_depth
+            badacost.load("model.badacost").estimator_.max_depth
             == badacost.CostBoostClassifier.max_depth
         )
 
@@ -265,7 +265,7 @@ class TestAuto:
             assert text in result.stdout
         assert "The model, CostBoost with " in result.stdout
         model = badacost.load("model.badacost")
-        assert type(model.classifier_) is badacost.CostBoostClassifier
+        assert type(model.estimator_) is badacost.CostBoostClassifier
         assert model.held_out_.n_rows == model.n_rows_ == 150
         assert list(model.held_out_.rivals) == ["BAdaCost"]
 

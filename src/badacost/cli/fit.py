@@ -225,7 +225,7 @@ def fit(
                     depths=DEPTHS if depth is None else None,
                     **common,
                 )
-                model.classifier_.set_params(verbose=0)
+                model.estimator_.set_params(verbose=0)
         replaced = output.exists()
         check_output_file(output)
         model.save(output)
@@ -316,7 +316,7 @@ def _results(
     from badacost.cost_report.evidence import out_of_fold_cost
     from badacost.cost_report.naming import kind_name
 
-    classifier = model.classifier_
+    classifier = model.estimator_
     return {
         "model": str(output),
         "algorithm": algorithm.value,
@@ -338,9 +338,9 @@ def _results(
 
 def _rule_of(model: TableClassifier) -> str:
     """How a model decides."""
-    if model.decision == "bayes" or hasattr(model.classifier_, "log_prior_"):
+    if model.decision == "bayes" or hasattr(model.estimator_, "log_prior_"):
         return Decision.bayes.value
-    return str(getattr(model.classifier_, "decision", Decision.margin.value))
+    return str(getattr(model.estimator_, "decision", Decision.margin.value))
 
 
 def _show_costs(model: TableClassifier, algorithm: Algorithm, trials: list[Trial]) -> None:
@@ -365,7 +365,7 @@ def _show_model(model: TableClassifier, output: Path, refit: bool, replaced: boo
     from badacost.cost_report.evidence import out_of_fold_cost
     from badacost.cost_report.naming import kind_name
 
-    classifier = model.classifier_
+    classifier = model.estimator_
     expected = out_of_fold_cost(classifier, model.charged_costs_)
     if expected is not None:
         typer.echo(f"Out of fold: {money(expected)} expected for each decision.")

@@ -24,7 +24,7 @@ def model_name(model: Any) -> str:
 
     inner, rule = model, getattr(model, "decision", None)
     if isinstance(model, TableClassifier):
-        inner = getattr(model, "classifier_", model.classifier)
+        inner = getattr(model, "estimator_", model.estimator)
         if rule == "own":
             rule = getattr(inner, "decision", None)
     if isinstance(inner, MinimumCostClassifier):

@@ -445,7 +445,7 @@ def _method(evidence: Evidence, compared: Comparison, money: Money) -> str:
     rows = [
         [name, " ".join(repr(value).split())]
         for name, value in parameters.items()
-        if name not in ("classifier", "cost_matrix", "callbacks", "verbose")
+        if name not in ("estimator", "cost_matrix", "callbacks", "verbose")
     ]
     return paragraph(text) + (
         table(rows, ["parameter", "value"], n_text=2, max_length=_MAX_CELL_LENGTH) if rows else ""

@@ -172,7 +172,8 @@ def fit_cheapest(
     Examples
     --------
     >>> from badacost import BAdaCostClassifier, SAMMEClassifier
-    >>> from badacost.tabular import TableClassifier, find_dataset, fit_cheapest
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, fit_cheapest
     >>> wine = find_dataset("wine")
     >>> models = {
     ...     name: TableClassifier(classifier, cost_matrix=wine.example_costs())
@@ -184,7 +185,7 @@ def fit_cheapest(
     >>> model, trials = fit_cheapest(models, wine.load(), wine.target)
     >>> [trial.average_cost < 0.3 for trial in trials]
     [True, False]
-    >>> type(model.classifier_).__name__, model.n_rows_
+    >>> type(model.estimator_).__name__, model.n_rows_
     ('BAdaCostClassifier', 178)
     """
     if not 1 <= len(models) <= MAX_RIVALS:
@@ -285,5 +286,5 @@ def _tuned(
 ) -> TableClassifier:
     """The model with the cheapest depth of trees, where there is one to choose."""
     return with_best_depth(
-        model, data, depths if hasattr(model.classifier, "max_depth") else None, seed
+        model, data, depths if hasattr(model.estimator, "max_depth") else None, seed
     )

@@ -136,7 +136,8 @@ def fit_and_try(
     Examples
     --------
     >>> from badacost import BAdaCostClassifier
-    >>> from badacost.tabular import TableClassifier, find_dataset, fit_and_try
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, fit_and_try
     >>> wine = find_dataset("wine")
     >>> booster = BAdaCostClassifier(wine.example_costs(), n_estimators=20, max_depth=2)
     >>> model = fit_and_try(TableClassifier(booster), wine.load(), wine.target)
@@ -237,7 +238,8 @@ def best_depth(
     Examples
     --------
     >>> from badacost import BAdaCostClassifier
-    >>> from badacost.tabular import TableClassifier, best_depth, find_dataset
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, best_depth
     >>> grades = find_dataset("diabetes")
     >>> booster = BAdaCostClassifier(grades.example_costs(), n_estimators=20)
     >>> best_depth(TableClassifier(booster), grades.load(), grades.target, depths=(1, 8))
@@ -255,7 +257,7 @@ def with_best_depth(
     say: Callable[[str], None] = lambda sentence: None,
 ) -> TableClassifier:
     """Return a model with the cheapest of some depths; CostBoost has a depth that suits."""
-    if depths is None or isinstance(model.classifier, CostBoostClassifier | None):
+    if depths is None or isinstance(model.estimator, CostBoostClassifier | None):
         return model
     chosen = _cheapest_depth(model, data, depths, random_state=random_state)
     say(f"Trees of depth {chosen} are cheapest in cross-validation.")
@@ -280,13 +282,13 @@ def _cheapest_depth(
     data = data.sample(rng)
     folds = deal_folds(data.labels, n_folds, rng)
     start = _with_depth(model, depths[0])
-    verbose = bool(getattr(start.classifier, "verbose", False))
+    verbose = bool(getattr(start.estimator, "verbose", False))
     bar = ProgressBar(len(depths) * n_folds, "Choosing the depth") if verbose else None
     paid = np.zeros(len(depths))
     for number, depth in enumerate(depths):
         candidate = _with_depth(start, depth)
         if verbose:
-            candidate.classifier.set_params(verbose=0)
+            candidate.estimator.set_params(verbose=0)
         for fold in range(n_folds):
             tried = folds == fold
             if tried.any():
@@ -336,13 +338,13 @@ def deal_folds(labels: NDArray[Any], n_folds: int, rng: np.random.Generator) -> 
 def _with_depth(model: TableClassifier, depth: int) -> TableClassifier:
     """Return the model with trees of another depth."""
     changed: TableClassifier = clone(model)
-    if changed.classifier is None:
-        changed.classifier = CostBoostClassifier()
-    if "max_depth" not in changed.classifier.get_params(deep=False):
+    if changed.estimator is None:
+        changed.estimator = CostBoostClassifier()
+    if "max_depth" not in changed.estimator.get_params(deep=False):
         raise ValueError(
-            f"{type(changed.classifier).__name__} has no max_depth to choose: leave depths out."
+            f"{type(changed.estimator).__name__} has no max_depth to choose: leave depths out."
         )
-    changed.classifier.set_params(max_depth=depth)
+    changed.estimator.set_params(max_depth=depth)
     return changed
 
 
@@ -375,9 +377,9 @@ def _cost_blind(model: TableClassifier, first: TableClassifier) -> TableClassifi
     """
     samme = SAMMEClassifier()
     shared = samme.get_params(deep=False).keys()
-    if isinstance(first.classifier_, CostBoostClassifier):
+    if isinstance(first.estimator_, CostBoostClassifier):
         shared = shared & {"n_jobs", "random_state", "verbose"}
-    own = first.classifier_.get_params(deep=False)
+    own = first.estimator_.get_params(deep=False)
     parameters = {name: own[name] for name in own if name in shared}
     return TableClassifier(
         samme.set_params(**parameters),
@@ -394,10 +396,10 @@ def _without_early_stopping(model: TableClassifier, first: TableClassifier) -> T
     CostBoost loses no rows to early stopping, and finds its rounds again.
     """
     again: TableClassifier = clone(model)
-    if getattr(again.classifier, "early_stopping", False) and not isinstance(
-        again.classifier, CostBoostClassifier
+    if getattr(again.estimator, "early_stopping", False) and not isinstance(
+        again.estimator, CostBoostClassifier
     ):
-        again.classifier.set_params(
-            n_estimators=first.classifier_.n_estimators_, early_stopping=False
+        again.estimator.set_params(
+            n_estimators=first.estimator_.n_estimators_, early_stopping=False
         )
     return again
