@@ -463,7 +463,7 @@ COMMANDS = [
         "no threads",
         f"{FIT} --costs costs.csv --jobs 0",
         "--jobs must not be 0",
-        "-1 is one for each core",
+        "use -1 for one thread per core",
     ),
     command(
         "a folder as the file of the model",
@@ -582,7 +582,7 @@ COMMANDS = [
     command(
         "an option of detections for a table",
         "evaluate grades.badacost patients.csv --overlap 0.5",
-        "--overlap is of no use here, since 'grades.badacost' is a classifier",
+        "--overlap is of no use here, since 'grades.badacost' is a model for tables",
         "leave it out",
     ),
     command(
@@ -655,7 +655,7 @@ COMMANDS = [
         status=2,
     ),
     command(
-        "results in a file whose name tells no format",
+        "results in a file of an unknown suffix",
         "detect cars.badacost pictures --output found.xml",
         "cannot infer the format of 'found.xml'",
         "pass format (--format), one of jsonl, csv",
@@ -746,7 +746,7 @@ COMMANDS = [
         "costs with a header",
         f"{TRAIN} boxes.csv --images pictures --costs patients.csv",
         "'patients.csv' must have rows of numbers",
-        "no header",
+        "without a header",
     ),
     command(
         "a window larger than the pictures",

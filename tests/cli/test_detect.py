@@ -124,7 +124,7 @@ class TestFormats:
         assert found["b.jpg"].scores.tolist() == [200, 5]
         assert found["b.jpg"].views == ["front", "right"]
         assert "2 pictures, 4 detections, 0 failures." in result.stderr
-        assert "pictures a second" in result.stderr
+        assert "pictures per second" in result.stderr
 
     def test_quiet(self) -> None:
         assert detect("a.png", "--quiet").stderr == ""
@@ -429,7 +429,7 @@ class TestMistakes:
             (["a.png", "--format", "kitti", "--output", "b.jpg"], "name a folder"),
             (["a.png", "--output", "r.xml"], "pass format (--format)"),
             (["a.png", "--output", ".", "--format", "csv"], "is a folder"),
-            (["a.png", "--sheet", "sheet.txt"], "must end like a picture"),
+            (["a.png", "--sheet", "sheet.txt"], "must have the suffix of a picture"),
             (["a.png", "--draw", "b.jpg"], "is a file: name a folder"),
             (["a.png", "--jobs", "0"], "--jobs must not be 0"),
             (["a.png", "--threshold", "nan"], "--threshold must be a number"),

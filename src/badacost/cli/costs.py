@@ -1,4 +1,4 @@
-"""``badacost costs``: a table of prices to fill in, and what a table of prices means."""
+"""``badacost costs``: tables of prices to fill in, and their explanation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from badacost.cli.errors import plain_errors
+from badacost.cli.help_text import Group
 from badacost.cli.json_output import note
 from badacost.cli.table_inputs import (
     check_absent,
@@ -23,11 +23,11 @@ from badacost.cli.table_inputs import (
 )
 
 
-class _TemplateByDefault(TyperGroup):
-    """Takes the name of a table in the place of a command."""
+class _TemplateByDefault(Group):
+    """A group that takes the name of a table for that of its first command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Put the name of the command before that of a table."""
+        """Insert the name of the command before that of a table."""
         if args and args[0] not in self.commands:
             args = ["template", *args]
         return super().resolve_command(ctx, args)
@@ -39,9 +39,10 @@ app = typer.Typer(cls=_TemplateByDefault, no_args_is_help=True)
 
 @app.callback()
 def _costs() -> None:
-    """Make a table of the prices of mistakes, or explain one.
+    """Write a table of the costs of mistakes to fill in, or explain one.
 
-    `badacost costs DATA --target COLUMN` is short for `badacost costs template`.
+    `badacost costs DATA --target COLUMN` is short for `badacost costs template DATA --target
+    COLUMN`.
     """
 
 
@@ -165,5 +166,5 @@ def explain(
 
 
 def _width() -> int:
-    """Columns of the terminal, 80 where there is none, and never too few for sentences."""
+    """Width of the terminal, 80 without one, and at least 40."""
     return max(40, get_terminal_size().columns)

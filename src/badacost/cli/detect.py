@@ -1,4 +1,4 @@
-"""``badacost detect``: a trained detector on pictures, folders of pictures, and videos."""
+"""``badacost detect``: objects in pictures, folders of pictures, and videos."""
 
 from __future__ import annotations
 
@@ -40,20 +40,23 @@ class Format(StrEnum):
 
 def detect(
     model: Annotated[Path, typer.Argument(help="A saved detector, or a published .mat file.")],
-    inputs: Annotated[list[Path], typer.Argument(help="Pictures, folders of them, videos.")],
+    inputs: Annotated[list[Path], typer.Argument(help="Pictures, folders of pictures, videos.")],
     output: Annotated[
         Path | None,
-        typer.Option(help="File for the results, or folder for kitti; - or nothing is stdout."),
+        typer.Option(help="File for the results, or folder for kitti; standard output by default."),
     ] = None,
     format: Annotated[
         Format | None,
-        typer.Option(help="By default what the suffix of --output says, or jsonl."),
+        typer.Option(
+            help="Format of the results; by default inferred from the suffix of --output, or jsonl."
+        ),
     ] = None,
     draw: Annotated[
         Path | None, typer.Option(help="Folder for pictures with the detections drawn.")
     ] = None,
     sheet: Annotated[
-        Path | None, typer.Option(help=f"One picture with the first {_MAX_ON_SHEET} of these.")
+        Path | None,
+        typer.Option(help=f"Contact sheet of the first {_MAX_ON_SHEET} pictures with detections."),
     ] = None,
     conf: Annotated[
         float | None, typer.Option(help="Minimum probability of a detection, 0 to 1.")
@@ -61,37 +64,47 @@ def detect(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Minimum raw score of a window, before it becomes a probability; also below "
-            "that of the saved detector."
+            help="Minimum raw score of a detection, before it becomes a probability; it may be "
+            "below the threshold of the saved detector."
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(help="Pictures at a time: one for each core (-1), by default 4 at most."),
+        typer.Option(
+            help="Number of pictures to search at the same time; -1 for one per core. By default "
+            "one per core, but at most 4."
+        ),
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Fewer sizes, no small objects: several times faster.")
+        bool,
+        typer.Option(
+            "--fast", help="Search fewer sizes and no small objects: several times faster."
+        ),
     ] = False,
     octaves_up: Annotated[
         int | None,
-        typer.Option(min=0, max=4, help="How often to double the picture, for small objects."),
+        typer.Option(
+            min=0, max=4, help="Number of times to double the pictures, to find small objects."
+        ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Take every n-th frame of videos.")] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only on stderr.")] = False,
+    every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print only errors on standard error.")
+    ] = False,
 ) -> None:
-    """Find objects in pictures, in folders of pictures (searched to the bottom) and in videos.
+    """Find objects in pictures, folders of pictures (with all folders inside) and videos.
 
-    Results are written as they come: jsonl has a line of JSON for each picture, also for those that
+    Results are written one by one: jsonl has a line of JSON for each picture, also for those that
     failed; csv a row for each detection; kitti a text file for each picture. coco is one document,
     with the names of pictures relative to the folder that all inputs share; it replaces an earlier
     file when it is complete. The name of a video frame is the name of its file, a # and the number
-    of the frame. Files of the same name in KITTI and --draw folders get -2, -3, ...
+    of the frame. Files of the same name in folders of kitti and --draw are numbered: -2, -3, ...
 
-    Inputs that cannot be read are reported on stderr; the others are processed. A picture that is
-    smaller than the smallest object the detector can find is no failure: nothing was found in it.
+    Inputs that cannot be read are reported on standard error; the others are processed. A picture
+    that is smaller than the smallest object of the detector is not a failure: nothing is found.
 
-    Exit status: 0 if all went well, 1 if some inputs failed, 2 if nothing could begin, 130 after
-    Ctrl-C: what jsonl, csv and kitti have by then is complete.
+    Exit status: 0 on success, 1 if some inputs failed, 2 if nothing was searched, 130 after Ctrl-C;
+    what jsonl, csv and kitti have by then is complete.
     """
     from badacost.detection.interchange import open_results
     from badacost.detection.stream import InputFiles, images_at_a_time, search
@@ -130,11 +143,11 @@ def detect(
 def _detector(
     model: Path, fast: bool, octaves_up: int | None, conf: float | None, threshold: float | None
 ) -> Detector:
-    """Load a detector and set its pyramid and its threshold."""
+    """Load a detector, and set its pyramid and its threshold."""
     from badacost import detection
 
     if conf is not None and threshold is not None:
-        raise ValueError("--conf and --threshold are two ways to say the same: leave one out.")
+        raise ValueError("--conf and --threshold exclude each other: leave one out.")
     if threshold is not None and threshold != threshold:
         raise ValueError("--threshold must be a number; got nan.")
     detector = detection.load_detector(model)
@@ -161,7 +174,7 @@ def _checked(
     source = found.source
     if not pyramid_scales(source.size, detector.pyramid):
         height, width = source.size
-        report.note(f"{source.name!r} of {width} x {height} pixels is too small to search.")
+        report.note(f"{source.name!r} of {width} x {height} pixels is too small to be searched.")
     return found, source
 
 
@@ -173,7 +186,9 @@ class _Gallery:
 
         if sheet is not None:
             if not is_image(sheet):
-                raise ValueError(f"--sheet {str(sheet)!r} must end like a picture, as .png does.")
+                raise ValueError(
+                    f"--sheet {str(sheet)!r} must have the suffix of a picture, as .png."
+                )
             sheet.parent.mkdir(parents=True, exist_ok=True)
         if folder is not None:
             if folder.exists() and not folder.is_dir():
@@ -219,7 +234,7 @@ class _Gallery:
 
 @dataclass
 class _Report:
-    """What the user sees on stderr: progress, notes, failures, and a summary."""
+    """What is printed on standard error: progress, notes, failures, and a summary."""
 
     n_expected: int
     quiet: bool
@@ -240,17 +255,17 @@ class _Report:
         self._first = self._first or self._latest
 
     def fail(self, reason: str) -> None:
-        """Tell what went wrong."""
+        """Count and print a failure."""
         self.n_failed += 1
         self._say(f"Failed: {reason}")
 
     def note(self, text: str) -> None:
-        """Tell what is good to know."""
+        """Print a note."""
         if not self.quiet:
             self._say(f"Note: {text}")
 
     def close(self) -> None:
-        """Sum up."""
+        """Print a summary."""
         if self._bar is None:
             return
         self._bar.close()
@@ -258,11 +273,11 @@ class _Report:
         text = ", ".join(f"{n} {word}{'s' * (n != 1)}" for word, n in counts.items()) + "."
         if self._latest > self._first:  # the first one waits for the compiler
             speed = (self.n_pictures - 1) / (self._latest - self._first)
-            text += f" {speed:.3g} pictures a second after the first."
+            text += f" {speed:.3g} pictures per second after the first."
         self._say(text)
 
     def step(self) -> None:
-        """Show how far it is."""
+        """Update the progress bar."""
         self._n_done += 1
         if self._bar is not None:
             # Containers do not always know how many frames they have.

@@ -1,4 +1,4 @@
-"""How good detections are, by the rules of a benchmark."""
+"""``badacost evaluate`` for detections: their quality by the rules of a benchmark."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Protocol(StrEnum):
 
 
 class Rule(StrEnum):
-    """Programs of KITTI."""
+    """Versions of the evaluation program of KITTI."""
 
     official = "official"
     reference = "reference"
 
 
-_PROTOCOLS = {  # which have an option that not all have
+_PROTOCOLS = {  # to which an option belongs
     "--category": (Protocol.voc, Protocol.kitti, Protocol.coco),
     "--kitti-cars": (Protocol.voc, Protocol.coco),
     "--overlap": (Protocol.voc, Protocol.kitti, Protocol.fddb),
@@ -76,7 +76,7 @@ def evaluate_detections(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Tell how good detections are; `badacost.cli.evaluate` documents the options."""
+    """Show how good detections are; `badacost.cli.evaluate` documents the options."""
     given = {
         # A folder of KITTI may have results of several categories.
         "--category": category is not None and not detections.is_dir(),
@@ -169,13 +169,13 @@ def _show(evaluated: Evaluation) -> None:
         tables = _voc_tables(result, title, evaluated.views)
     for table in tables:
         Console().print(table)
-    typer.echo("Ranges: 95 % of 500 draws of the pictures with replacement.")
+    typer.echo("Ranges: 95 % of 500 bootstrap samples of the pictures.")
 
 
 def _voc_tables(result: VocResult, title: str, names: Sequence[str]) -> list[Table]:
     counts = (result.n_objects, result.n_true, result.n_false)
     figures = [_figure(result.ap), _range(result.ap_range), _figure(result.ap_11)]
-    head = ["objects", "found", "false", "AP", "range", "AP 11", "views right"]
+    head = ["objects", "found", "false", "AP", "range", "AP 11", "view accuracy"]
     row = [*map(str, counts), *figures, _figure(result.view_accuracy)]
     tables = [_table(title, head, [row], n_text=0)]
     if len(names) > 1 and result.objects_per_view.any():
@@ -206,7 +206,7 @@ def _fddb_table(result: FddbResult, title: str) -> Table:
         for name, curve in (("discrete", result.discrete), ("continuous", result.continuous)):
             rows[-1] += [_figure(curve.rate_below(limit)), _range(ranges[name])]
     ap = f"AP {_figure(result.ap)}, {_range(result.ap_range)}"
-    head = ["false positives below", "discrete", "range", "continuous", "range"]
+    head = ["max. false positives", "discrete", "range", "continuous", "range"]
     return _table(f"{title}, {result.n_faces} faces ({ap}): true-positive rate", head, rows, 0)
 
 
