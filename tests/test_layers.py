@@ -28,6 +28,7 @@ FLOORS = [
     ("boosting", "plotting", "decision"),
     ("html_page",),
     ("detection",),
+    ("trials",),
     ("tabular",),
     ("datasets", "explain"),
     ("cost_report", "experiments"),

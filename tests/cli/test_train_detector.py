@@ -339,7 +339,10 @@ class TestMistakes:
             (["synthetic:2", "--trees", "0"], "trees must be an integer at least 1"),
             (["synthetic:2", "--beta", "0"], "beta must be a number greater than 0"),
             (["synthetic:2", "--costs", "nothing.csv"], "there is no file 'nothing.csv'"),
-            (["synthetic:2", "--costs", "boxes.csv"], "must have rows of numbers separated by commas"),
+            (
+                ["synthetic:2", "--costs", "boxes.csv"],
+                "must have rows of numbers separated by commas",
+            ),
             (["synthetic:2", "--costs", "pictures/0.png"], "must have rows of numbers"),
             (["synthetic:2", "--columns", "yaw=a"], "--columns are for CSV tables and COCO files"),
             (["boxes.csv", "--columns", "yaw"], "--columns must be pairs separated by commas"),

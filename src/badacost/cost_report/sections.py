@@ -50,7 +50,6 @@ def _in_short(evidence: Evidence, compared: Comparison, money: Money) -> str:
         sentences.append(f"Out of fold, the training expected {money.rate(out_of_fold)} for each.")
     other_ways = {
         "constant": ("the best constant", "The cheapest constant answer"),
-        "cost-blind": ("being cost-blind", "The class that the same model finds most probable"),
     }
     doubtful = []
     for kind, (name, subject) in other_ways.items():
