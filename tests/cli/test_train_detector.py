@@ -331,7 +331,7 @@ class TestMistakes:
             ),
             (["pictures", "--images", "pictures"], "pictures without annotations"),
             (["synthetic:2", "--yaw-limits", "20,a"], "--yaw-limits must be numbers"),
-            (["synthetic:2", "--yaw-limits", "20,10"], "limits must rise"),
+            (["synthetic:2", "--yaw-limits", "20,10"], "limits must increase"),
             (["synthetic:2", "--category", "Cow"], "no objects to learn"),
             (["synthetic:2", "--category", "Car", "--kitti-cars"], "leave out --category"),
             (["synthetic:2", "--trees", "64;128"], "--trees must be numbers separated by commas"),

@@ -61,7 +61,7 @@ def test_a_run_is_kept_until_it_is_forgotten(
         (["faces", "--jobs", "0"], "--jobs must not be 0"),
         (["cars", "--quick", "--paper"], "exclude each other"),
         (["faces", "--limits", "a,b"], "--limits must be numbers"),
-        (["faces", "--limits", "60,20", "--data", "."], "limits must rise"),
+        (["faces", "--limits", "60,20", "--data", "."], "limits must increase"),
         (["cars", "--output", "FILE"], "FILE is a file"),
         (["cars", "--data", "."], "label_2"),
         (["faces", "--data", "."], "faces-train.csv"),

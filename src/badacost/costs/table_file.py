@@ -148,8 +148,8 @@ def _writable(label: Any) -> str:
     text = name.encode(errors="replace").decode()
     if not name or name != text.strip():
         raise ValueError(
-            f"label {_shown(name)} cannot be kept in a CSV file: rename the class, in letters that "
-            "Unicode has and without space around it."
+            f"label {_shown(name)} cannot be kept in a CSV file: rename the class: use "
+            "valid Unicode text without spaces around it."
         )
     return name
 

@@ -83,7 +83,7 @@ def template_costs(
 
 
 def is_template(costs: Any) -> bool:
-    """Tell whether costs look like a template that nobody has filled in.
+    """Return whether costs look like a template that has not been filled in.
 
     Parameters
     ----------

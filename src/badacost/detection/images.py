@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Pixels = NDArray[np.uint8]
 
 MAX_PIXELS = 2**27
-_INSTALL = 'type pip install "badacost[detection]".'
+_INSTALL = 'run pip install "badacost[detection]".'
 # Some other formats of PIL and FFmpeg start programs or open further files and addresses.
 _FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _CONTAINERS = "asf,avi,flv,matroska,mov,mpeg,mpegts,mpegvideo,ogg"

@@ -116,7 +116,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     if not os.path.exists(name) and glob.has_magic(name):
         found = sorted(file for file in glob.glob(name, recursive=True) if os.path.isfile(file))
         if not found:
-            raise ImageError(f"no file fits the pattern {name!r}: check its folder.")
+            raise ImageError(f"no file matches the pattern {name!r}: check its folder.")
         return [Path(file) for file in found]
     return [Path(name)]
 

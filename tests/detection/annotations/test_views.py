@@ -101,7 +101,7 @@ class TestYaw:
 
     @pytest.mark.parametrize("limits", [(20, -20), (0, 0), (-90, 0), (0, 90)])
     def test_refuses(self, limits):
-        with pytest.raises(ValueError, match="limits must rise"):
+        with pytest.raises(ValueError, match="limits must increase"):
             Views.of_yaw(limits)
 
     def test_yaw_of_real_faces(self, shared):
@@ -127,7 +127,7 @@ class TestChecks:
             ((("a",), (0.0,), ()), "starts must be 1"),
             ((("a",), (), (0.0,)), "angles must be 1"),
             ((("a", "b"), (0.0, 1.0), (0.0, -1.0), 1), "follow one another"),
-            ((("a", "b"), (0.0, 1.0), (0.0, 360.0), 1), "once around"),
+            ((("a", "b"), (0.0, 1.0), (0.0, 360.0), 1), "within one full turn"),
             ((("a", "a"), (0.0, 1.0), (0.0, 1.0), 1), "distinct"),
             (((), (), (), 1), "at least one"),
             ((("a",), (0.0,), (0.0,), 2), "turn must be"),

@@ -323,7 +323,7 @@ class TestHeldOut:
         found = train_detector(few, VIEWS, replace(TINY, trees=(2,)))
         assert found.curve is None
         assert found.suppression.vote is None
-        assert "thresholds are a guess and scores are no probabilities" in log.text
+        assert "thresholds are a guess and scores are not probabilities" in log.text
         (cascade,) = found.cascades
         assert cascade.min_score == cascade.rejections[0] < 0.0
 
@@ -475,7 +475,7 @@ class TestResuming:
         path = tmp_path / "calibration.checkpoint"
         assert module._read_calibration(path, digest) is None
         write_model(path, model.kind, model.header | change, {})
-        with pytest.raises(ModelFileError, match=r"cannot go on from .* to start again\.$"):
+        with pytest.raises(ModelFileError, match=r"cannot resume from .* to start again\.$"):
             module._read_calibration(path, digest)
         write_model(path, "Detector", model.header, {})
         with pytest.raises(ModelFileError, match="belongs to another training"):
@@ -707,9 +707,7 @@ def test_free_confusions_of_one_view_are_refused(scenes) -> None:
     costs = np.array(ONE_ROUND.costs(len(VIEWS)))
     costs[2, 1:] = 0.0
     config = replace(ONE_ROUND, cost_matrix=tuple(map(tuple, costs.tolist())))
-    with pytest.raises(
-        ValueError, match=f"take view {VIEWS.names[1]!r} for any other costs nothing"
-    ):
+    with pytest.raises(ValueError, match=f"take view {VIEWS.names[1]!r} for any other is free"):
         train_detector(scenes, VIEWS, config)
     costs[1:, 1:] = 0.0  # all of them: the most likely view is told
     config = replace(ONE_ROUND, cost_matrix=tuple(map(tuple, costs.tolist())))

@@ -125,7 +125,9 @@ def guessed_format(path: str | os.PathLike[str]) -> str:
         Place(path).refuse("there is no such file or folder, check its name")
     guess = _guess_folder(path) if path.is_dir() else _guess_file(path)
     if guess is None:
-        Place(path).refuse(f"its format is not known: give format, one of {', '.join(FORMATS)}")
+        Place(path).refuse(
+            f"cannot infer its format; pass format (--format), one of {', '.join(FORMATS)}"
+        )
     return guess
 
 

@@ -118,7 +118,7 @@ class Views:
         object.__setattr__(self, "names", names)
         if length and not (np.diff([*self._edges, 360.0]) > 0.0).all():
             raise ValueError(
-                "starts must follow one another in the direction of turn, once around at most."
+                "starts must follow one another in the direction of turn, within one full turn."
             )
 
     @classmethod
@@ -183,7 +183,7 @@ class Views:
         yaws = _checked_angles("limits", limits, None)
         inside = [-_PROFILE, *yaws, _PROFILE]
         if any(low >= high for low, high in pairwise(inside)):
-            raise ValueError("limits must rise and lie between -90 and 90, both excluded.")
+            raise ValueError("limits must increase and lie between -90 and 90, both excluded.")
         n_views = len(yaws) + 1
         angles = [(low + high) / 2.0 + TOWARDS_VIEWER for low, high in pairwise(inside)]
         starts = [yaw + TOWARDS_VIEWER for yaw in (-180.0, *yaws)]

@@ -104,7 +104,7 @@ def align(
     Raises
     ------
     ValueError
-        Where a name fits several images or none at all, or a size is missing.
+        Where a name matches several images or none at all, or a size is missing.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def _named(
             continue
         if len(best) > 1 or best[0] in found:
             raise ValueError(
-                f"the name {given!r:.200} fits several pictures: detect with longer paths."
+                f"the name {given!r:.200} matches several pictures: detect with longer paths."
             )
         found[best[0]] = boxes
         if given not in annotations:

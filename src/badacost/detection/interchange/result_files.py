@@ -130,7 +130,9 @@ def _kitti_type(texts: Mapping[str, str], category: str | None) -> str:
     if len(wanted) > 1 and len({name.casefold() for name in wanted}) == 1:
         raise ValueError(f"the type of the results is spelled {', '.join(wanted)}: choose one.")
     if len(wanted) > 1:
-        raise ValueError(f"the results are of {', '.join(wanted):.200}: add --category.")
+        raise ValueError(
+            f"the results are of {', '.join(wanted):.200}: give category (--category)."
+        )
     return wanted[0] if wanted else category or UNNAMED
 
 

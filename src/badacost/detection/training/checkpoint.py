@@ -151,13 +151,13 @@ class Checkpoint:
         try:
             model = read_model(self.path)
             if model.kind != _KIND or set(model.header) != _HEADER:
-                refuse("it is no checkpoint of a training")
+                refuse("it is not a checkpoint of a training")
             if model.header["digest"] != self.digest:
                 refuse("it belongs to a training with other images or another configuration")
             return _progress(model)
         except ModelFileError as error:
             raise ModelFileError(
-                f"cannot go on from {os.fspath(self.path)!r}: {str(error).rstrip('.')}; choose "
+                f"cannot resume from {os.fspath(self.path)!r}: {str(error).rstrip('.')}; choose "
                 "another folder, or remove this one to start again."
             ) from error
 

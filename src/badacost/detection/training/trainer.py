@@ -256,8 +256,8 @@ class _Training:
         if calibration is None:
             calibration = Calibration(_UNCALIBRATED, -math.inf)
             log.warning(
-                "thresholds are a guess and scores are no probabilities, since no images were held "
-                "out: give more images, or a larger validation part"
+                "thresholds are a guess and scores are not probabilities, since no images were "
+                "held out: give more images, or a larger validation part"
             )
         detector = calibration.applied(*self._assembled(tasks, trained))
         kept = [task.kept(cascade) for task, cascade in zip(tasks, detector.cascades, strict=True)]
@@ -298,7 +298,7 @@ class _Training:
         )  # fmt: skip
         if found.curve is None:
             log.warning(
-                "scores are no probabilities, since what was found in the images held out is all "
+                "scores are not probabilities, since what was found in the images held out is all "
                 "right or all wrong: give more images, or a larger validation part"
             )
         if path is not None:
@@ -461,7 +461,7 @@ def _view_costs(config: TrainingConfig, views: Views) -> FloatArray:
     if free.any():
         name = views.names[int(free.argmax())]
         raise ValueError(
-            f"to take view {name!r} for any other costs nothing: give a price in cost_matrix."
+            f"to take view {name!r} for any other is free: give it a cost in cost_matrix."
         )
     return costs
 
@@ -526,6 +526,6 @@ def _read_calibration(path: Path, digest: str) -> Calibration | None:
         return Calibration(**header, curve=None if curve is None else ScoreCurve(**curve))
     except (ModelFileError, TypeError, KeyError, ValueError) as error:
         raise ModelFileError(
-            f"cannot go on from {os.fspath(path)!r}: {str(error).rstrip('.')}; choose another "
+            f"cannot resume from {os.fspath(path)!r}: {str(error).rstrip('.')}; choose another "
             "folder, or remove this one to start again."
         ) from error
