@@ -384,7 +384,6 @@ def _cost_blind(model: TableClassifier, first: TableClassifier) -> TableClassifi
         cost_matrix=labelled_costs(first.charged_costs_, first.classes_),
         decision="bayes",
         drop=model.drop,
-        max_one_hot=model.max_one_hot,
     )
 
 
