@@ -26,7 +26,6 @@ from badacost.tabular.columns import (
 from badacost.tabular.frames import as_frame, check_columns, place_of
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 _MAX_REASONS = 3
 _MAX_REASON_LENGTH = 75
 _MAX_DROPS = 5
@@ -120,26 +119,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_columns(frame, self.drop)
         if not len(frame):
             raise ValueError("the table has no rows: give at least one.")
+        names = [name for name in frame.columns if name not in self.drop]
+        matrix = np.empty((len(frame), len(names)), order="F")
+        columns: list[Column] = []
         notes: list[str] = []
 
-        def learn(name: str) -> tuple[Column, FloatArray] | None:
+        def learn(name: str) -> None:
             values = frame[name]
             cells = distinct_texts(values) if holds_text(values) else None
             if _is_constant(values, cells):
                 notes.append(f"column {name!r:.80} is the same in every row: left out.")
-                return None
+                return
             column = learn_column(name, values, cells)
-            feature = column.encode(values, cells)
+            feature = matrix[:, len(columns)] = column.encode(values, cells)
             notes.extend(_oddities(column, values, cells, feature))
-            return column, feature
+            columns.append(column)
 
-        names = [name for name in frame.columns if name not in self.drop]
-        learned = [pair for pair in _of_each(names, learn) if pair is not None]
-        if not learned:
+        _do_each(names, learn)
+        if not columns:
             raise ValueError("the table has no column to learn from: all are left out.")
-        self._set_columns([column for column, _ in learned])
+        self._set_columns(columns)
         self.notes_ = notes
-        return _matrix([feature for _, feature in learned])
+        return matrix[:, : len(columns)]
 
     def transform(self, X: Any) -> FloatArray:
         """Return the features of a table.
@@ -163,15 +164,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         frame = as_frame(X)
         check_columns(frame, self.feature_names_in_)
 
-        def encode(column: Column) -> FloatArray:
+        matrix = np.empty((len(frame), len(self.columns_)), order="F")
+
+        def encode(position: int) -> None:
+            column = self.columns_[position]
             values = frame[column.name]
             cells = distinct_texts(values) if column.levels else None
-            feature = column.encode(values, cells)
+            feature = matrix[:, position] = column.encode(values, cells)
             if cells is not None:
                 _warn_of_unknown(column, cells, feature)
-            return feature
 
-        return _matrix(_of_each(self.columns_, encode))
+        _do_each(range(len(self.columns_)), encode)
+        return matrix
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features.
@@ -267,14 +271,6 @@ def _column_from_json(entry: Any) -> Column:
     return Column(name, kind, tuple(levels), tuple(missing))
 
 
-def _matrix(features: Sequence[FloatArray]) -> FloatArray:
-    """Put features side by side, each one contiguous."""
-    matrix = np.empty((len(features[0]), len(features)), order="F")
-    for number, feature in enumerate(features):
-        matrix[:, number] = feature
-    return matrix
-
-
 def _is_constant(values: Any, cells: DistinctTexts | None) -> bool:
     """Tell whether a column says nothing: one value everywhere, or none at all."""
     if cells is not None:
@@ -283,12 +279,12 @@ def _is_constant(values: Any, cells: DistinctTexts | None) -> bool:
     return bool(missing.all() or (not missing.any() and (values == values.iloc[0]).all()))
 
 
-def _of_each(items: Iterable[Item], work: Callable[[Item], Result]) -> list[Result]:
+def _do_each(items: Iterable[Item], work: Callable[[Item], None]) -> None:
     """Do something with each column; those that are refused are named together."""
-    results, errors = [], []
+    errors = []
     for item in items:
         try:
-            results.append(work(item))
+            work(item)
         except ColumnError as error:
             errors.append(error)
     if len(errors) == 1:
@@ -304,7 +300,6 @@ def _of_each(items: Iterable[Item], work: Callable[[Item], Result]) -> list[Resu
             f"{len(errors)} columns cannot be used: {shown}{more}: correct them, or leave them "
             f"out, on the command line with {drops}{' ...' * (len(errors) > _MAX_DROPS)}."
         )
-    return results
 
 
 def _oddities(

@@ -39,6 +39,7 @@ _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 _NO_ROWS = "has no rows below the names of its columns: add some"
 _BYTES_OF_CELL = 16  # in memory, beside its characters: where a text ends, and a number
 _BLOCK = 2**20
+_BUFFER = 2**16
 _FEW_LINES = 25
 _INDEX_LEVEL = "__index_level_"  # of an index without a name, written by pandas
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -234,7 +235,8 @@ def _read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
             _check_unpacked(path, file.metadata, schema, max_bytes)
         # Texts stay in dictionaries until it is known how much memory they take.
         texts = [field.name for field in schema if _is_text(field.type)]
-        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+        options = {"read_dictionary": texts, "pre_buffer": False, "buffer_size": _BUFFER}
+        with parquet.ParquetFile(path, **options) as file:
             table = _read_batches(path, file, max_bytes)
     except (OSError, LookupError, TypeError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{str(path)!r} is damaged, or not of Parquet ({error}).") from error
@@ -247,9 +249,9 @@ def _read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
         column, table = table[name], table.drop_columns([name])  # frees memory as it goes
         if not name.startswith(_INDEX_LEVEL):
             columns[name] = _series(column.cast("string") if name in texts else column)
-    n_rows = table.num_rows if not columns else len(next(iter(columns.values())))
+    import_arrow()[0].default_memory_pool().release_unused()
     frame = pd.DataFrame(columns, copy=False)
-    frame.index = pd.RangeIndex(1, n_rows + 1, name="row")
+    frame.index = pd.RangeIndex(1, len(frame) + 1, name="row")
     return as_frame(frame)
 
 
@@ -323,8 +325,9 @@ def _series(column: Any) -> pd.Series:
         column = column.cast(arrow.timestamp("ms"))
     elif types.is_time(kind):
         column = column.cast(arrow.string())
-    nullable = {arrow.bool_(): pd.BooleanDtype()} if column.null_count else {}
-    return column.to_pandas(types_mapper=nullable.get)
+    if types.is_boolean(kind) and column.null_count:
+        return column.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
+    return column.to_pandas()
 
 
 # Text: pyarrow divides it into cells, and casts those of numbers.
