@@ -46,7 +46,7 @@ def evaluate_table(
     target = target or fitted.target_name_
     if target is None:
         raise ValueError("the model does not know the column of the classes: add --target.")
-    frame = table_with_target(data, target)
+    frame = table_with_target(data, target, fitted)
     weights = weights_of(frame, weight)
     truth = known_labels(frame[target], fitted.classes_, target)
     prices: Any = labelled_costs(fitted.charged_costs_, fitted.classes_)
