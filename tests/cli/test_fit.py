@@ -231,10 +231,10 @@ class TestFit:
         loans.loc[:9, "loan"] = None
         loans.to_csv("loans.csv", index=False)
         result = fit("--json")
-        assert "10 of 150 rows have no 'loan' and are left out.\n" in result.stderr
+        assert "10 of 150 rows have no 'loan' and are left out; NA, N/A," in result.stderr
         assert json.loads(result.stdout)["n_rows"] == 140
         loans.fillna({"loan": "null"}).to_csv("loans.csv", index=False)
-        assert "left out: 'null' stands for no value; if it is a class, rename" in fit().stderr
+        assert "null and ? stand for no value in files of text: if one is" in fit().stderr
 
 
 class TestAuto:

@@ -40,7 +40,7 @@ def evaluate_table(
     target = target or fitted.target_name_
     if target is None:
         raise ValueError("the model does not know the column of the classes: add --target.")
-    frame = table_with_target(data, target)
+    frame = table_with_target(data, target, fitted)
     weights = weights_of(frame, weight)
     prices = None if costs is None else costs_of_classes(costs, fitted.classes_.tolist())
     with warnings_as_notes():
