@@ -257,7 +257,8 @@ class TestAuto:
 
     def test_the_cheapest_is_saved(self) -> None:
         result = run(*self.GIVEN, "--algorithm", "auto", "--jobs", "1")
-        assert "not installed: catboost" in result.stderr.splitlines()
+        told = 'not installed: catboost (pip install "badacost[boosters]")'
+        assert told in result.stderr.splitlines()
         assert "CostBoost [####" in result.stderr
         assert "BAdaCost  [####" in result.stderr
         assert "CostBoost is cheapest; fitting it to all 150 rows." in result.stderr

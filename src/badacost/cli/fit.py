@@ -267,7 +267,8 @@ def _fit_cheapest(
 
     models, not_installed = contenders(prices, n_jobs=jobs, random_state=common["random_state"])
     if not_installed and not quiet:
-        typer.echo(f"not installed: {', '.join(not_installed)}", err=True)
+        remedy = 'pip install "badacost[boosters]"'
+        typer.echo(f"not installed: {', '.join(not_installed)} ({remedy})", err=True)
     return fit_cheapest(models, frame, target, depths=DEPTHS, verbose=not quiet, **common)
 
 

@@ -10,158 +10,50 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from badacost import __version__
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import Detections
 from badacost.detection.detector import Detector
+from badacost.detection.evaluation import VocResult
 from badacost.detection.inspection import Efficiency, efficiency
 from badacost.detection.interchange import from_json_lines, to_json_line
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
 from badacost.detection.training.config import TrainingConfig
-from badacost.experiments.journal import Journal, JournalError
 from badacost.progress import ProgressBar
+from experiments.journal import Journal, JournalError
+from experiments.tasks import Record, versions
 
 REFERENCE = "CostBoost"
 _VARIABLE = "BADACOST_DATA"
 _JOURNAL = "journal.jsonl"
 _CHECKPOINTS = "checkpoints"
 _MODEL = ".detector"
+_OF_TRAINING = ("trees", "max_depth", "n_negatives", "n_accumulated", "n_jittered", "n_octaves_up",
+                "seed")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
-    """What detectors compete in.
+class Images:
+    """What detectors learn from, and what they are tried on.
 
-    Parameters
-    ----------
-    experiment : str
-        Name of the experiment.
-    settings : dict
-        What it depends on besides the images, as JSON can hold it.
-    category : str
-        What the objects are.
-    views : Views
-        What their labels stand for.
-    training, test : sequence of AnnotatedImage
-        What to learn from, and what to look at; names of the latter must differ.
-    groups : sequence of str, optional
-        What each training image is held out with, as its drive.
-    configs : mapping of str to TrainingConfig
-        How to train each contender.
-    n_octaves_up : int
-        Doublings of the test images, for contenders and published detectors alike.
-    n_timed : int
-        Test images that work and time are measured on.
+    `groups` names what each training image is held out with, as its drive; `data` says in plain
+    numbers what the images hold. Names of test images differ.
     """
 
-    experiment: str
-    settings: Mapping[str, Any]
-    category: str
-    views: Views
     training: Sequence[AnnotatedImage]
     test: Sequence[AnnotatedImage]
-    configs: Mapping[str, TrainingConfig]
-    n_octaves_up: int
-    n_timed: int
     groups: Sequence[str] | None = None
-
-    def header(self) -> dict[str, Any]:
-        """Return what results depend on: settings, images and versions."""
-        return {
-            "experiment": self.experiment,
-            "settings": json.loads(json.dumps(self.settings)),
-            "images": _digest([*self.training, *self.test]),
-            "versions": _versions(),
-        }
-
-
-class ContestSettings(ABC):
-    """What the settings of contests have in common; each kind is a frozen dataclass.
-
-    Its fields are only named here, since stored results list them in the order of the dataclass.
-    """
-
-    subject: ClassVar[str]  # what the names of results begin with
-    kind: str
-    trees: tuple[int, ...]
-    max_depth: int
-    n_negatives: int
-    n_accumulated: int
-    subcat_trees: tuple[int, ...]
-    n_subcat_negatives: int
-    n_subcat_accumulated: int
-    n_jittered: int
-    n_octaves_up: int
-    n_timed: int
-    seed: int
-
-    @property
-    def page(self) -> str:
-        """Name of the page that tells of the results, without suffix."""
-        return "-".join(filter(None, [self.subject, self.kind]))
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name of the results, and of the folder of the contest."""
-
-    @abstractmethod
-    def configs(self) -> dict[str, TrainingConfig]:
-        """Return how each contender is trained."""
-
-    def _contenders(self, subcat: Mapping[str, Any], **others: Any) -> dict[str, TrainingConfig]:
-        """Return the contenders, given what else each is trained with."""
-        return contenders(
-            TrainingConfig.small(
-                trees=self.trees,
-                max_depth=self.max_depth,
-                n_negatives=self.n_negatives,
-                n_accumulated=self.n_accumulated,
-                n_jittered=self.n_jittered,
-                n_octaves_up=self.n_octaves_up,
-                seed=self.seed,
-                **others,
-            ),
-            trees=self.subcat_trees,
-            n_negatives=self.n_subcat_negatives,
-            n_accumulated=self.n_subcat_accumulated,
-            **subcat,
-        )
-
-    def contest(
-        self,
-        category: str,
-        views: Views,
-        training: Sequence[AnnotatedImage],
-        test: Sequence[AnnotatedImage],
-        groups: Sequence[str] | None = None,
-    ) -> Contest:
-        """Return the contest with these settings and images."""
-        return Contest(
-            experiment=self.name,
-            settings=dict(vars(self)),
-            category=category,
-            views=views,
-            training=training,
-            test=test,
-            configs=self.configs(),
-            n_octaves_up=self.n_octaves_up,
-            n_timed=self.n_timed,
-            groups=groups,
-        )
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,9 +84,116 @@ class Entry:
         return {"is_published": self.is_published, "training": self.training, "work": work}
 
 
+@dataclass(frozen=True)
+class ContestSettings(ABC):
+    """What the results depend on, besides the images.
+
+    Attributes
+    ----------
+    kind : str
+        "" for the usual experiment, "quick" or "paper".
+    trees : tuple of int
+        Trees of each round of all but SubCat.
+    max_depth : int
+        Levels of their trees; those of SubCat have 2.
+    n_negatives, n_accumulated : int
+        Negatives of each round and of all, for each cascade.
+    subcat_trees, n_subcat_negatives, n_subcat_accumulated
+        The same for each cascade of SubCat.
+    n_jittered : int
+        Copies of each object that are moved a little.
+    n_octaves_up : int
+        Doublings of the test images, for contenders and published detectors alike, to find objects
+        smaller than the window.
+    n_images : int or None
+        Maximum number of images of each part; all by default.
+    n_timed : int
+        Images that work and time are measured on.
+    n_resamples : int
+        Draws of the bootstrap over images.
+    seed : int
+        Seed of everything.
+    """
+
+    subject: ClassVar[str]  # what the names of results begin with
+    category: ClassVar[str]  # what the objects are
+    folder: ClassVar[str]  # where the images are in BADACOST_DATA
+    kind: str = ""
+    trees: tuple[int, ...] = (64, 128, 512)
+    max_depth: int = 5
+    n_negatives: int = 3000
+    n_accumulated: int = 8000
+    subcat_trees: tuple[int, ...] = (64, 512)
+    n_subcat_negatives: int = 1000
+    n_subcat_accumulated: int = 3000
+    n_jittered: int = 2
+    n_octaves_up: int = 1
+    n_images: int | None = None
+    n_timed: int = 5
+    n_resamples: int = 500
+    seed: int = 0
+
+    @property
+    def page(self) -> str:
+        """Name of the page that tells of the results, without suffix."""
+        return "-".join(filter(None, [self.subject, self.kind]))
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the results, and of the folder of the contest."""
+
+    @property
+    @abstractmethod
+    def views(self) -> Views:
+        """What the labels of objects stand for."""
+
+    @abstractmethod
+    def configs(self) -> dict[str, TrainingConfig]:
+        """Return how each contender is trained."""
+
+    def _contenders(self, subcat: Mapping[str, Any], **others: Any) -> dict[str, TrainingConfig]:
+        """Return CostBoost and the three algorithms of the paper's comparison by name.
+
+        They differ by their boosting only; SubCat also by sizes, trees of 2 levels and `subcat`.
+        """
+        own = {name: getattr(self, name) for name in _OF_TRAINING}
+        config = TrainingConfig.small(**own, **others)
+        return {
+            REFERENCE: replace(config, algorithm="costboost"),
+            "BAdaCost": replace(config, algorithm="badacost"),
+            "SAMME": replace(config, algorithm="samme"),
+            "SubCat": replace(
+                config,
+                algorithm="subcat",
+                max_depth=2,
+                trees=self.subcat_trees,
+                n_negatives=self.n_subcat_negatives,
+                n_accumulated=self.n_subcat_accumulated,
+                **subcat,
+            ),
+        }
+
+
+def header(settings: ContestSettings, images: Images) -> dict[str, Any]:
+    """Return what results depend on: settings, images and versions."""
+    digest = hashlib.sha256()
+    for image in [*images.training, *images.test]:
+        digest.update(image.name.encode())
+        for part in (image.boxes, image.labels, image.ignore):
+            digest.update(np.ascontiguousarray(part).tobytes())
+    return {
+        "experiment": settings.name,
+        "settings": json.loads(json.dumps(asdict(settings))),
+        "images": digest.hexdigest(),
+        "versions": versions("badacost", "numpy", "scipy", "numba", "pillow"),
+    }
+
+
 def run(
-    contest: Contest,
-    folder: str | os.PathLike[str],
+    settings: ContestSettings,
+    images: Images,
+    folder: Path,
     *,
     published: Iterable[str | os.PathLike[str]] = (),
     n_jobs: int | None = -1,
@@ -206,26 +205,25 @@ def run(
     compete as they are. The result has the contenders, then the published detectors, named by their
     files.
     """
-    folder = Path(folder)
     files = {f"published {Path(path).stem}": Path(path) for path in published}
     loaded = {name: load_detector(path) for name, path in files.items()}  # errors come first
-    for image in contest.test[:1]:
+    for image in images.test[:1]:
         image.load()
-    journal = Journal(folder / _JOURNAL, contest.header())
-    runner = _Runner(contest, folder, journal, n_jobs, verbose)
+    journal = Journal(folder / _JOURNAL, header(settings, images))
+    runner = _Runner(settings, images, folder, journal, n_jobs, verbose)
     entries = {}
-    for name, config in contest.configs.items():
+    for name, config in settings.configs().items():
         detector = runner.trained(name, config)
-        entries[name] = runner.entry(name, detector, runner.record("training", name))
+        training = runner.record("training", name)
+        entries[name] = runner.entry(name, detector, training)
     for name, detector in loaded.items():
         runner.check_file(name, files[name])
         entries[name] = runner.entry(name, detector, None)
     return entries
 
 
-def forget(folder: str | os.PathLike[str]) -> None:
+def forget(folder: Path) -> None:
     """Remove the journal, the checkpoints and the detectors of a contest; other files stay."""
-    folder = Path(folder)
     (folder / _JOURNAL).unlink(missing_ok=True)
     for model in folder.glob(f"*{_MODEL}"):
         model.unlink()
@@ -250,19 +248,6 @@ def data_folder(given: str | os.PathLike[str] | None, name: str) -> Path:
     return folder
 
 
-def contenders(config: TrainingConfig, **subcat: Any) -> dict[str, TrainingConfig]:
-    """Return CostBoost and the three algorithms of the paper's comparison by name.
-
-    They differ by their boosting only; SubCat also by trees of 2 levels and by `subcat`.
-    """
-    return {
-        REFERENCE: replace(config, algorithm="costboost"),
-        "BAdaCost": replace(config, algorithm="badacost"),
-        "SAMME": replace(config, algorithm="samme"),
-        "SubCat": replace(config, algorithm="subcat", max_depth=2, **subcat),
-    }
-
-
 def described(images: Sequence[AnnotatedImage], n_views: int) -> dict[str, Any]:
     """Return how many objects images have, and in which views, for JSON."""
     labels = np.concatenate([np.empty(0, np.int64), *(image.positives.labels for image in images)])
@@ -273,22 +258,40 @@ def described(images: Sequence[AnnotatedImage], n_views: int) -> dict[str, Any]:
     }
 
 
+def views_found(result: VocResult, *, in_circle: bool) -> dict[str, Any] | None:
+    """Return how often the view of a true positive is right and, in a circle, next to it."""
+    confusion = result.view_confusion
+    total, n_views = int(confusion.sum()), len(confusion)
+    if not total:
+        return None
+    steps = np.abs(np.subtract.outer(np.arange(n_views), np.arange(n_views)))
+    near = np.minimum(steps, n_views - steps) <= 1
+    return {
+        "n_found": total,
+        "right": result.view_accuracy,
+        **({"near": float(confusion[near].sum() / total)} if in_circle else {}),
+        "confusion": confusion.tolist(),
+    }
+
+
+@dataclass(frozen=True, eq=False)
 class _Runner:
     """Does the parts of a contest that are not in its journal."""
 
-    def __init__(
-        self, contest: Contest, folder: Path, journal: Journal, n_jobs: int | None, verbose: bool
-    ):
-        self.contest, self.folder, self.journal = contest, folder, journal
-        self.n_jobs, self.verbose = n_jobs, verbose
+    settings: ContestSettings
+    images: Images
+    folder: Path
+    journal: Journal
+    n_jobs: int | None
+    verbose: bool
 
-    def record(self, part: str, name: str) -> dict[str, Any] | None:
+    def record(self, part: str, name: str) -> Record | None:
         """Return what is recorded of a part, None if it was not done."""
         return next(iter(self._records(part, name)), None)
 
-    def _records(self, part: str, name: str) -> list[dict[str, Any]]:
+    def _records(self, part: str, name: str) -> list[Record]:
         return [
-            record
+            {key: value for key, value in record.items() if key not in ("part", "detector")}
             for record in self.journal.records
             if record.get("part") == part and record.get("detector") == name
         ]
@@ -304,11 +307,11 @@ class _Runner:
         self._append("start", name)
         wall, cpu = time.perf_counter(), time.process_time()
         detector = train_detector(
-            self.contest.training,
-            self.contest.views,
+            self.images.training,
+            self.settings.views,
             config,
-            category=self.contest.category,
-            groups=self.contest.groups,
+            category=self.settings.category,
+            groups=self.images.groups,
             folder=self.folder / _CHECKPOINTS / name,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -335,22 +338,19 @@ class _Runner:
                 "start again with --fresh."
             )
 
-    def entry(self, name: str, detector: Detector, training: dict[str, Any] | None) -> Entry:
+    def entry(self, name: str, detector: Detector, training: Record | None) -> Entry:
         """Let a detector look at the test images, and measure its work."""
-        detector = detector.with_pyramid(n_octaves_up=self.contest.n_octaves_up)
+        detector = detector.with_pyramid(n_octaves_up=self.settings.n_octaves_up)
         detections = self._detected(name, detector)
         if self.record("work", name) is None:
-            timed = [image.load() for image in self.contest.test[: self.contest.n_timed]]
+            timed = [image.load() for image in self.images.test[: self.settings.n_timed]]
             self._append("work", name, **asdict(efficiency(detector, timed, n_jobs=self.n_jobs)))
-        numbers = dict(self.record("work", name) or {})
-        work = Efficiency(**{k: v for k, v in numbers.items() if k not in ("part", "detector")})
-        if training is not None:
-            training = {key: training[key] for key in ("seconds", "cpu_seconds", "n_starts")}
-        return Entry(name not in self.contest.configs, training, work, detections)
+        work = Efficiency(**(self.record("work", name) or {}))
+        return Entry(training is None, training, work, detections)
 
     def _detected(self, name: str, detector: Detector) -> dict[str, Detections]:
         known = {record.get("image") for record in self._records("image", name)}
-        missing = [image for image in self.contest.test if image.name not in known]
+        missing = [image for image in self.images.test if image.name not in known]
         bar = None
         if self.verbose and missing:
             bar = ProgressBar(len(missing), f"{name}: detection")
@@ -362,24 +362,4 @@ class _Runner:
         if bar is not None:
             bar.close()
         found_in = from_json_lines(json.dumps(record) for record in self._records("image", name))
-        return {image.name: found_in[image.name] for image in self.contest.test}
-
-
-def _digest(images: Sequence[AnnotatedImage]) -> str:
-    """Return a number that tells sets of annotated images apart."""
-    digest = hashlib.sha256()
-    for image in images:
-        digest.update(image.name.encode())
-        for part in (image.boxes, image.labels, image.ignore):
-            digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version(), "badacost": __version__}
-    try:
-        return versions | {name: version(name) for name in ("numpy", "scipy", "numba", "pillow")}
-    except PackageNotFoundError as error:
-        raise ImportError(
-            f'{error.name} is missing: install it with pip install "badacost[detection]".'
-        ) from error
+        return {image.name: found_in[image.name] for image in self.images.test}
