@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Any
@@ -126,21 +127,14 @@ def _of(
     return Contender(make, path.partition(".")[0].partition(":")[0], **about)
 
 
-def _catboost(**about: Any) -> Contender:
-    quiet = {"verbose": False, "allow_writing_files": False}
-    return _of(
-        "catboost:CatBoostClassifier",
-        threads="thread_count",
-        fixed=quiet,
-        rounds="iterations",
-        **about,
-    )
-
-
-def _lightgbm(**about: Any) -> Contender:
-    return _of("lightgbm:LGBMClassifier", fixed={"verbose": -1}, **about)
-
-
+_lightgbm = partial(_of, "lightgbm:LGBMClassifier", fixed={"verbose": -1})
+_catboost = partial(
+    _of,
+    "catboost:CatBoostClassifier",
+    threads="thread_count",
+    rounds="iterations",
+    fixed={"verbose": False, "allow_writing_files": False},
+)
 CONTENDERS: dict[str, Contender] = {
     "CostBoost": _of("badacost:CostBoostClassifier", weight=2.0, timed=True),
     "CostBoost 1 fold": _of("badacost:CostBoostClassifier", fixed={"n_folds": 1}, timed=True),

@@ -24,7 +24,7 @@ from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import Detections
 from badacost.detection.detector import Detector
 from badacost.detection.evaluation import VocResult
-from badacost.detection.inspection import Efficiency, efficiency
+from badacost.detection.inspection import efficiency
 from badacost.detection.interchange import from_json_lines, to_json_line
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
@@ -62,26 +62,17 @@ class Entry:
 
     Attributes
     ----------
-    is_published : bool
-        Whether it came from a file; the others were trained here.
-    training : dict or None
-        ``seconds`` and ``cpu_seconds``, and in how many runs it was made (``n_starts``): times are
-        those of the last one.
-    work : Efficiency
-        What it costs to use.
     detections : dict of str to Detections
         What it found in each test image.
+    numbers : dict
+        ``is_published``, whether it came from a file; the others were trained here, and
+        ``training`` has ``seconds``, ``cpu_seconds`` and in how many runs it was made
+        (``n_starts``): times are those of the last one. ``work`` is what it costs to use, see
+        `badacost.detection.inspection.Efficiency`.
     """
 
-    is_published: bool
-    training: dict[str, Any] | None
-    work: Efficiency
     detections: dict[str, Detections]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the detections as plain numbers, for JSON."""
-        work = asdict(self.work)
-        return {"is_published": self.is_published, "training": self.training, "work": work}
+    numbers: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -345,8 +336,9 @@ class _Runner:
         if self.record("work", name) is None:
             timed = [image.load() for image in self.images.test[: self.settings.n_timed]]
             self._append("work", name, **asdict(efficiency(detector, timed, n_jobs=self.n_jobs)))
-        work = Efficiency(**(self.record("work", name) or {}))
-        return Entry(training is None, training, work, detections)
+        work = self.record("work", name)
+        numbers = {"is_published": training is None, "training": training, "work": work}
+        return Entry(detections, numbers)
 
     def _detected(self, name: str, detector: Detector) -> dict[str, Detections]:
         known = {record.get("image") for record in self._records("image", name)}

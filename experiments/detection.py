@@ -43,7 +43,7 @@ def run_contest(
     return {
         **header(settings, images),
         "data": images.data,
-        "detectors": {name: entry.to_dict() | found[name] for name, entry in entries.items()},
+        "detectors": {name: entry.numbers | found[name] for name, entry in entries.items()},
     }
 
 

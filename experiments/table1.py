@@ -158,22 +158,16 @@ class Contender:
     rows: dict[str, Rule]
 
 
-def _tree_booster(kind: type, **parameters: str) -> Make:
-    """A booster of the built-in tree; `parameters` name settings to pass on."""
+def _tree_booster(kind: type, *more: str) -> Make:
+    """A booster of the built-in tree, to which some settings are passed on, and costs if it can."""
+    passed = ("max_depth", "learning_rate", "max_features", *more)
     takes_costs = "cost_matrix" in signature(kind).parameters
 
     def make(settings: Settings, costs: FloatArray, seed: int) -> Any:
-        own = {name: getattr(settings, source) for name, source in parameters.items()}
+        own = {name: getattr(settings, name) for name in passed}
         if takes_costs:
             own["cost_matrix"] = costs
-        return kind(
-            n_estimators=settings.n_rounds,
-            max_depth=settings.max_depth,
-            learning_rate=settings.learning_rate,
-            max_features=settings.max_features,
-            random_state=seed,
-            **own,
-        )
+        return kind(n_estimators=settings.n_rounds, random_state=seed, **own)
 
     return make
 
@@ -203,9 +197,9 @@ def _minimum_cost(model: Any, X: NDArray[Any], costs: FloatArray) -> NDArray[Any
 CONTENDERS: dict[str, Contender] = {
     "AdaC2.M1": Contender(_tree_booster(AdaC2M1Classifier), {"AdaC2.M1": _plain}),
     "MultiBoost": Contender(
-        _tree_booster(WangMultiBoostClassifier, n_pool="n_pool"), {"MultiBoost": _plain}
+        _tree_booster(WangMultiBoostClassifier, "n_pool"), {"MultiBoost": _plain}
     ),
-    "Lp-CSB": Contender(_tree_booster(LpCSBClassifier, p="p"), {"Lp-CSB": _plain}),
+    "Lp-CSB": Contender(_tree_booster(LpCSBClassifier, "p"), {"Lp-CSB": _plain}),
     "BAdaCost": Contender(
         _tree_booster(BAdaCostClassifier), {"BAdaCost": _plain, "BAdaCost, bayes": _bayes}
     ),

@@ -147,15 +147,13 @@ def _readings(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return how far each variant is from the paper's numbers, and the ranks of the four in it."""
     return [
         {
-            "what": READINGS[settings["reading"]],
-            "trees": f"{settings['max_depth']}, {settings['learning_rate']:g}, "
-            f"{settings['n_pool']}",
+            "settings": one["settings"],
+            "what": READINGS[one["settings"]["reading"]],
             "scale": scale,
             "factors": factors,
             "ranks": one["ranks"].get("paper", {}).get("average_ranks", {}),
             "mean_factor": float(np.mean(list(factors.values()))),
         }
         for one in found
-        for settings in [one["settings"]]
         for scale, factors in one["distance_to_paper"].items()
     ]

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from badacost.cli.app import app
 from badacost.detection.annotations import read_kitti
 from badacost.detection.evaluation import align, evaluate_voc, read_results
-from badacost.detection.inspection import Efficiency
 from badacost.detection.interchange import to_json_line
 from badacost.detection.models import synthetic_cars
 from badacost.detection.scenes import make_scenes
@@ -102,7 +101,7 @@ def test_evaluate_report_and_experiments(folder) -> None:
     assert cells(figures["0.5"]) in reported(folder, *options)
     test = [image.measured() for image in read_kitti(folder / "label_2")]
     found = {Path(name).stem: boxes for name, boxes in read_results(folder / "found.jsonl").items()}
-    entry = Entry(False, None, Efficiency(1, 1, 1, 1), found)
+    entry = Entry(found)
     results = CarSettings().evaluate(test, {"BAdaCost": entry})["BAdaCost"]
     assert results["views"]["right"] == figures["0.5"]["view_accuracy"]
     for overlap, record in figures.items():

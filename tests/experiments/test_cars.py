@@ -15,7 +15,6 @@ from PIL import Image
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import evaluate_kitti
-from badacost.detection.inspection import Efficiency
 from experiments.cars import CarSettings, clean_names
 from experiments.contest import Entry, Images
 from experiments.detection import run_contest, write_numbers, write_page
@@ -110,7 +109,7 @@ def judged(boxes: Any, angles: list[float]) -> dict[str, Any]:
     ).with_views(FOUR.views)
     n = len(boxes)
     found = Detections(boxes, range(n), range(n), [str(i) for i in range(n)], angles, "Car")
-    entry = Entry(False, None, Efficiency(1, 1, 1, 1), {"row": found})
+    entry = Entry({"row": found})
     return FOUR.evaluate([image], {"CostBoost": entry})["CostBoost"]
 
 

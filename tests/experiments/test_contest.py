@@ -82,10 +82,9 @@ def test_everything_is_recorded(finished: tuple[Path, dict[str, Entry]]) -> None
         (name, part) for name in entries for part in parts
     ]
     for name, entry in entries.items():
-        assert not entry.is_published
-        assert entry.training is not None
-        assert entry.training["n_starts"] == 1
-        assert entry.work.n_cascades == (2 if name == "SubCat" else 1)
+        assert not entry.numbers["is_published"]
+        assert entry.numbers["training"]["n_starts"] == 1
+        assert entry.numbers["work"]["n_cascades"] == (2 if name == "SubCat" else 1)
         assert list(entry.detections) == [image.name for image in SCENES[4:]]
     assert sum(map(len, entries["SubCat"].detections.values())) > 0
 
@@ -108,7 +107,7 @@ def test_a_stopped_run_goes_on(finished, tmp_path: Path, kept: int) -> None:
     again = run(SMALL, IMAGES, tmp_path, n_jobs=1, verbose=False)
     assert_same(entries, again)
     starts = 2 if kept == 2 else 1  # the first training had begun, no more
-    assert again["CostBoost"].training["n_starts"] == starts
+    assert again["CostBoost"].numbers["training"]["n_starts"] == starts
 
 
 def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> None:
@@ -118,8 +117,8 @@ def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> No
     only = SmallSettings(n_contenders=0)
     found = run(only, IMAGES, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
     rival = found["published rival"]
-    assert rival.is_published
-    assert rival.training is None
+    assert rival.numbers["is_published"]
+    assert rival.numbers["training"] is None
     assert_same({"x": entries["SAMME"]}, {"x": rival})
     published.write_bytes((folder / "SubCat.detector").read_bytes())
     with pytest.raises(JournalError, match="results of another rival"):

@@ -12,7 +12,6 @@ import pytest
 
 from badacost.detection.annotations import AnnotatedImage, AnnotationError
 from badacost.detection.boxes import Detections
-from badacost.detection.inspection import Efficiency
 from experiments.contest import Entry
 from experiments.detection import run_contest, write_numbers, write_page
 from experiments.faces import FaceSettings, read_faces
@@ -119,7 +118,7 @@ def judged(shift: float, scale: float) -> dict[str, Any]:
     x = x + shift
     boxes = np.stack([x - w, y - h, x + w, y + h], axis=1)
     found = Detections(boxes, np.arange(20.0), [2] * 20, VIEWS.names, VIEWS.angles, "Face")
-    entry = Entry(False, None, Efficiency(1, 1, 1, 1), {"row": found})
+    entry = Entry({"row": found})
     return FIVE.evaluate([image], {"SAMME": entry})["SAMME"]
 
 
