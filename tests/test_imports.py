@@ -39,7 +39,7 @@ def test_import_pulls_in_no_optional_package() -> None:
     found = run(
         "import sklearn.ensemble; before = set(sys.modules)\n"
         "import badacost, badacost.detection, badacost.plotting, badacost.tabular, badacost.cli\n"
-        "import badacost.datasets, badacost.experiments, badacost.cost_report\n"
+        "import badacost.datasets, badacost.cost_report\n"
         f"print(sorted(set({OPTIONAL!r}) & (set(sys.modules) - before)))"
     )
     assert found.stdout.strip() == "[]", found.stderr

@@ -779,49 +779,6 @@ COMMANDS = [
         "--output 'pictures' is a folder",
         "name a file",
     ),
-    # Experiments
-    command(
-        "data sets of the paper in the wrong folder",
-        "experiment uci --quick --data nothing --output results",
-        "no file nothing/car.csv.gz",
-        "put car.csv.gz there",
-    ),
-    command(
-        "name of a data set of the paper mistyped",
-        "experiment uci --sets optdigit --output results",
-        "must be one of 'car', 'chess'",
-        "got 'optdigit'",
-    ),
-    command(
-        "name of a rival mistyped",
-        "experiment rivals --contenders catboots --output results",
-        "must be one of 'CostBoost'",
-        "got 'catboots'",
-    ),
-    command(
-        "time measured while other fits run",
-        "experiment rivals --timing --jobs 2 --output results",
-        "--timing measures one fit after the other",
-        "leave out --jobs",
-    ),
-    command(
-        "images of cars in the wrong folder",
-        "experiment cars --quick --data nothing --output results",
-        "nothing has neither train.txt nor label_2",
-        "laid out as KITTI's",
-    ),
-    command(
-        "both the shortest and the longest run",
-        "experiment faces --quick --paper --output results",
-        "--quick and --paper exclude each other",
-        "choose one of them",
-    ),
-    command(
-        "a file as the folder of results",
-        "experiment uci --quick --output notes.txt",
-        "--output notes.txt is a file",
-        "name a folder",
-    ),
 ]
 
 CALLS = [

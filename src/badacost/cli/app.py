@@ -14,7 +14,6 @@ from badacost.cli import (
     demo,
     detect,
     evaluate,
-    experiment,
     fit,
     predict,
     report,
@@ -24,7 +23,6 @@ from badacost.cli import (
 
 _TABLES = "Tables"
 _DETECTION = "Detection"
-_RESEARCH = "Research"
 _HOUSEKEEPING = "Housekeeping"
 
 
@@ -33,7 +31,7 @@ class _Panels(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, panel by panel."""
-        panels = (_TABLES, _DETECTION, _RESEARCH, _HOUSEKEEPING)
+        panels = (_TABLES, _DETECTION, _HOUSEKEEPING)
         return sorted(
             super().list_commands(ctx),
             key=lambda name: panels.index(self.commands[name].rich_help_panel),  # type: ignore[attr-defined]
@@ -59,7 +57,6 @@ app.add_typer(datasets.app, name="datasets", rich_help_panel=_TABLES)
 app.command(rich_help_panel=_DETECTION)(detect.detect)
 app.command(rich_help_panel=_DETECTION)(train_detector.train_detector)
 app.add_typer(demo.app, name="demo", rich_help_panel=_DETECTION)
-app.add_typer(experiment.app, name="experiment", rich_help_panel=_RESEARCH)
 app.command(rich_help_panel=_HOUSEKEEPING)(warmup.warmup)
 
 

@@ -8,31 +8,33 @@ expected cost. The same program measures the time on one and on several threads.
 from __future__ import annotations
 
 import os
-import platform
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from badacost.arrays import FloatArray, Positions
 from badacost.costs import minimum_cost_decision, ordinal_costs, zero_one_costs
 from badacost.datasets import UCI_NAMES
-from badacost.experiments.journal import Journal
-from badacost.experiments.rival_contenders import CONTENDERS, Calibrated
-from badacost.experiments.uci import samples
-from badacost.progress import ProgressBar
-from badacost.validation import check_choice
+from badacost.validation import check_choice, check_number
+from experiments.contenders import CONTENDERS, Calibrated
+from experiments.journal import Journal
+from experiments.table1 import samples
+from experiments.tasks import Record, run_missing, versions
 
 KINDS = ("random", "ordinal", "one class")
 TEST_SHARE = 0.4
 FEATURES_DRAWN = {"isolet": 32}  # a fit of CatBoost to all 617 takes half an hour
 N_BINS = 15
+_KEYS = ("data_set", "split", "contender", "threads")
 _MIN_PROBABILITY = 1e-15
 
 
@@ -59,7 +61,6 @@ class RivalSettings:
 
     Examples
     --------
-    >>> from badacost.experiments.rivals import RivalSettings
     >>> RivalSettings.of(quick=True).data_sets
     ('car', 'cmc')
     >>> RivalSettings.of(timing=True).threads
@@ -74,21 +75,20 @@ class RivalSettings:
     n_rounds: int | None = None
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name in self.data_sets:
+            check_choice("data_sets", name, UCI_NAMES)
+        for name in self.contenders:
+            check_choice("contenders", name, CONTENDERS)
+        for field_name, low in {"n_splits": 1, "seed": 0}.items():
+            check_number(field_name, getattr(self, field_name), Integral, low=low)
+
     @classmethod
     def of(cls, *, quick: bool = False, timing: bool = False) -> RivalSettings:
         """Return the settings of one of the programs.
 
-        Parameters
-        ----------
-        quick : bool, default=False
-            Two small data sets and short fits, to see whether everything works.
-        timing : bool, default=False
-            One split of each data set, on one and on two threads.
-
-        Returns
-        -------
-        RivalSettings
-            The settings.
+        `quick` has two small data sets and short fits, to see whether everything works; `timing`
+        has one split of each data set, on one and on two threads.
         """
         given: dict[str, Any] = {}
         if quick:
@@ -111,38 +111,13 @@ class Split:
     seed: int
 
 
-def draw_split(
-    settings: RivalSettings, name: str, number: int, folder: str | os.PathLike[str] | None = None
-) -> Split:
+def draw_split(settings: RivalSettings, name: str, number: int, folder: str | None = None) -> Split:
     """Draw samples of a data set, divide them and draw costs.
 
-    Parameters
-    ----------
-    settings : RivalSettings
-        Sizes and seed.
-    name : str
-        Name of the data set.
-    number : int
-        Number of the split.
-    folder : path-like, optional
-        Where the data sets are, see `load_uci`.
-
-    Returns
-    -------
-    Split
-        The parts, stratified. A class of which a single sample was drawn is in the training part
-        only; classes of which none was drawn do not count.
-
-    Examples
-    --------
-    >>> from badacost.experiments.rivals import RivalSettings, draw_split
-    >>> split = draw_split(RivalSettings(), "car", 0)  # doctest: +SKIP
-    >>> split.costs["ordinal"][0]  # doctest: +SKIP
-    array([0., 1., 2., 3.])
+    Parts are stratified. A class of which a single sample was drawn is in the training part only;
+    classes of which none was drawn do not count.
     """
-    from sklearn.model_selection import train_test_split
-
-    X, y = samples(name, None if folder is None else os.fspath(folder))
+    X, y = samples(name, folder)
     rng = np.random.default_rng([settings.seed, UCI_NAMES.index(name), number])
     rows = rng.permutation(len(X))[: settings.max_rows]
     columns = rng.permutation(X.shape[1])[: FEATURES_DRAWN.get(name)]
@@ -160,23 +135,9 @@ def draw_split(
 def draw_costs(n_classes: int, rng: np.random.Generator) -> dict[str, FloatArray]:
     """Draw a cost matrix ``C[truth, prediction]`` of each kind.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K.
-    rng : numpy Generator
-        Where random numbers come from.
+    "random": from 0.5 to 10, uniformly. "ordinal": 5 for each class too low, 1 for each class too
+    high. "one class": 20 where the truth is the class drawn, else 1.
 
-    Returns
-    -------
-    dict of str to ndarray of shape (K, K)
-        "random": from 0.5 to 10, uniformly. "ordinal": 5 for each class too low, 1 for each class
-        too high. "one class": 20 where the truth is the class drawn, else 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from badacost.experiments.rivals import draw_costs
     >>> costs = draw_costs(3, np.random.default_rng(0))
     >>> costs["ordinal"]
     array([[ 0.,  1.,  2.],
@@ -195,7 +156,7 @@ def draw_costs(n_classes: int, rng: np.random.Generator) -> dict[str, FloatArray
 
 
 def header(settings: RivalSettings) -> dict[str, Any]:
-    """What all results depend on; each of them has the version of its own package as well."""
+    """Return what all results depend on; each has the version of its own package as well."""
     return {
         "experiment": "rivals",
         "settings": {
@@ -204,72 +165,27 @@ def header(settings: RivalSettings) -> dict[str, Any]:
             "n_rounds": settings.n_rounds,
             "seed": settings.seed,
         },
-        "versions": {
-            "python": platform.python_version(),
-            **{name: _version(name) for name in ("numpy", "sklearn")},
-        },
+        "versions": versions("numpy", "sklearn"),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return str(import_module(package).__version__)
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f'{error.name} is missing: install it with pip install "badacost[rivals]", or leave '
-            "its contenders out."
-        ) from error
-
-
-Task = tuple[str, int, str, int]  # data set, split, contender, threads
 
 
 def run(
     settings: RivalSettings,
-    journal_path: str | os.PathLike[str],
+    journal_path: Path,
     *,
     data: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
     verbose: bool = True,
-) -> list[dict[str, Any]]:
-    """Run what is missing from the journal, and return all of its records.
+) -> list[Record]:
+    """Run what is missing from the journal, and return all of its records, in any order.
 
-    Parameters
-    ----------
-    settings : RivalSettings
-        What to run.
-    journal_path : path-like
-        The results file. Results in it are kept; those of other contenders, data sets and splits
-        are added.
-    data : path-like, optional
-        Folder of the data sets, see `load_uci`.
-    n_jobs : int, default=1
-        Fits at the same time, each in a process of its own; -1 is one for each core.
-    verbose : bool, default=True
-        Whether to show progress.
-
-    Returns
-    -------
-    list of dict
-        Results, in no particular order.
-
-    Examples
-    --------
-    >>> from badacost.experiments.rivals import RivalSettings, run
-    >>> settings = RivalSettings.of(quick=True)
-    >>> settings.n_splits
-    2
-    >>> records = run(settings, "rivals-quick.jsonl")  # doctest: +SKIP
+    Results of other contenders, data sets and splits are added to those in the journal. `data` is
+    the folder of the data sets, see `load_uci`; `n_jobs` fits are made at the same time.
     """
-    from joblib import Parallel, delayed
-
-    for contender in settings.contenders:  # all must be there before a long run begins
-        check_choice("contenders", contender, CONTENDERS)
-        _version(CONTENDERS[contender].package)
+    versions(*(CONTENDERS[name].package for name in settings.contenders))  # before a long run
     folder = None if data is None else os.fspath(data)
     sizes = {name: _size(name, folder) for name in settings.data_sets}
     journal = Journal(journal_path, header(settings))
-    done = {task_of(record) for record in journal.records}
     weights = {
         (name, split, contender, n_threads): size * CONTENDERS[contender].weight
         for name, size in sizes.items()
@@ -277,24 +193,9 @@ def run(
         for contender in settings.contenders
         for n_threads in settings.threads
     }
-    missing = sorted(set(weights) - done, key=lambda task: (weights[task], task))
-    bar = ProgressBar(max(len(missing), 1), "rivals") if verbose else None
-    total, finished = sum(weights[task] for task in missing), 0.0
-    parallel = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-    calls = (delayed(_run_task)(settings, task, folder) for task in missing)
-    for number, record in enumerate(parallel(calls), start=1):
-        journal.append(record)
-        finished += weights[task_of(record)]
-        if bar is not None:
-            bar.update(number, share=finished / total)
-    if bar is not None:
-        bar.close()
+    work = partial(_work, settings, folder)
+    run_missing(journal, _KEYS, weights, work, title="rivals", n_jobs=n_jobs, verbose=verbose)
     return journal.records
-
-
-def task_of(record: dict[str, Any]) -> Task:
-    """Which data set, split, contender and number of threads a result belongs to."""
-    return record["data_set"], record["split"], record["contender"], record["threads"]
 
 
 def _size(name: str, folder: str | None) -> float:
@@ -303,22 +204,21 @@ def _size(name: str, folder: str | None) -> float:
     return float(FEATURES_DRAWN.get(name, X.shape[1]) * (y.max() + 1))
 
 
-def _run_task(settings: RivalSettings, task: Task, folder: str | None) -> dict[str, Any]:
-    """Do one task and return its record."""
-    name, number, contender, n_threads = task
+def _work(
+    settings: RivalSettings,
+    folder: str | None,
+    name: str,
+    number: int,
+    contender: str,
+    n_threads: int,
+) -> Record:
+    """Do one task and return its results."""
     split = draw_split(settings, name, number, folder)
-    try:
-        _warm_up(contender, n_threads)
-        results = compete(settings, split, contender, n_threads)
-    except Exception as error:
-        raise RuntimeError(f"{contender} failed on {name}, split {number}: {error}") from error
+    _warm_up(contender, n_threads)
+    package = CONTENDERS[contender].package
     return {
-        "data_set": name,
-        "split": number,
-        "contender": contender,
-        "threads": n_threads,
-        "version": _version(CONTENDERS[contender].package),
-        **results,
+        "version": versions(package)[package],
+        **compete(settings, split, contender, n_threads),
     }
 
 
@@ -337,29 +237,11 @@ def compete(
 ) -> dict[str, Any]:
     """Fit a contender to the training part, and measure decisions and probabilities on the test.
 
-    Parameters
-    ----------
-    settings : RivalSettings
-        Boosting rounds.
-    split : Split
-        Samples and costs.
-    contender : str
-        Key of `CONTENDERS`.
-    n_threads : int, default=1
-        Threads of the fit.
+    Returns ``costs`` (average by kind), ``log_loss`` and ``calibration_error`` (None without
+    probabilities), ``fit`` and ``predict`` (seconds ``cpu`` and ``wall``), and ``n_folds`` if it
+    was calibrated. Those of several fits are averages.
 
-    Returns
-    -------
-    dict
-        ``costs`` (average by kind), ``log_loss`` and ``calibration_error`` (None without
-        probabilities), ``fit`` and ``predict`` (seconds ``cpu`` and ``wall``), and ``n_folds`` if
-        it was calibrated. Those of several fits are averages.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from sklearn.datasets import load_iris
-    >>> from badacost.experiments.rivals import RivalSettings, Split, compete, draw_costs
     >>> X, y = load_iris(return_X_y=True)
     >>> costs = draw_costs(3, np.random.default_rng(0))
     >>> split = Split(X[::2], y[::2], X[1::2], y[1::2], costs, seed=0)
@@ -410,24 +292,8 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 
 def log_loss(probabilities: FloatArray, truth: Positions) -> float:
-    """Mean of minus the logarithm of the probability of the truth, at least 1e-15.
+    """Return the mean of minus the logarithm of the probability of the truth, at least 1e-15.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_samples, K)
-        Probabilities.
-    truth : ndarray of shape (n_samples,)
-        Classes 0..K-1.
-
-    Returns
-    -------
-    float
-        The mean.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from badacost.experiments.rivals import log_loss
     >>> round(log_loss(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([1, 1])), 2)
     17.41
     """
@@ -436,25 +302,11 @@ def log_loss(probabilities: FloatArray, truth: Positions) -> float:
 
 
 def calibration_error(probabilities: FloatArray, truth: Positions) -> float:
-    """Expected calibration error of the most probable class, in 15 bins of equal width.
+    """Return the expected calibration error of the most probable class, in 15 bins of equal width.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_samples, K)
-        Probabilities.
-    truth : ndarray of shape (n_samples,)
-        Classes 0..K-1.
+    That is the mean over the samples of the difference, in their bin, between the mean probability
+    of the most probable class and the share of samples that it is right for.
 
-    Returns
-    -------
-    float
-        Mean over the samples of the difference, in their bin, between the mean probability of the
-        most probable class and the share of samples that it is right for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from badacost.experiments.rivals import calibration_error
     >>> round(calibration_error(np.array([[0.2, 0.8], [0.2, 0.8]]), np.array([1, 0])), 2)
     0.3
     """

@@ -1,4 +1,4 @@
-"""The UCI experiment: no test fold leaks, and a killed run ends as an undisturbed one."""
+"""Table 1: no test fold leaks, and a killed run ends as an undisturbed one."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from badacost.costs import minimum_cost_decision
-from badacost.experiments import uci
-from badacost.experiments.journal import JournalError
-from badacost.experiments.uci import CONTENDERS, Fold, Settings, compete, confusion_costs, run
+from experiments import paper, table1, tasks
+from experiments.journal import JournalError
+from experiments.table1 import CONTENDERS, Fold, Settings, compete, confusion_costs, run
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = Settings(
     data_sets=("cmc", "car"),
     contenders=("AdaC2.M1", "BAdaCost", "Random forest"),
@@ -41,7 +41,7 @@ def fold() -> Fold:
     return Fold(X, y, train=np.arange(400), test=np.arange(400, 600), seed=3)
 
 
-@pytest.mark.parametrize("reading", uci.READINGS)
+@pytest.mark.parametrize("reading", table1.READINGS)
 def test_costs_come_from_training_samples_only(fold: Fold, reading) -> None:
     settings = replace(SMALL, reading=reading)
     spoilt = replace(fold, X=fold.X.copy(), y=fold.y.copy())
@@ -65,7 +65,9 @@ def test_costs_are_shares_of_the_truth(fold: Fold) -> None:
 
 
 def test_readings_differ(fold: Fold) -> None:
-    full, tree, training = (confusion_costs(replace(SMALL, reading=r), fold) for r in uci.READINGS)
+    full, tree, training = (
+        confusion_costs(replace(SMALL, reading=r), fold) for r in table1.READINGS
+    )
     assert not np.allclose(full, tree)
     assert training.sum() < full.sum()  # fewer mistakes on their own training samples
 
@@ -75,7 +77,7 @@ def test_variants_have_names_and_the_papers_four() -> None:
     assert len(Settings().complete().contenders) == len(CONTENDERS)
     tree = Settings(reading="tree", max_depth=8, learning_rate=0.5).complete()
     assert tree.variant == "tree-depth-8-rate-0.5"
-    assert tree.contenders == uci.PAPER_CONTENDERS
+    assert tree.contenders == paper.ALGORITHMS
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
@@ -134,13 +136,11 @@ def test_missing_data_stop_the_run_before_it_begins(tmp_path: Path) -> None:
     assert not (tmp_path / "results.jsonl").exists()
 
 
-def test_a_missing_extra_names_the_remedy(monkeypatch) -> None:
-    def absent(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(uci, "version", absent)
-    with pytest.raises(ImportError, match=r'pip install "badacost\[experiments\]"'):
-        uci.header(SMALL)
+def test_a_missing_package_names_the_remedy(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ImportError, match=r"lightgbm is missing: .* --group experiments"):
+        table1.header(SMALL)
+    assert list(tasks.versions("numpy", "scikit-learn")) == ["python", "numpy", "scikit-learn"]
 
 
 def test_a_failure_names_algorithm_and_fold(data: Path, tmp_path: Path, monkeypatch) -> None:
@@ -155,9 +155,10 @@ def test_a_failure_names_algorithm_and_fold(data: Path, tmp_path: Path, monkeypa
 
 _PROGRAM = """
 import sys
-from badacost.experiments.uci import Settings, run
+from pathlib import Path
+from experiments.table1 import Settings, run
 settings = Settings(data_sets=("cmc", "car"), contenders=("AdaC2.M1", "BAdaCost"), n_folds=2)
-run(settings, sys.argv[1], data=sys.argv[2], n_jobs=2, verbose=False)
+run(settings, Path(sys.argv[1]), data=sys.argv[2], n_jobs=2, verbose=False)
 """
 
 
@@ -169,9 +170,9 @@ def test_killed_run_ends_as_an_undisturbed_one(data: Path, tmp_path: Path) -> No
         lines = (tmp_path / name).read_text().splitlines()[1:]
         return costs_of([json.loads(line) for line in lines])
 
-    subprocess.run(command("undisturbed"), check=True, timeout=120)
+    subprocess.run(command("undisturbed"), check=True, timeout=120, cwd=ROOT)
     killed = tmp_path / "killed"
-    process = subprocess.Popen(command("killed"), start_new_session=True)
+    process = subprocess.Popen(command("killed"), start_new_session=True, cwd=ROOT)
     while not killed.exists() or killed.read_bytes().count(b"\n") < 6:
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.01)
@@ -179,6 +180,6 @@ def test_killed_run_ends_as_an_undisturbed_one(data: Path, tmp_path: Path) -> No
     process.wait()
     n_done = killed.read_bytes().count(b"\n")
     assert 6 <= n_done < 13
-    subprocess.run(command("killed"), check=True, timeout=120)
+    subprocess.run(command("killed"), check=True, timeout=120, cwd=ROOT)
     assert results("killed") == results("undisturbed")
     assert len(results("killed")) == 2 * 2 * 3

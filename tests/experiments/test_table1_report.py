@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from badacost.experiments import paper
-from badacost.experiments.uci import Settings, header
-from badacost.experiments.uci_report import write_report
-from badacost.experiments.uci_table import UCITable, short
+from experiments import paper
+from experiments.pages import short
+from experiments.table1 import Settings, header
+from experiments.table1_report import compare, numbers, write_numbers, write_page
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 
 CONTENDERS = ("AdaC2.M1", "MultiBoost", "Lp-CSB", "BAdaCost", "LightGBM")
 ROWS = ["AdaC2.M1", "MultiBoost", "Lp-CSB", "BAdaCost", "BAdaCost, bayes"]
@@ -48,53 +52,66 @@ def settings(**changes) -> Settings:
     return Settings(**{"data_sets": SETS, "contenders": CONTENDERS, "n_folds": 2, **changes})
 
 
+HEADER = json.loads(json.dumps(header(settings())))
+
+
 @pytest.fixture
-def table() -> UCITable:
-    return UCITable(json.loads(json.dumps(header(settings()))), records())
+def found() -> dict[str, Any]:
+    return numbers(HEADER, records())
 
 
-def test_means_and_deviations(table: UCITable) -> None:
-    assert table.rows == ROWS
-    means, deviations = table.means(), table.deviations()
+def test_means_and_deviations(found) -> None:
+    assert list(found["mean"]) == list(SETS)
     for name in SETS:
+        assert list(found["mean"][name]) == ROWS
         for row, cost in zip(ROWS, COSTS[name], strict=True):
-            assert means[name][row] == pytest.approx(1e4 * (cost + 0.001))
-            assert deviations[name][row] == pytest.approx(1e4 * 0.002 / np.sqrt(2))
-    assert table.means(largest_is_one=True)["car"]["BAdaCost"] == pytest.approx(2 * 40)
+            assert found["mean"][name][row] == pytest.approx(1e4 * (cost + 0.001))
+            deviation = found["standard_deviation"][name][row]
+            assert deviation == pytest.approx(1e4 * 0.002 / np.sqrt(2))
+            assert found["folds"][name][row] == pytest.approx([1e4 * cost, 1e4 * (cost + 0.002)])
+            assert found["error"][name][row] == 0.5
+    assert found["seconds"]["cost matrices"] == 12.0
+    assert found["paper"]["cmc"]["Lp-CSB"] == 938
+    assert found["settings"]["seed"] == 0
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_ranks(table: UCITable) -> None:
-    four = table.comparison(paper.ALGORITHMS)
-    assert four is not None
-    assert four.average_ranks == pytest.approx(
+def test_ranks(found) -> None:
+    four = found["ranks"]["paper"]
+    assert four["reference"] == "BAdaCost"
+    assert four["average_ranks"] == pytest.approx(
         {"AdaC2.M1": 3.0, "MultiBoost": 10 / 3, "Lp-CSB": 7 / 3, "BAdaCost": 4 / 3}
     )
-    assert table.comparison(["BAdaCost", "LightGBM"]) is None
+    means = pd.DataFrame.from_dict(found["mean"], orient="index")
+    assert compare(means, ["BAdaCost", "LightGBM"]) is None
+    assert compare(means.drop(columns=["BAdaCost", "BAdaCost, bayes"])) is None
+    assert compare(means[:1]) is None
+    assert compare(means.drop(columns="BAdaCost")).reference == "BAdaCost, bayes"
 
 
-def test_distance_to_the_paper(table: UCITable) -> None:
-    ours = [40, 910, 76]
-    factors = [max(o / p, p / o) for o, p in zip(ours, [24, 928, 66], strict=True)]
-    distance = table.distance_to_paper(largest_is_one=False)
+@pytest.mark.parametrize(("scale", "factor"), [("lambda 1", 1), ("largest cost 1", 2)])
+def test_distance_to_the_paper(found, scale, factor) -> None:
+    """The largest entry of the cost matrices is a half."""
+    pairs = zip([40, 910, 76], [24, 928, 66], strict=True)
+    factors = [max(factor * ours / told, told / ours / factor) for ours, told in pairs]
+    distance = found["distance_to_paper"][scale]
     assert distance["BAdaCost"] == pytest.approx(np.median(factors))
     assert list(distance) == list(paper.ALGORITHMS)
 
 
-def test_csv_and_json_have_the_numbers(table: UCITable) -> None:
-    lines = list(csv.DictReader(io.StringIO(table.to_csv())))
+def test_files_have_the_numbers(found, tmp_path: Path) -> None:
+    assert write_numbers(HEADER, records(), tmp_path) == found
+    assert json.loads((tmp_path / "uci.json").read_text()) == found
+    with (tmp_path / "uci.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
     assert len(lines) == 3 * 7 * 2
     cost = {(x["data_set"], x["algorithm"], x["fold"]): float(x["cost"]) for x in lines}
     assert cost["cmc", "LightGBM + minimum cost", "1"] == pytest.approx(0.072)
-    plain = json.loads(json.dumps(table.to_dict(), allow_nan=False))
-    assert plain["mean"]["cmc"]["Lp-CSB"] == pytest.approx(810)
-    assert plain["paper"]["cmc"]["Lp-CSB"] == 938
-    assert plain["settings"]["seed"] == 0
-    assert plain["ranks"]["paper"]["reference"] == "BAdaCost"
 
 
-def test_the_page_says_where_badacost_loses(tmp_path: Path, table: UCITable) -> None:
-    write_report(table.header, table.records, tmp_path)
-    page = (tmp_path / "uci.md").read_text()
+def test_the_page_says_where_badacost_loses(tmp_path: Path) -> None:
+    write_numbers(HEADER, records(), tmp_path)
+    page = write_page(tmp_path).read_text()
     four, everybody = page.split("Among the paper's four, BAdaCost does not win on:")[1].split(
         "Among all rows, BAdaCost with the paper's rule does not win on:"
     )
@@ -106,18 +123,22 @@ def test_the_page_says_where_badacost_loses(tmp_path: Path, table: UCITable) -> 
     for picture in ("uci-ranks.png", "uci-ranks-bayes.png", "uci-ranks-all.png"):
         assert f"]({picture})" in page
         assert (tmp_path / picture).stat().st_size > 5000
-    assert json.loads((tmp_path / "uci.json").read_text())["mean"]["car"]["BAdaCost"] == 40
 
 
-def test_variants_are_told_on_the_page(tmp_path: Path, table: UCITable) -> None:
+def test_variants_are_told_on_the_page(tmp_path: Path) -> None:
     variant = settings(reading="tree", max_depth=8, contenders=CONTENDERS[:4])
-    four = [r for r in table.records if r["contender"] in ("", *CONTENDERS[:4])]
-    write_report(json.loads(json.dumps(header(variant))), four, tmp_path)
+    four = [r for r in records() if r["contender"] in ("", *CONTENDERS[:4])]
+    write_numbers(json.loads(json.dumps(header(variant))), four, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["uci-tree-depth-8-rate-0.1.json"]
-    write_report(table.header, table.records, tmp_path)
-    page = (tmp_path / "uci.md").read_text()
+    write_numbers(HEADER, records(), tmp_path)
+    page = write_page(tmp_path).read_text()
     assert page.count("| a single tree, inner cross-validation | 8, 0.1, 6000 |") == 2
     assert "Closest to the paper, by the mean of the four factors: " in page
+
+
+def test_a_page_needs_numbers(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no uci.json: run the program without --page"):
+        write_page(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -126,3 +147,9 @@ def test_variants_are_told_on_the_page(tmp_path: Path, table: UCITable) -> None:
 )
 def test_three_digits(value: float, shown: str) -> None:
     assert short(value) == shown
+
+
+def test_the_committed_page_is_that_of_the_committed_numbers(tmp_path: Path) -> None:
+    for path in RESULTS.glob("uci*.json"):
+        shutil.copy(path, tmp_path)
+    assert write_page(tmp_path).read_text() == (RESULTS / "uci.md").read_text()
