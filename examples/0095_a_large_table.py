@@ -66,8 +66,8 @@ train, test = table[:45_000], table[45_000:]
 print(train.dtypes)
 
 # %%
-# More rows make cheaper decisions, until the table has said what it knows. Paying every claim, or
-# asking everybody for papers, is what has to be beaten.
+# More rows make cheaper decisions, up to a point. Paying every claim, or asking everybody for
+# papers, are the baselines.
 sizes, paid = [500, 2_000, 10_000, 45_000], []
 for size in sizes:
     model = TableClassifier(cost_matrix=costs).fit(train[:size], "claim")

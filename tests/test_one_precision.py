@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from badacost.cli.app import app
 from badacost.detection.annotations import read_kitti
-from badacost.detection.evaluation import align, evaluate_voc, read_results
-from badacost.detection.interchange import to_json_line
+from badacost.detection.evaluation import align, evaluate_voc
+from badacost.detection.interchange import read_results, to_json_line
 from badacost.detection.models import synthetic_cars
 from badacost.detection.scenes import make_scenes
 from experiments.cars import CarSettings

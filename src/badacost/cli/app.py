@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from badacost import __version__
 from badacost.cli import (
@@ -20,14 +19,15 @@ from badacost.cli import (
     train_detector,
     warmup,
 )
+from badacost.cli.help_text import Group, show_flags
 
 _TABLES = "Tables"
 _DETECTION = "Detection"
 _HOUSEKEEPING = "Housekeeping"
 
 
-class _Panels(TyperGroup):
-    """Shows panels of commands in the order of their use."""
+class _Panels(Group):
+    """A group that lists its panels of commands in the order of their use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, panel by panel."""
@@ -41,8 +41,7 @@ class _Panels(TyperGroup):
 app = typer.Typer(
     cls=_Panels,
     help="Decisions whose mistakes have different prices.",
-    epilog="Exit status: 0 fine, 1 something is wrong with data or files, 2 wrong usage, "
-    "130 interrupted.",
+    epilog="Exit status: 0 success, 1 an error in data or files, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -58,6 +57,7 @@ app.command(rich_help_panel=_DETECTION)(detect.detect)
 app.command(rich_help_panel=_DETECTION)(train_detector.train_detector)
 app.add_typer(demo.app, name="demo", rich_help_panel=_DETECTION)
 app.command(rich_help_panel=_HOUSEKEEPING)(warmup.warmup)
+show_flags(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -70,7 +70,12 @@ def _show_version(wanted: bool) -> None:
 def _root(
     show_version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
     ] = False,
 ) -> None:
     """Decisions whose mistakes have different prices."""

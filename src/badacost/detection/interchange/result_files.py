@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from badacost.detection.boxes import Detections
-from badacost.detection.evaluation.alignment import UNNAMED
-from badacost.detection.interchange import from_coco, from_csv, from_json_lines, from_kitti
+from badacost.detection.boxes import UNNAMED, Detections
+from badacost.detection.interchange.coco import from_coco
+from badacost.detection.interchange.json_lines import from_json_lines
+from badacost.detection.interchange.kitti import from_kitti
+from badacost.detection.interchange.result_writers import RESULT_SUFFIXES
+from badacost.detection.interchange.table import from_csv
 
-SUFFIXES = (".jsonl", ".ndjson", ".csv", ".json")
 _MAX_BYTES = 2**30
 _MAX_VIEWS = 360
 _KITTI_ALPHA = 3  # place of the heading in a line of KITTI
@@ -49,7 +51,7 @@ def read_results(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from badacost.detection.evaluation import read_results
+    >>> from badacost.detection.interchange import read_results
     >>> with TemporaryDirectory() as folder:
     ...     size = Path(folder, "000001.txt").write_text(
     ...         "Car -1 -1 1.57 1 2 30 50 -1 -1 -1 -1000 -1000 -1000 -10 0.5"
@@ -61,8 +63,11 @@ def read_results(
     if path.is_dir():
         return _kitti_results(path, category)
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ValueError(f"{str(path)!r} has no known format: name {', '.join(SUFFIXES)}.")
+    if suffix not in RESULT_SUFFIXES:
+        raise ValueError(
+            f"cannot infer the format of {str(path)!r}: its name must end in one of "
+            f"{', '.join(RESULT_SUFFIXES)}."
+        )
     text = _text(path)
     try:
         if suffix == ".json":
@@ -125,7 +130,9 @@ def _kitti_type(texts: Mapping[str, str], category: str | None) -> str:
     if len(wanted) > 1 and len({name.casefold() for name in wanted}) == 1:
         raise ValueError(f"the type of the results is spelled {', '.join(wanted)}: choose one.")
     if len(wanted) > 1:
-        raise ValueError(f"the results are of {', '.join(wanted):.200}: add --category.")
+        raise ValueError(
+            f"the results are of {', '.join(wanted):.200}: give category (--category)."
+        )
     return wanted[0] if wanted else category or UNNAMED
 
 
