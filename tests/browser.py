@@ -128,9 +128,7 @@ class Browser:
             " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
-            self.ask(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, key: str, *, ctrl: bool = False, shift: bool = False) -> None:
         """Press a key, named as scripts name it."""

@@ -92,7 +92,7 @@ class CostExplorer:
     costs: FloatArray
     answers: Positions
     truth: Positions | None = None
-    features: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    features: Mapping[str, Any] = field(default_factory=dict)
     row_names: Sequence[str] | None = None
     abstain: float | None = None
     sample_weight: FloatArray | None = None
@@ -285,18 +285,23 @@ class CostExplorer:
         style, script = (
             folder.joinpath(f"explorer.{kind}").read_text("utf-8") for kind in ("css", "js")
         )
-        page: str = _templates().get_template("explorer.html").render(
-            title=self.title,
-            note=self.note,
-            n_rows=len(self.probabilities),
-            n_classes=len(self.labels),
-            has_truth=self.truth is not None,
-            style=style,
-            script=script,
-            style_hash=_digest(style),
-            script_hash=_digest(script),
-            data=_json_for_html(self._packed()),
-            version=__version__,
+        page: str = (
+            _templates()
+            .get_template("explorer.html")
+            .render(
+                title=self.title,
+                note=self.note,
+                currency=self.currency,
+                n_rows=len(self.probabilities),
+                n_classes=len(self.labels),
+                has_truth=self.truth is not None,
+                style=style,
+                script=script,
+                style_hash=_digest(style),
+                script_hash=_digest(script),
+                data=_json_for_html(self._packed()),
+                version=__version__,
+            )
         )
         return page
 

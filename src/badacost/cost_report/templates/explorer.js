@@ -6,7 +6,7 @@ const MAX_PRICE = 1e300;
 const SPAN = 4; // the slider and the curve go from 2 ** -4 to 2 ** 4 times a price
 const N_POINTS = 129;
 const SHARE = 0.01;
-const PAGE_LENGTH = 50;
+const PAGE_LENGTH = 20;
 const N_MOVES = 8;
 const SLICE = 40; // milliseconds of work before the browser may draw
 const ASK_NAME = "ask a person";
@@ -143,7 +143,7 @@ function figuresOf(state, columns) {
   const decisions = own.decide(ask, answers), counts = countsOf(decisions);
   const asks = state.ask !== null;
   const ways = [];
-  if (asks) ways.push({ id: "asking", name: ["Minimum expected cost, or a person"], value: averageOf(counts, state), now: true });
+  if (asks) ways.push({ id: "asking", name: ["Minimum expected cost, or ask a person"], value: averageOf(counts, state), now: true });
   ways.push({
     id: "minimum", name: [asks ? "Minimum expected cost, nobody asked" : "Minimum expected cost"], now: !asks,
     value: averageOf(asks ? countsOf(own.decide(Infinity, answers)) : counts, state),
@@ -495,9 +495,11 @@ function showPrices() {
 
 const matrix = { counts: [], totals: [], answers: [] };
 
+const headCells = () => [make("th", { className: "axis" }, "truth ↓", make("span", {}, "answer →")),
+  ...labels.map(label => make("th", { scope: "col" }, labelNode(label)))];
+
 function buildMatrix() {
-  const head = [make("th"), ...labels.map(label => make("th", { scope: "col" }, labelNode(label))),
-    make("th", { scope: "col", className: "ask" }, ASK_NAME), make("th", { scope: "col" }, "all")];
+  const head = [...headCells(), make("th", { scope: "col", className: "ask" }, ASK_NAME), make("th", { scope: "col" }, "all")];
   const body = labels.map((label, i) => {
     const cells = labels.map((_, j) => {
       const input = make("input", { type: "text", id: `price-${i}-${j}`, inputMode: "decimal", autocomplete: "off", spellcheck: false,
@@ -507,18 +509,17 @@ function buildMatrix() {
       matrix.counts.push(small);
       return make("td", { className: i === j ? "right" : "" }, input, small, make("span", { className: "error", id: `price-${i}-${j}-error` }));
     });
-    const asked = make("small"), total = make("small");
+    const asked = make("small"), total = totalCell();
     matrix.answers.push(asked);
     matrix.totals.push(total);
     return make("tr", {}, make("th", { scope: "row" }, labelNode(label)), ...cells,
-      make("td", { className: "ask" }, make("span", { className: "plain" }), asked), make("td", { className: "total" }, total));
+      make("td", { className: "ask" }, make("span", { className: "plain" }), asked), total);
   });
-  const sums = Array.from({ length: K + 2 }, () => make("small"));
-  matrix.sums = sums;
-  const foot = make("tr", {}, make("th", { scope: "row" }, "all"), ...sums.map((small, k) => make("td", { className: k === K ? "total ask" : "total" }, small)));
+  matrix.sums = Array.from({ length: K + 2 }, totalCell);
+  matrix.sums[ASK].classList.add("ask");
+  const foot = make("tr", {}, make("th", { scope: "row" }, "all"), ...matrix.sums);
   byId("matrix").append(make("table", { className: "grid" },
-    make("thead", {}, make("tr", {}, make("th", { className: "axis" }, "truth ↓"), make("th", { className: "axis", colSpan: K }, "answer")), make("tr", {}, ...head)),
-    make("tbody", {}, ...body, foot)));
+    make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body, foot)));
 }
 
 function showMatrix() {
@@ -528,7 +529,7 @@ function showMatrix() {
   const largest = Math.max(...sums) || 1, columns = new Float64Array(K + 1);
   const columnCounts = new Float64Array(K + 1);
   const fill = (small, count, sum) => {
-    write(small, count ? `× ${countText(count)} = ${money(sum)}` : "× 0");
+    write(small, count ? `× ${countText(count)} = ${number(sum)}` : "× 0");
     small.classList.toggle("none", !count);
     small.parentElement.style.setProperty("--heat", String(Number((sum / largest).toFixed(3))));
   };
@@ -544,7 +545,7 @@ function showMatrix() {
     }
     if (asks) {
       fill(matrix.answers[i], counts[i * (K + 1) + ASK], sums[i * (K + 1) + ASK]);
-      write(matrix.answers[i].previousSibling, money(state.ask));
+      write(matrix.answers[i].previousSibling, number(state.ask));
     }
     showTotal(matrix.totals[i], count, sum);
   }
@@ -553,7 +554,12 @@ function showMatrix() {
   write(byId("asked"), asks ? `Now ${percent(columnCounts[ASK] / totalWeight)} of the decisions.` : "");
 }
 
-const showTotal = (node, count, sum) => write(node, `${countText(count)}: ${money(sum)}`);
+const totalCell = () => make("td", { className: "total" }, make("b"), make("small", { className: "none" }));
+
+function showTotal(cell, count, sum) {
+  write(cell.firstChild, number(sum));
+  write(cell.lastChild, `${countText(count)} ${truth ? count === 1 ? "row" : "rows" : "expected"}`);
+}
 
 function select(i, j) {
   const [oldI, oldJ] = selected;
@@ -574,12 +580,13 @@ function select(i, j) {
 // The ways to decide
 
 function showWays() {
-  const largest = Math.max(...figures.ways.map(way => way.value));
+  const values = figures.ways.map(way => way.value), largest = Math.max(...values), least = Math.min(...values);
   const rows = figures.ways.map(way => {
     const bar = make("i");
     bar.style.width = `${largest ? 100 * way.value / largest : 0}%`;
     const more = way.value - figures.headline;
-    const remark = way.now ? "now" : figures.headline ? signed(percent(more / figures.headline)).replace("+0 %", "the same") : "";
+    const against = way.now ? "these decisions" : Math.abs(more) <= TIE * figures.headline ? "the same" : figures.headline ? signed(percent(more / figures.headline)) : "";
+    const remark = way.value === least && !way.now && more < 0 ? `${against}, cheapest` : against;
     const figure = make("td", { className: "number" }, withUnit(rate(way.value, largest)), make("small", {}, remark));
     figure.dataset.way = way.id;
     figure.dataset.value = way.value;
@@ -610,16 +617,16 @@ function buildLimits() {
     return cell;
   })));
   byId("limits-table").append(make("table", { className: "grid" },
-    make("thead", {}, make("tr", {}, make("th", { className: "axis" }, "truth ↓"), make("th", { className: "axis", colSpan: K }, "answer")),
-      make("tr", {}, make("th"), ...labels.map(label => make("th", { scope: "col" }, labelNode(label))))),
-    make("tbody", {}, ...body)));
+    make("thead", {}, make("tr", {}, ...headCells())), make("tbody", {}, ...body)));
 }
 
 const chosenShare = () => Number(document.querySelector("input[name=share]:checked").value);
 
 function showLimit(k) {
   const [low, high] = limits[k][chosenShare()], cell = limitCells[k], price = state.costs[k];
-  write(cell, low === null && high === null ? "any price" : `${low === null ? "0" : number(low, 3)} … ${high === null ? "∞" : number(high, 3)}`);
+  const text = digits => `${low === null ? "0" : number(low, digits)} … ${high === null ? "∞" : number(high, digits)}`;
+  const digits = [3, 4, 5, 6].find(some => text(some).split(" … ")[0] !== text(some).split(" … ")[1]) ?? 6;
+  write(cell, low === null && high === null ? "any price" : text(digits));
   cell.dataset.low = low ?? "";
   cell.dataset.high = high ?? "";
   const room = Math.min(low === null ? Infinity : price - low, high === null ? Infinity : high - price);
@@ -645,12 +652,12 @@ const drawn = (tag, attributes, text) => {
   return node;
 };
 
-/* Round numbers, about so many, from 0 to at least a limit. */
-function ticksTo(limit, count) {
-  if (!(limit > 0)) return [0];
-  const rough = limit / count, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map(factor => factor * size).find(value => value >= rough);
-  return Array.from({ length: Math.floor(limit / step + 1e-9) + 1 }, (_, k) => k * step);
+/* Round numbers between two others, about so many. */
+function ticksBetween(low, high, count) {
+  const rough = (high - low) / count, size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map(factor => factor * size).find(value => value >= rough * 0.999);
+  const first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, k) => (first + k) * step);
 }
 
 function logTicks(low, high, room) {
@@ -664,41 +671,45 @@ function logTicks(low, high, room) {
 }
 
 function drawCurve() {
-  const chart = byId("chart"), width = Math.max(240, chart.clientWidth), left = 54, right = width - 10;
-  const panels = [{ top: 22, bottom: 190, name: "average price" }, { top: 226, bottom: 300, name: "decisions that differ from the model as fitted" }];
   const { x, average, changed, fitted } = curve, current = state.costs[selected[0] * K + selected[1]];
-  const across = price => left + (right - left) * Math.min(1, Math.max(0, Math.log(price / x[0]) / Math.log(x.at(-1) / x[0])));
-  const highest = Math.max(...average), tallest = Math.max(highest, Math.min(Math.max(...fitted), 2 * highest)) * 1.05 || 1;
-  const most = Math.min(1, Math.max(0.05, Math.max(...changed) * 1.1));
-  const up = (value, limit, panel) => panel.bottom - (panel.bottom - panel.top) * value / limit;
+  const chart = byId("chart"), width = Math.max(240, chart.clientWidth), left = 58, right = width - 12;
+  const highest = Math.max(...average), lowest = Math.min(...average, ...fitted);
+  const ceiling = Math.max(highest, Math.min(Math.max(...fitted), 1.5 * highest)) || 1;
+  const span = Math.max(ceiling - lowest, 0.3 * ceiling);
+  const price = { name: "average price", top: 22, bottom: 190, low: Math.max(0, ceiling - 1.1 * span), high: ceiling + 0.1 * span, text: number, ticks: 6 };
+  const share = { name: "decisions that differ from the model as fitted", top: 228, bottom: 300, low: 0, high: Math.min(1, Math.max(0.05, Math.max(...changed) * 1.1)), text: percent, ticks: 2 };
+  const across = value => left + (right - left) * Math.min(1, Math.max(0, Math.log(value / x[0]) / Math.log(x.at(-1) / x[0])));
+  const up = (value, panel) => panel.bottom - (panel.bottom - panel.top) * (value - panel.low) / (panel.high - panel.low);
   const svg = drawn("svg", { viewBox: `0 0 ${width} 326`, "aria-hidden": "true" });
-  for (const [panel, limit, text] of [[panels[0], tallest, number], [panels[1], most, percent]]) {
+  for (const panel of [price, share]) {
     svg.append(drawn("text", { x: left, y: panel.top - 8, class: "name" }, panel.name));
-    for (const value of ticksTo(limit, panel === panels[0] ? 5 : 2)) {
-      const y = up(value, limit, panel);
+    for (const value of ticksBetween(panel.low, panel.high, panel.ticks)) {
+      const y = up(value, panel);
       svg.append(drawn("line", { x1: left, x2: right, y1: y, y2: y, class: "rule" }),
-        drawn("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, text(value)));
+        drawn("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, panel.text(value)));
     }
   }
   for (const value of logTicks(x[0], x.at(-1), width))
     svg.append(drawn("text", { x: across(value), y: 318, "text-anchor": "middle" }, number(value)));
-  const line = (values, limit, panel) => Array.from(values, (value, m) => [x[m], value]).filter(([, value]) => value <= limit * 1.001)
-    .map(([price, value], m) => `${m ? "L" : "M"}${across(price).toFixed(1)} ${up(value, limit, panel).toFixed(1)}`).join("");
-  svg.append(drawn("path", { d: line(fitted, tallest, panels[0]), class: "line-fitted" }),
-    drawn("path", { d: line(average, tallest, panels[0]), class: "line-now" }),
-    drawn("path", { d: line(changed, most, panels[1]), class: "line-now" }),
-    drawn("line", { x1: across(current), x2: across(current), y1: panels[0].top, y2: panels[1].bottom, class: "here" }));
-  const rows = changedRows.length / n;
-  const dot = (price, value, limit, panel) => value <= limit && drawn("circle", { cx: across(price), cy: up(value, limit, panel), r: 5, class: "dot" });
-  if (probe === null) svg.append(...[dot(current, figures.headline, tallest, panels[0]), dot(current, rows, most, panels[1])].filter(Boolean));
-  else svg.append(drawn("line", { x1: across(x[probe]), x2: across(x[probe]), y1: panels[0].top, y2: panels[1].bottom, class: "probe" }),
-    dot(x[probe], average[probe], tallest, panels[0]), dot(x[probe], changed[probe], most, panels[1]));
+  const line = (values, panel, kind) => {
+    const points = Array.from(values, (value, m) => [x[m], value]).filter(([, value]) => value <= panel.high);
+    const steps = points.map(([at, value], m) => `${m ? "L" : "M"}${across(at).toFixed(1)} ${up(value, panel).toFixed(1)}`);
+    return drawn("path", { d: steps.join(""), class: kind });
+  };
+  const upright = (at, kind) => drawn("line", { x1: across(at), x2: across(at), y1: price.top, y2: share.bottom, class: kind });
+  const dot = (at, value, panel) => drawn("circle", { cx: across(at), cy: up(value, panel), r: 5, class: "dot" });
+  svg.append(line(fitted, price, "line-fitted"), line(average, price, "line-now"), line(changed, share, "line-now"), upright(current, "here"));
+  const here = probe === null
+    ? [current, figures.headline, changedRows.length / n, averageOf(fittedCounts, state)]
+    : [x[probe], average[probe], changed[probe], fitted[probe]];
+  if (probe !== null) svg.append(upright(here[0], "probe"));
+  if (here[1] <= price.high) svg.append(dot(here[0], here[1], price));
+  if (here[2] <= share.high) svg.append(dot(here[0], here[2], share));
   chart.replaceChildren(svg);
   chart.place = event => Math.round((N_POINTS - 1) * Math.min(1, Math.max(0, (event.clientX - chart.getBoundingClientRect().left - left) / (right - left))));
-  const say = (price, value, part, old) => `At a price of ${money(price)} a decision costs ${money(value)} on average; ${percent(part)} of the decisions differ from those of the model as fitted, which would cost ${money(old)}.`;
-  const text = probe === null ? `Now: ${say(current, figures.headline, rows, averageOf(fittedCounts, state)).replace(/^At/, "at")}` : say(x[probe], average[probe], changed[probe], fitted[probe]);
-  write(byId("readout"), text);
-  chart.setAttribute("aria-label", `${panels[0].name} against this price, from ${money(x[0])} to ${money(x.at(-1))}. Arrow keys read the curve.`);
+  write(byId("readout"), `${probe === null ? "Now, at" : "At"} a price of ${money(here[0])}, a decision costs ${money(here[1])} on average; `
+    + `${percent(here[2])} of the decisions differ from those of the model as fitted, which would cost ${money(here[3])}.`);
+  chart.setAttribute("aria-label", `Average price against this price, from ${money(x[0])} to ${money(x.at(-1))}. Arrow keys read the curve.`);
 }
 
 // The rows whose decision changes
@@ -926,6 +937,7 @@ function costliest() {
 }
 
 document.querySelector("main").classList.toggle("many", K > 5);
+document.querySelector(`input[name=share][value="${n < 2 / SHARE ? 0 : 1}"]`).checked = true;
 buildMatrix();
 buildLimits();
 listen();
