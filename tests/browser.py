@@ -101,28 +101,28 @@ class Browser:
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=mobile,
         )  # fmt: skip
-        return Look(**json.loads(self.run(_LOOK)))
+        return Look(**json.loads(self.evaluate(_LOOK)))
 
-    def run(self, script: str) -> Any:
-        """Evaluate a script in the page and return its value; a promise is waited for."""
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression on the page; a promise is waited for."""
         answer = self.ask(
-            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def settled(self) -> None:
         """Wait until what the page does in its next frames is done."""
-        self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
+        self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
 
     def text(self, selector: str) -> str:
         """Return the text of an element."""
-        return str(self.run(f"document.querySelector({json.dumps(selector)}).textContent"))
+        return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).textContent"))
 
     def click(self, selector: str) -> None:
         """Press the mouse in the middle of an element, which is scrolled into view."""
         find = f"document.querySelector({json.dumps(selector)})"
-        x, y = self.run(
+        x, y = self.evaluate(
             f"(() => {{ {find}.scrollIntoView({{block: 'center'}});"
             f" const box = {find}.getBoundingClientRect();"
             " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
@@ -146,7 +146,7 @@ class Browser:
     def type(self, selector: str, text: str) -> None:
         """Replace the text of a field as by hand."""
         self.click(selector)
-        self.run(f"document.querySelector({json.dumps(selector)}).select()")
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).select()")
         if text:
             self.ask("Input.insertText", text=text)
         else:

@@ -69,17 +69,17 @@ def set_price(tab: Browser, i: int, j: int, text: str) -> None:
 
 def prices(tab: Browser, n_classes: int) -> np.ndarray:
     cells = "[...document.querySelectorAll('#matrix input')].map(input => Number(input.value))"
-    return np.array(tab.run(cells)).reshape(n_classes, n_classes)
+    return np.array(tab.evaluate(cells)).reshape(n_classes, n_classes)
 
 
 def averages(tab: Browser) -> dict[str, float]:
-    found = tab.run(
+    found = tab.evaluate(
         "Object.fromEntries([...document.querySelectorAll('[data-way]')]"
         ".map(cell => [cell.dataset.way, Number(cell.dataset.value)]))"
     )
-    assert float(tab.run("document.querySelector('#headline').dataset.value")) == pytest.approx(
-        found.get("asking", found["minimum"])
-    )
+    assert float(
+        tab.evaluate("document.querySelector('#headline').dataset.value")
+    ) == pytest.approx(found.get("asking", found["minimum"]))
     return {str(name): float(value) for name, value in found.items()}
 
 
@@ -170,14 +170,14 @@ def test_confusion_in_money(tab, tmp_path) -> None:
     for i in range(3):
         for j in range(3):
             count = int(((explorer.truth == i) & (decided == j)).sum())
-            text = tab.run(f"document.querySelector('#price-{i}-{j}').nextSibling.textContent")
+            text = tab.evaluate(f"document.querySelector('#price-{i}-{j}').nextSibling.textContent")
             times, _, total = text.removeprefix(f"{TIMES} ").partition(" = ")
             assert int(times) == count
             if count:
                 assert float(total.replace(",", "")) == pytest.approx(
                     count * explorer.costs[i, j], rel=1e-3, abs=0.5
                 )
-    asked = tab.run(
+    asked = tab.evaluate(
         "[...document.querySelectorAll('#matrix tbody td.ask small')].map(s => s.textContent)"
     )
     counts = [int(((explorer.truth == i) & (decided == 3)).sum()) for i in range(3)]
@@ -202,9 +202,9 @@ def test_rows_whose_decision_changes(tab, tmp_path) -> None:
         "[...document.querySelectorAll('#changes-table tbody tr')]"
         ".map(row => [...row.cells].map(cell => cell.textContent))"
     )
-    cells = tab.run(rows)
+    cells = tab.evaluate(rows)
     tab.click("#next")
-    cells += tab.run(rows)
+    cells += tab.evaluate(rows)
     assert len(cells) == 40
     for r, (row, truth, old, new, price, name) in zip(changed, cells, strict=False):
         labels = explorer.labels
@@ -216,7 +216,7 @@ def test_rows_whose_decision_changes(tab, tmp_path) -> None:
         at = explorer.truth[r]
         assert paid == [costs[at, explorer.answers[r]], costs[at, decided[r]]]
     tab.click("#previous")
-    assert tab.run(rows) == cells[:20]
+    assert tab.evaluate(rows) == cells[:20]
 
 
 @pytest.mark.parametrize("ask", [None, 2.0])
@@ -236,7 +236,7 @@ def test_how_far_prices_can_move(tab, tmp_path, ask) -> None:
     seen = 0
     for choice, n_changes in (("0", 1), ("1", 3)):
         tab.click(f"input[name=share][value='{choice}']")
-        cells = tab.run(
+        cells = tab.evaluate(
             "[...document.querySelectorAll('#limits-table td')]"
             ".map(cell => [cell.dataset.low, cell.dataset.high])"
         )
@@ -261,7 +261,7 @@ def test_curve(tab, tmp_path, options) -> None:
     explorer = problem(4, 150, 7, **options)
     shown(tab, explorer, tmp_path)
     tab.click("#price-2-1")
-    tab.run("document.querySelector('#chart').focus()")
+    tab.evaluate("document.querySelector('#chart').focus()")
     base = explorer.costs[2, 1]
     for key, price in (("Home", base / 16), ("End", base * 16), ("ArrowLeft", base * 2**3.9375)):
         tab.press(key)
@@ -284,20 +284,20 @@ def test_curve(tab, tmp_path, options) -> None:
         assert float(share) == pytest.approx(100 * (decided != explorer.answers).mean(), abs=0.5)
     tab.press("Escape")
     assert tab.text("#readout").startswith("Now, at a price of")
-    x, y, width = tab.run(
+    x, y, width = tab.evaluate(
         "(() => { const box = document.querySelector('#chart').getBoundingClientRect();"
         " return [box.x, box.y, box.width]; })()"
     )
     tab.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x + width / 2, y=y + 50)
     assert tab.text("#readout").startswith("At a price of")
-    assert tab.run("document.querySelectorAll('#chart svg path').length") == 3
+    assert tab.evaluate("document.querySelectorAll('#chart svg path').length") == 3
 
 
 def test_undo_redo_and_reset(tab, tmp_path) -> None:
     explorer = problem(3, 100, 8)
     shown(tab, explorer, tmp_path)
     disabled = "['undo', 'redo', 'reset'].map(id => document.getElementById(id).disabled)"
-    assert tab.run(disabled) == [True, True, True]
+    assert tab.evaluate(disabled) == [True, True, True]
     states = [averages(tab)]
     for j, price in ((1, "3"), (2, "44")):
         set_price(tab, 0, j, price)
@@ -307,18 +307,18 @@ def test_undo_redo_and_reset(tab, tmp_path) -> None:
     assert prices(tab, 3)[0].tolist() == [explorer.costs[0, 0], 3.0, explorer.costs[0, 2]]
     tab.press("z", ctrl=True)
     assert averages(tab) == states[0]
-    assert tab.run(disabled) == [True, False, True]
+    assert tab.evaluate(disabled) == [True, False, True]
     tab.press("z", ctrl=True, shift=True)
     tab.press("y", ctrl=True)
     assert averages(tab) == states[2]
-    assert tab.run(disabled) == [False, True, False]
+    assert tab.evaluate(disabled) == [False, True, False]
     tab.click("#reset")
     assert averages(tab) == states[0]
     tab.click("#undo")
     assert averages(tab) == states[2], "a reset can be undone"
     tab.click("#undo")
     set_price(tab, 1, 0, "2")
-    assert tab.run(disabled)[1], "a new price ends what could be done again"
+    assert tab.evaluate(disabled)[1], "a new price ends what could be done again"
 
 
 def test_invalid_prices(tab, tmp_path) -> None:
@@ -336,7 +336,7 @@ def test_invalid_prices(tab, tmp_path) -> None:
         said = tab.text("#price-0-1-error")
         assert message in said
         assert f"{explorer.costs[0, 1]:g} still counts" in said
-        assert tab.run("document.querySelector('#price-0-1').ariaInvalid") == "true"
+        assert tab.evaluate("document.querySelector('#price-0-1').ariaInvalid") == "true"
         assert averages(tab) == before
     tab.press("Escape")
     assert tab.text("#price-0-1-error") == ""
@@ -355,7 +355,7 @@ def test_slider(tab, tmp_path) -> None:
     explorer = problem(3, 100, 8)
     shown(tab, explorer, tmp_path)
     tab.click("#price-1-2")
-    tab.run("document.querySelector('#ratio').focus()")
+    tab.evaluate("document.querySelector('#ratio').focus()")
     tab.press("End")
     costs = explorer.costs.copy()
     costs[1, 2] *= 16
@@ -370,34 +370,36 @@ def test_slider(tab, tmp_path) -> None:
 def test_keyboard(tab, tmp_path) -> None:
     shown(tab, problem(3, 100, 8), tmp_path)
     focus = "document.activeElement.id"
-    tab.run("document.querySelector('#price-0-0').focus()")
+    tab.evaluate("document.querySelector('#price-0-0').focus()")
     for key, place in (
         ("ArrowRight", "0-1"), ("ArrowDown", "1-1"), ("ArrowDown", "2-1"), ("ArrowDown", "2-1"),
         ("ArrowLeft", "2-0"), ("ArrowUp", "1-0"), ("ArrowLeft", "1-0"),
     ):  # fmt: skip
         tab.press(key)
-        assert tab.run(focus) == f"price-{place}"
+        assert tab.evaluate(focus) == f"price-{place}"
     tab.ask("Input.insertText", text="17")
     tab.press("ArrowLeft")
     tab.ask("Input.insertText", text=".")
-    assert tab.run("document.activeElement.value") == "1.7", "arrows move in a text being typed"
-    assert tab.run(focus) == "price-1-0"
+    assert tab.evaluate("document.activeElement.value") == "1.7", (
+        "arrows move in a text being typed"
+    )
+    assert tab.evaluate(focus) == "price-1-0"
     tab.press("Enter")
     assert prices(tab, 3)[1, 0] == 1.7
     reached = []
-    tab.run("document.querySelector('#undo').focus()")
+    tab.evaluate("document.querySelector('#undo').focus()")
     for _ in range(12):
-        reached.append(tab.run(focus) or tab.run("document.activeElement.name"))
+        reached.append(tab.evaluate(focus) or tab.evaluate("document.activeElement.name"))
         tab.press("Tab")
     assert reached[:7] == ["undo", "reset", "load", "save", "price-1-0", "ratio", "ask"]
     assert {"chart", "share"} <= set(reached)
-    assert tab.run("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     unnamed = (
         "[...document.querySelectorAll('input')].filter(input => !input.ariaLabel && "
         "!input.labels.length).length"
     )
-    assert tab.run(unnamed) == 0
-    assert tab.run("document.querySelector('#headline').ariaLive") == "polite"
+    assert tab.evaluate(unnamed) == 0
+    assert tab.evaluate("document.querySelector('#headline').ariaLive") == "polite"
 
 
 def test_costs_are_saved_and_loaded(tab, tmp_path) -> None:
@@ -491,7 +493,8 @@ def test_hostile_names_on_screens_of_all_sizes(tab, tmp_path, scheme) -> None:
     explorer = CostExplorer(
         HOSTILE, rng.dirichlet(np.ones(4), 60), 1 - np.eye(4), rng.integers(4, size=60),
         rng.integers(4, size=60), features, HOSTILE * 15, 0.5,
-        rivals={HOSTILE[0]: np.full((60, 4), 0.25)}, currency="<b>", title=HOSTILE[0], note=HOSTILE[1],
+        rivals={HOSTILE[0]: np.full((60, 4), 0.25)}, currency="<b>", title=HOSTILE[0],
+        note=HOSTILE[1],
     )  # fmt: skip
     tab.prefer(scheme)
     shown(tab, explorer, tmp_path)
@@ -506,10 +509,10 @@ def test_hostile_names_on_screens_of_all_sizes(tab, tmp_path, scheme) -> None:
         assert look.tags.count("script") == 2
         assert HOSTILE[1] in look.text
     assert not tab.complaints
-    background = tab.run("getComputedStyle(document.body).backgroundColor")
+    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = np.mean([int(part) for part in re.findall(r"\d+", background)])
     assert brightness > 200 if scheme == "light" else brightness < 50
-    assert tab.run("document.querySelectorAll('bdi.label').length") > 50
+    assert tab.evaluate("document.querySelectorAll('bdi.label').length") > 50
 
 
 def test_contrast(tab, tmp_path) -> None:
@@ -523,7 +526,7 @@ def test_contrast(tab, tmp_path) -> None:
     )
     for scheme in ("light", "dark"):
         tab.prefer(scheme)
-        found = [[int(part) for part in re.findall(r"\d+", text)] for text in tab.run(colours)]
+        found = [[int(part) for part in re.findall(r"\d+", text)] for text in tab.evaluate(colours)]
         light = [luminance(colour) for colour in found]
         for text in light[:4]:
             for ground in light[4:]:
@@ -543,8 +546,8 @@ def test_in_a_notebook(tab, tmp_path) -> None:
     path.write_text(explorer._repr_html_(), encoding="utf-8")
     tab.open(path)
     frame = "document.querySelector('iframe')"
-    assert tab.run(f"{frame}.sandbox.value") == "allow-scripts allow-downloads"
-    assert tab.run(f"{frame}.srcdoc") == explorer.to_html()
+    assert tab.evaluate(f"{frame}.sandbox.value") == "allow-scripts allow-downloads"
+    assert tab.evaluate(f"{frame}.srcdoc") == explorer.to_html()
     assert not tab.complaints
 
 
@@ -557,7 +560,7 @@ def test_the_page_runs_nothing_else(tab, tmp_path) -> None:
     path = tmp_path / "page.html"
     path.write_text(html.replace("</body>", "<script>document.title = 'broken'</script></body>"))
     tab.open(path)
-    assert tab.run("document.title") == "Cost explorer"
+    assert tab.evaluate("document.title") == "Cost explorer"
     assert any("Content Security Policy" in text for text in tab.complaints)
 
 

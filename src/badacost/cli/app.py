@@ -15,6 +15,7 @@ from badacost.cli import (
     detect,
     evaluate,
     experiment,
+    explore,
     fit,
     predict,
     report,
@@ -54,6 +55,7 @@ app.command(rich_help_panel=_TABLES)(fit.fit)
 app.command(rich_help_panel=_TABLES)(predict.predict)
 app.command(rich_help_panel=_TABLES)(evaluate.evaluate)
 app.command(rich_help_panel=_TABLES)(report.report)
+app.command(rich_help_panel=_TABLES)(explore.explore)
 app.add_typer(costs.app, name="costs", rich_help_panel=_TABLES)
 app.add_typer(datasets.app, name="datasets", rich_help_panel=_TABLES)
 app.command(rich_help_panel=_DETECTION)(detect.detect)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from badacost import __version__
 from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import positions
+from badacost.cost_report.known_rows import known_rows_remark
 from badacost.costs.decisions import check_no_class_abstains, own_costs
 from badacost.costs.matrix import as_classes, charged_costs, named_classes, plain
 from badacost.html_page import shorten, write_page
@@ -220,17 +222,20 @@ class CostExplorer:
         ):
             if not hasattr(model, name):
                 raise TypeError(f"model is a {type(model).__name__} without {name}: {remedy}.")
+        check_number("max_rows", max_rows, Integral, low=1, none=True)
         classes = [plain(label) for label in model.classes_]
         costs = _own_costs(model) if costs is None else costs
         named = [k for k in as_classes(named_classes(costs) or [], classes) if k in classes]
         labels = named if len(named) == len(classes) else classes
         order = [classes.index(label) for label in labels]
         X = X if hasattr(X, "shape") else np.asarray(X)
-        n_samples, rows, note = X.shape[0], None, None
+        n_samples, rows = X.shape[0], None
+        known = known_rows_remark(model, n_samples)
+        notes = [] if known is None else [known[0].upper() + known[1:]]
         if max_rows is not None and n_samples > max_rows:
             drawn = np.random.default_rng(random_state).choice(n_samples, max_rows, replace=False)
             rows = np.sort(drawn)
-            note = f"A random sample of {max_rows:,} of {n_samples:,} rows."
+            notes.append(f"A random sample of {max_rows:,} of {n_samples:,} rows.")
             X = _taken(X, rows)
         truth = None if y is None else _taken(positions(y, labels, "y"), rows)
         if truth is not None and len(truth) != X.shape[0]:
@@ -253,7 +258,7 @@ class CostExplorer:
             },
             currency=currency,
             title="Cost explorer" if title is None else title,
-            note=note,
+            note=" ".join(notes) or None,
         )
 
     def to_dict(self) -> dict[str, Any]:
