@@ -111,9 +111,10 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def settled(self) -> None:
-        """Wait until what the page does in its next frames is done."""
-        self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
+    def wait_for(self, expression: str) -> None:
+        """Wait until an expression on the page is true."""
+        poll = f"const poll = () => {{ if ({expression}) done(); else setTimeout(poll, 5); }}"
+        self.evaluate(f"new Promise(done => {{ {poll}; poll(); }})")
 
     def text(self, selector: str) -> str:
         """Return the text of an element."""

@@ -15,15 +15,23 @@ from badacost.cost_report import CostExplorer
 from badacost.tabular import find_dataset
 
 
+def _named(grade: int) -> str:
+    return f"grade {grade}"
+
+
 def _explorer() -> CostExplorer:
     """Fit CostBoost to half of the patients, and a rival without costs; explore the other half."""
     dataset = find_dataset("diabetes")
     patients = dataset.load()
-    grades = patients.pop("grade")
+    grades = patients.pop("grade").map(_named)
+    costs = {
+        _named(truth): {_named(answer): price for answer, price in row.items()}
+        for truth, row in dataset.example_costs().items()
+    }
     X, X_test, y, y_test = train_test_split(
         patients, grades, test_size=0.5, stratify=grades, random_state=0
     )
-    model = CostBoostClassifier(dataset.example_costs(), random_state=0).fit(X, y)
+    model = CostBoostClassifier(costs, random_state=0).fit(X, y)
     blind = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
     return CostExplorer.from_estimator(
         model,

@@ -677,7 +677,7 @@ function drawCurve() {
   const ceiling = Math.max(highest, Math.min(Math.max(...fitted), 1.5 * highest)) || 1;
   const span = Math.max(ceiling - lowest, 0.3 * ceiling);
   const price = { name: "average price", top: 22, bottom: 190, low: Math.max(0, ceiling - 1.1 * span), high: ceiling + 0.1 * span, text: number, ticks: 6 };
-  const share = { name: "decisions that differ from the model as fitted", top: 228, bottom: 300, low: 0, high: Math.min(1, Math.max(0.05, Math.max(...changed) * 1.1)), text: percent, ticks: 2 };
+  const share = { name: "decisions that differ from the model as fitted", top: 228, bottom: 300, low: 0, high: Math.min(1, Math.max(0.05, Math.max(...changed) * 1.1)), text: percent, ticks: 3 };
   const across = value => left + (right - left) * Math.min(1, Math.max(0, Math.log(value / x[0]) / Math.log(x.at(-1) / x[0])));
   const up = (value, panel) => panel.bottom - (panel.bottom - panel.top) * (value - panel.low) / (panel.high - panel.low);
   const svg = drawn("svg", { viewBox: `0 0 ${width} 326`, "aria-hidden": "true" });
@@ -768,6 +768,7 @@ let round = 0;
 /* Draw what takes longer, in slices, unless another change comes first. */
 function later(begin) {
   const mine = ++round;
+  performance.clearMeasures("explorer:all");
   const todo = Array.from({ length: K * K }, (_, k) => k);
   limits = new Array(K * K).fill(null);
   const work = () => {
