@@ -193,7 +193,8 @@ def test_confusion_in_money(tab, tmp_path) -> None:
 
 
 def test_rows_whose_decision_changes(tab, tmp_path) -> None:
-    explorer = problem(3, 200, 5, features={"name": [f"<b>{k}</b>" for k in range(200)]})
+    features = {"name": [f"<b>{k}</b>" for k in range(200)], "missing": [None] * 200}
+    explorer = problem(3, 200, 5, features=features)
     shown(tab, explorer, tmp_path)
     costs = explorer.costs.copy()
     costs[0, 2] = 60.0
@@ -211,9 +212,9 @@ def test_rows_whose_decision_changes(tab, tmp_path) -> None:
     tab.click("#next")
     cells += tab.evaluate(rows)
     assert len(cells) == 40
-    for r, (row, truth, old, new, price, name) in zip(changed, cells, strict=False):
+    for r, (row, truth, old, new, price, name, none) in zip(changed, cells, strict=False):
         labels = explorer.labels
-        assert (row, name) == (str(r + 1), f"<b>{r}</b>")
+        assert (row, name, none) == (str(r + 1), f"<b>{r}</b>", "")
         assert (truth, old, new) == (
             labels[explorer.truth[r]], labels[explorer.answers[r]], labels[decided[r]]
         )  # fmt: skip

@@ -29,6 +29,7 @@ _MAX_CLASSES = 50  # a matrix that people can edit
 _MAX_FEATURES = 12
 _MAX_CELL_LENGTH = 60
 _MAX_CURRENCY_LENGTH = 12
+_SCRIPTS = ("explorer_engine.js", "explorer_text.js", "explorer_panels.js", "explorer.js")
 _FRAME_HEIGHT = 860  # pixels, in notebooks
 
 
@@ -119,14 +120,7 @@ class CostExplorer:
             raise ValueError(
                 "rivals can be compared only where the truth is known: give it, or leave them out."
             )
-        for name, text in (("title", self.title), ("currency", self.currency), ("note", self.note)):
-            if not isinstance(text, str) and (text is not None or name == "title"):
-                raise TypeError(f"{name} must be a str; got {type(text).__name__}.")
-        if self.currency is not None and len(self.currency) > _MAX_CURRENCY_LENGTH:
-            raise ValueError(
-                f"currency {self.currency!r:.80} is too long: give at most "
-                f"{_MAX_CURRENCY_LENGTH} letters, as 'EUR'."
-            )
+        _check_words(self.title, self.currency, self.note)
         check_number("abstain", self.abstain, low=0.0, none=True)
         weight, truth, names = self.sample_weight, self.truth, self.row_names
         if weight is not None:
@@ -287,9 +281,9 @@ class CostExplorer:
             HTML.
         """
         folder = files("badacost.cost_report").joinpath("templates")
-        style, script = (
-            folder.joinpath(f"explorer.{kind}").read_text("utf-8") for kind in ("css", "js")
-        )
+        style = folder.joinpath("explorer.css").read_text("utf-8")
+        parts = (folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
+        script = f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
         page: str = (
             _templates()
             .get_template("explorer.html")
@@ -352,6 +346,18 @@ class CostExplorer:
                 .decode().strip()
             ],
         }  # fmt: skip
+
+
+def _check_words(title: Any, currency: Any, note: Any) -> None:
+    """Refuse what is no text, and a currency that is too long."""
+    for name, text in (("title", title), ("currency", currency), ("note", note)):
+        if not isinstance(text, str) and (text is not None or name == "title"):
+            raise TypeError(f"{name} must be a str; got {type(text).__name__}.")
+    if currency is not None and len(currency) > _MAX_CURRENCY_LENGTH:
+        raise ValueError(
+            f"currency {currency!r:.80} is too long: give at most {_MAX_CURRENCY_LENGTH} letters, "
+            "as 'EUR'."
+        )
 
 
 def _shares(name: str, values: Any, n_classes: int, n_rows: int | None = None) -> FloatArray:
