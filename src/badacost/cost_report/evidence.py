@@ -79,7 +79,8 @@ class Evidence:
     @property
     def booster(self) -> Any:
         """The classifier itself, or the one inside a classifier of tables."""
-        return getattr(self.classifier, "classifier_", self.classifier)
+        inner = self.classifier
+        return inner.estimator_ if hasattr(inner, "encoder_") else inner
 
     @cached_property
     def charged(self) -> FloatArray:

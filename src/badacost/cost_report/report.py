@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from badacost.cost_report import sections
-from badacost.cost_report.comparison import Way, compare, forest, own_ways, samme
+from badacost.cost_report.comparison import Way, compare, own_ways, trained_without_costs
 from badacost.cost_report.evidence import Evidence, gather
 from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import Money
@@ -62,10 +62,9 @@ def write_cost_report(
         ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. By default
         those of the model. Being right is charged, too, if it has a price.
     train : tuple of X and y, optional
-        What the model was trained on. It adds the cost of training to the curve, and two rivals
-        that are fitted to it: SAMME, which knows no costs, with the settings of the model but a
-        depth of its own, chosen by cross-validation; and a random forest that decides by minimum
-        expected cost.
+        What the model was trained on. It adds the cost of training to the curve, and boosting that
+        is trained and tuned on these samples without any costs, which decides by most likely class
+        and by minimum expected cost.
     title : str, optional
         Title of the page.
     currency : str, optional
@@ -124,8 +123,7 @@ def write_cost_report(
         note(known)
     rivals: list[Callable[[], list[Way]]] = []
     if evidence.training is not None:
-        rivals = [lambda: samme(evidence, random_state, n_jobs),
-                  lambda: [forest(evidence, random_state, n_jobs)]]  # fmt: skip
+        rivals = [lambda: trained_without_costs(evidence, random_state, n_jobs)]
     n_steps = len(rivals) + 1 + len(sections.SECTIONS)
     written = {}
     steps = _steps(evidence, rivals, currency or None, random_state)

@@ -50,7 +50,6 @@ def _in_short(evidence: Evidence, compared: Comparison, money: Money) -> str:
         sentences.append(f"Out of fold, the training expected {money.rate(out_of_fold)} for each.")
     other_ways = {
         "constant": ("the best constant", "The cheapest constant answer"),
-        "cost-blind": ("being cost-blind", "The class that the same model finds most probable"),
     }
     doubtful = []
     for kind, (name, subject) in other_ways.items():
@@ -445,7 +444,7 @@ def _method(evidence: Evidence, compared: Comparison, money: Money) -> str:
     rows = [
         [name, " ".join(repr(value).split())]
         for name, value in parameters.items()
-        if name not in ("classifier", "cost_matrix", "callbacks", "verbose")
+        if name not in ("estimator", "cost_matrix", "callbacks", "verbose")
     ]
     return paragraph(text) + (
         table(rows, ["parameter", "value"], n_text=2, max_length=_MAX_CELL_LENGTH) if rows else ""
