@@ -25,6 +25,7 @@ bench: .venv/dev
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/classifier.py
 	$(BIN)/python benchmarks/detect.py
+	$(BIN)/python benchmarks/explorer.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/train_detector.py
 

@@ -12,7 +12,7 @@ import pytest
 import badacost
 
 OPTIONAL = ("matplotlib", "pandas", "pyarrow", "lightgbm", "scikit_posthocs", "PIL", "av")
-OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2")
+OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2", "jinja2")
 WITHOUT = """
 import importlib.abc, sys
 class Missing(importlib.abc.MetaPathFinder):
@@ -73,6 +73,8 @@ MODEL = TINY + "from badacost import BAdaCostClassifier as B; m = B(n_estimators
          + "p.CostConfusionDisplay.from_estimator(m, X, y)"),
         ("matplotlib", "plot", "import badacost.cost_report as r; " + MODEL
          + "r.write_cost_report(m, 'page.html', X, y)"),
+        ("jinja2", "report", "from badacost.cost_report import CostExplorer as E; "
+         "E(['a', 'b'], [[0.5, 0.5]], [[0, 1], [1, 0]], [0]).to_html()"),
         ("pandas", "tables", "import badacost.tabular as t; t.read_table('table.csv')"),
         ("pyarrow", "tables", "import badacost.tabular as t; t.read_table('table.parquet')"),
         ("PIL", "detection", "import badacost.detection.images as i; i.read_image('a.png')"),

@@ -610,6 +610,51 @@ COMMANDS = [
         "name one",
     ),
     command(
+        "prices of rows without a column of the fit",
+        "explore grades.badacost --data new_patients.csv",
+        "no column 'dose'",
+    ),
+    command(
+        "a column of classes that is not there",
+        "explore grades.badacost --data ungraded.csv --target grade",
+        "no column 'grade'",
+    ),
+    command(
+        "rows of other classes to explore",
+        "explore grades.badacost --data other_grades.csv",
+        "has the class 'medium' in",
+        "which the model does not know",
+    ),
+    command(
+        "a detector to explore",
+        "explore cars.badacost --data patients.csv",
+        "which is not for tables",
+        "name a model of badacost fit",
+    ),
+    command(
+        "a page that would be lost",
+        "explore grades.badacost --data patients.csv --output notes.txt",
+        "'notes.txt' exists",
+        "add --force",
+    ),
+    command(
+        "a negative price of asking a person",
+        "explore grades.badacost --data patients.csv --abstain -1",
+        "abstain must be a number at least 0",
+    ),
+    command(
+        "a sentence as the unit of prices",
+        "explore grades.badacost --data patients.csv --currency 'euros and cents'",
+        "too long",
+        "give at most 12 letters",
+    ),
+    command(
+        "a page without rows",
+        "explore grades.badacost --data patients.csv --max-rows 0",
+        "max_rows must be an integer at least 1 or None; got 0",
+    ),
+    command("explore without rows", "explore grades.badacost", "Missing option '--data'", status=2),
+    command(
         "name of a data set mistyped",
         "datasets write diabetis --output patients2.csv",
         "no data set 'diabetis'",

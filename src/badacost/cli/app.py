@@ -13,6 +13,7 @@ from badacost.cli import (
     demo,
     detect,
     evaluate,
+    explore,
     fit,
     predict,
     report,
@@ -51,6 +52,7 @@ app.command(rich_help_panel=_TABLES)(fit.fit)
 app.command(rich_help_panel=_TABLES)(predict.predict)
 app.command(rich_help_panel=_TABLES)(evaluate.evaluate)
 app.command(rich_help_panel=_TABLES)(report.report)
+app.command(rich_help_panel=_TABLES)(explore.explore)
 app.add_typer(costs.app, name="costs", rich_help_panel=_TABLES)
 app.add_typer(datasets.app, name="datasets", rich_help_panel=_TABLES)
 app.command(rich_help_panel=_DETECTION)(detect.detect)

@@ -3,6 +3,7 @@
 Costs are ``C[truth, prediction]``: rows are the truth.
 """
 
+from badacost.cost_report.explorer import CostExplorer
 from badacost.cost_report.report import write_cost_report
 
-__all__ = ["write_cost_report"]
+__all__ = ["CostExplorer", "write_cost_report"]
