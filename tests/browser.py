@@ -95,8 +95,16 @@ class Browser:
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
-        result = self.ask("Runtime.evaluate", expression=_LOOK)["result"]
-        return Look(**json.loads(result["value"]))
+        return Look(**json.loads(self.evaluate(_LOOK)))
+
+    def prefer(self, scheme: str) -> None:
+        """Ask for light or dark colours."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.ask("Emulation.setEmulatedMedia", features=[feature])
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression on the page."""
+        return self.ask("Runtime.evaluate", expression=expression)["result"]["value"]
 
     def screenshot(self, path: Path) -> None:
         """Write a picture of the whole page."""

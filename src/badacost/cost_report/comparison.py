@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from badacost.arrays import FloatArray, Positions
-from badacost.cost_report.evidence import Evidence, positions
+from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.naming import model_name
 from badacost.costs.decisions import Prices
 from badacost.html_page import shorten
+from badacost.validation import positions_in
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
@@ -22,6 +23,8 @@ _DEPTHS = (1, 2, 4)
 _N_FOLDS = 3
 _MAX_ROWS_TO_CHOOSE = 20_000
 _MAX_LABEL_LENGTH = 24
+
+Kind = Literal["model", "most likely", "minimum expected", "constant", "trained without costs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,72 +36,82 @@ class Way:
 
     name: str
     answers: Positions
-    kind: Literal["model", "cost-blind", "constant", "other"] = "other"
+    kind: Kind = "trained without costs"
     remark: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What ways to decide cost; the first is that of the model.
+@dataclass(frozen=True)
+class WayCost:
+    """What a way to decide costs on the samples.
 
-    `paid` has the cost of each decision, (n_samples, n_ways); `resampled` the average costs in
-    samples drawn again, (n_resamples, n_ways).
+    `interval` holds the average cost, `saved_interval` what the model saves a decision against
+    this way; both are of `LEVEL` percent. What is saved is negative where the model costs more.
     """
 
-    ways: list[Way]
-    paid: FloatArray
-    resampled: FloatArray
+    name: str
+    kind: Kind
+    average_cost: float
+    interval: tuple[float, float]
+    error_rate: float
+    saved: float
+    saved_interval: tuple[float, float]
+    remark: str = ""
 
     @property
-    def averages(self) -> FloatArray:
-        """Average cost of each way."""
-        return np.asarray(self.paid.mean(axis=0))
-
-    @property
-    def intervals(self) -> FloatArray:
-        """Ends of the intervals of these averages, (n_ways, 2)."""
-        return _intervals(self.resampled)
-
-    @property
-    def saved(self) -> FloatArray:
-        """What the model saves a decision against each way; negative where it costs more."""
-        return np.asarray(self.averages - self.averages[0])
-
-    @property
-    def saved_intervals(self) -> FloatArray:
-        """Ends of the intervals of these savings, (n_ways, 2)."""
-        return _intervals(self.resampled - self.resampled[:, :1])
-
-    def is_clear(self, index: int) -> bool:
-        """Tell whether the model differs from a way by more than chance."""
-        low, high = self.saved_intervals[index]
-        return bool(low > 0 or high < 0)
-
-    @property
-    def n_costly(self) -> int:
-        """Decisions of the model that cost something."""
-        return int((self.paid[:, 0] > 0).sum())
+    def is_clear(self) -> bool:
+        """Whether the model differs from this way by more than chance."""
+        low, high = self.saved_interval
+        return low > 0 or high < 0
 
 
 def own_ways(evidence: Evidence) -> list[Way]:
     """Return the decisions of the model, first, those by its probabilities, and a constant."""
-    ways = [Way(model_name(evidence.classifier), evidence.answers, "model")]
+    ways = [Way(model_name(evidence.model), evidence.answers, "model")]
     beliefs = evidence.probabilities
     prices = evidence.prices
     if beliefs is not None:
         likeliest, cheapest = beliefs.argmax(axis=1), prices.expected(beliefs).argmin(axis=1)
-        ways.append(Way("the most probable class of the same model", likeliest, "cost-blind"))
+        ways.append(Way("the most likely class of the same model", likeliest, "most likely"))
         if (cheapest != evidence.answers).any():
-            ways.append(Way("minimum expected cost by its probabilities", cheapest))
+            name = "minimum expected cost by the probabilities of the same model"
+            ways.append(Way(name, cheapest, "minimum expected"))
     truths = np.eye(len(evidence.labels))[evidence.truth]
     best = int(prices.expected(truths).sum(axis=0).argmin())
-    constant = (
-        f"always “{shorten(evidence.labels[best], _MAX_LABEL_LENGTH)}”, the best constant answer"
+    label = shorten(evidence.labels[best], _MAX_LABEL_LENGTH)
+    name = f"always “{label}”, the best constant answer"
+    return [*ways, Way(name, np.full_like(evidence.truth, best), "constant")]
+
+
+def trained_without_costs(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
+    """Fit rivals that know no costs in training; none where the training samples are not given."""
+    if evidence.training is None:
+        return []
+    return [*_samme(evidence, seed, n_jobs), _forest(evidence, seed, n_jobs)]
+
+
+def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ...]:
+    """Return what ways to decide cost, that of the model first, resampled for intervals."""
+    paid = np.stack([evidence.prices.paid(evidence.truth, way.answers) for way in ways], axis=1)
+    resampled = _resampled(paid, seed)
+    averages = paid.mean(axis=0)
+    saved = averages - averages[0]
+    intervals, saved_intervals = _intervals(resampled), _intervals(resampled - resampled[:, :1])
+    return tuple(
+        WayCost(
+            way.name,
+            way.kind,
+            float(averages[i]),
+            intervals[i],
+            float((way.answers != evidence.truth).mean()),
+            float(saved[i]),
+            saved_intervals[i],
+            way.remark,
+        )
+        for i, way in enumerate(ways)
     )
-    return [*ways, Way(constant, np.full_like(evidence.truth, best), "constant")]
 
 
-def samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
+def _samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
     """Fit boosting that knows no costs, with the settings of the model but a depth of its own.
 
     Return its decisions, and those of minimum expected cost under its probabilities.
@@ -108,7 +121,7 @@ def samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
     from badacost.tabular.training import COST_BLIND, COST_IN_DECISION
 
     settings: dict[str, Any] = {}
-    booster = evidence.booster
+    booster = evidence.estimator
     if isinstance(booster, StagewiseClassifier) and not isinstance(booster, CostBoostClassifier):
         own = booster.get_params(deep=False)
         apart = ("callbacks", "warm_start", "verbose", "random_state", "n_jobs")
@@ -126,14 +139,14 @@ def samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
             "expected cost"
         )
     features = _fitted(evidence, rival)
-    answers = positions(rival.predict(features), evidence.classifier.classes_, "a rival")
+    answers = positions_in(evidence.model.classes_, rival.predict(features), "a rival")
     return [
         Way(COST_BLIND, answers, remark=f"{remark}."),
         Way(COST_IN_DECISION, _minimum_expected(evidence, rival, features, evidence.prices)),
     ]
 
 
-def forest(evidence: Evidence, seed: int, n_jobs: int | None) -> Way:
+def _forest(evidence: Evidence, seed: int, n_jobs: int | None) -> Way:
     """Fit a random forest that decides by minimum expected cost."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -143,34 +156,32 @@ def forest(evidence: Evidence, seed: int, n_jobs: int | None) -> Way:
     return Way("random forest, minimum expected cost", answers)
 
 
-def compare(evidence: Evidence, ways: list[Way], seed: int) -> Comparison:
-    """Return the costs of ways to decide, that of the model first, resampled for intervals."""
-    paid = np.stack([evidence.prices.paid(evidence.truth, way.answers) for way in ways], axis=1)
+def _resampled(paid: FloatArray, seed: int) -> FloatArray:
+    """Return averages of what is paid, (n_samples, n_ways), in samples drawn again."""
     # Samples that cost the same in all ways are drawn together: their number is multinomial.
     kinds, counts = np.unique(paid, axis=0, return_counts=True)
     rng, n_samples = np.random.default_rng(seed), len(paid)
     n_at_once = max(1, _MAX_DRAWS // len(kinds))
-    resampled = [
+    averages = [
         rng.multinomial(n_samples, counts / n_samples, min(n_at_once, N_RESAMPLES - first))
         @ kinds
         / n_samples
         for first in range(0, N_RESAMPLES, n_at_once)
     ]
-    return Comparison(ways, paid, np.concatenate(resampled))
+    return np.concatenate(averages)
 
 
 def _fitted(evidence: Evidence, rival: Any) -> Any:
     """Train a rival, and return the samples that it has to decide on."""
     features, truth = _training(evidence)
-    rival.fit(features, np.asarray(evidence.classifier.classes_)[truth])
-    return evidence.encoded(evidence.features)
+    rival.fit(features, np.asarray(evidence.model.classes_)[truth])
+    return evidence.features
 
 
 def _training(evidence: Evidence) -> tuple[Any, Positions]:
     if evidence.training is None:
         raise ValueError("rivals need training samples: give train.")
-    features, truth = evidence.training
-    return evidence.encoded(features), truth
+    return evidence.training
 
 
 def _cheapest_depth(
@@ -181,7 +192,7 @@ def _cheapest_depth(
 
     features, truth = _training(evidence)
     features = np.asarray(features)
-    classes = np.asarray(evidence.classifier.classes_)
+    classes = np.asarray(evidence.model.classes_)
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(truth))[:_MAX_ROWS_TO_CHOOSE]
     rows = rows[np.argsort(truth[rows], kind="stable")]
@@ -204,12 +215,13 @@ def _cheapest_depth(
 
 def _minimum_expected(evidence: Evidence, rival: Any, features: Any, prices: Prices) -> Positions:
     """Decide by the probabilities of a rival, which may not know all classes."""
-    known = positions(rival.classes_, evidence.classifier.classes_, "a rival")
+    known = positions_in(evidence.model.classes_, rival.classes_, "a rival")
     charges = prices.of_classes(known).expected(rival.predict_proba(features))
     return np.asarray(known[charges.argmin(axis=1)])
 
 
-def _intervals(resampled: FloatArray) -> FloatArray:
-    """Return the ends of the intervals of columns, (n_columns, 2)."""
+def _intervals(resampled: FloatArray) -> list[tuple[float, float]]:
+    """Return the ends of the intervals of columns."""
     tail = (100 - LEVEL) / 2
-    return np.asarray(np.percentile(resampled, [tail, 100 - tail], axis=0).T)
+    low, high = np.percentile(resampled, [tail, 100 - tail], axis=0).tolist()
+    return list(zip(low, high, strict=True))
