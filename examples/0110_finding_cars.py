@@ -11,10 +11,10 @@ one that comes with the package finds the cars of a synthetic world, without any
 # the viewer, -90 away from the viewer.
 import matplotlib.pyplot as plt
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.drawing import contact_sheet, draw
 from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 
 detector = synthetic_cars()
 print(detector)

@@ -14,7 +14,6 @@ the window its trees look, and how soon it loses interest in a window.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.channels import compute_channels, rgb_to_luv
 from badacost.detection.inspection import (
     FeatureMapDisplay,
@@ -24,6 +23,7 @@ from badacost.detection.inspection import (
     feature_map,
 )
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 
 detector = synthetic_cars()
 scenes = [scene.load() for scene in make_scenes(4, random_state=21)]

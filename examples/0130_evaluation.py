@@ -11,7 +11,6 @@ on scenes that are harder than those the detector was trained on.
 # Twenty scenes with more and smaller cars than in training.
 import matplotlib.pyplot as plt
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.evaluation import (
     PrecisionRecallDisplay,
     align,
@@ -21,6 +20,7 @@ from badacost.detection.evaluation import (
 )
 from badacost.detection.inspection import ViewConfusionDisplay
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 
 detector = synthetic_cars()
 scenes = make_scenes(

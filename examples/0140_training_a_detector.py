@@ -14,11 +14,11 @@ import time
 
 import matplotlib.pyplot as plt
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import TrainingConfig, train_detector
 from badacost.detection.annotations import Views
 from badacost.detection.drawing import draw
 from badacost.detection.evaluation import PrecisionRecallDisplay, evaluate_voc
+from badacost.detection.scenes import make_scenes
 
 views = Views.around(4)
 scenes = make_scenes(20, n_views=4, random_state=0)

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from badacost import BAdaCostClassifier
 from badacost.cost_report import CostReport
 from badacost.costs import labelled_costs
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.models import synthetic_cars
 from badacost.detection.report import write_report
+from badacost.detection.scenes import make_scenes
 from tests.browser import Browser, browser
 
 matplotlib.use("Agg")

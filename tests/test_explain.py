@@ -182,7 +182,7 @@ def test_tables() -> None:
     assert scores.feature_names == ["colour", "size", "empty"]
     total = scores.base_values + scores.values.sum(axis=1)
     features = model.encoder_.transform(table)
-    np.testing.assert_allclose(total, model.classifier_.forest_.accumulate(features), atol=1e-10)
+    np.testing.assert_allclose(total, model.estimator_.forest_.accumulate(features), atol=1e-10)
     np.testing.assert_allclose(feature_importances(model), model.feature_importances_)
     explanation = explain_decision(model, table[:1])
     assert f"colour = {table['colour'][0]}" in explanation.to_text()

@@ -28,9 +28,9 @@ FLOORS = [
     ("boosting", "plotting", "decision"),
     ("html_page",),
     ("detection",),
-    ("datasets",),
+    ("trials",),
     ("tabular",),
-    ("explain",),
+    ("datasets", "explain"),
     ("cost_report", "experiments"),
     ("cli",),
 ]

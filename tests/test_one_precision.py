@@ -13,12 +13,12 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from badacost.cli.app import app
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import Views, read_kitti
 from badacost.detection.evaluation import align, evaluate_voc, read_results
 from badacost.detection.inspection import Efficiency
 from badacost.detection.interchange import to_json_line
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 from badacost.experiments.cars import evaluated
 from badacost.experiments.contest import Entry
 

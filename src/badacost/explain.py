@@ -427,7 +427,7 @@ def feature_importances(model: Any, kind: Literal["gain", "count"] = "gain") -> 
 def _booster_of(model: Any, caller: str) -> Any:
     """Return what has the trees of a model, or say that there are none."""
     check_is_fitted(model)
-    booster = model.classifier_ if isinstance(model, TableClassifier) else model
+    booster = model.estimator_ if isinstance(model, TableClassifier) else model
     if not hasattr(booster, "forest_"):
         inner = " explain its estimator_," if hasattr(booster, "estimator_") else ""
         raise TypeError(

@@ -13,10 +13,10 @@ from typer.testing import CliRunner, Result
 
 from badacost import detection
 from badacost.cli.app import app
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import Views
 from badacost.detection.boxes import Detections
 from badacost.detection.interchange import coco_document, to_coco, to_csv, to_json_line, to_kitti
+from badacost.detection.scenes import make_scenes
 
 matplotlib.use("Agg")
 

@@ -11,9 +11,9 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from badacost.cli.app import app
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detector, TrainingConfig, training
 from badacost.detection.annotations import AnnotatedImage, Views
+from badacost.detection.scenes import make_scenes
 from badacost.detection.training.rounds import CascadeRounds
 
 CONFIG = """

@@ -13,7 +13,7 @@ import pytest
 
 from badacost.cost_report import CostReport
 from badacost.cost_report.money import Money, number
-from badacost.cost_report.parts import AtFit
+from badacost.cost_report.parts import AtFit, RivalAtFit
 from badacost.costs import labelled_costs
 from badacost.metrics import average_cost, cost_confusion_matrix
 from tests.cost_report.samples import COSTS, booster, noisy
@@ -82,13 +82,14 @@ def test_no_word_flatters(report) -> None:
 
 
 def test_figures_of_the_fit(report) -> None:
-    at_fit = AtFit(50, 1.5, {"a rival": 1.0, "another": 3.0})
+    rivals = (RivalAtFit("a rival", 1.0, False), RivalAtFit("another", 3.0, True))
+    at_fit = AtFit("50 rows, held out", 1.5, rivals)
     page = Page(replace(report, ways=report.ways[:4], at_fit=at_fit).to_html())
     text = text_of(page)
     assert "more than a rival +50%" in text
-    assert "measured on 50 held-out rows when the model was fitted" in text
-    assert page.row("a rival") == ["1.00"]
-    assert page.row("another") == ["3.00"]
+    assert "measured when the model was fitted: 50 rows, held out; may be chance" in text
+    assert page.row("a rival") == ["1.00", "-0.50", "may be chance"]
+    assert page.row("another") == ["3.00", "1.50", ""]
 
 
 def test_the_matrix_of_money_has_a_legend(report) -> None:

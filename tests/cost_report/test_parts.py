@@ -102,10 +102,13 @@ def test_figures_of_the_fit_count_under_the_same_costs_only() -> None:
     costs = labelled_costs(COSTS, ["bad", "mild", "worst"])
     model = TableClassifier(booster(None), cost_matrix=costs).fit(frame, "grade")
     assert parts.at_fit(gather(model, frame, frame["grade"])) is None
-    model.held_out_ = CostSummary(50, 1.5, 75.0, 0.2, "mild", 3.0, 0.5, {"a": 2.0, "b": 1.0})
+    measured = {"rivals": {"a": 2.0, "b": 1.0}, "rival_errors": {"a": 0.1, "b": 0.3}}
+    model.held_out_ = CostSummary(
+        1050, 1.5, 1575.0, 0.2, "mild", 3.0, 0.5, how="5-fold cross-validation", **measured
+    )
+    rivals = (parts.RivalAtFit("b", 1.0, False), parts.RivalAtFit("a", 2.0, True))
     found = parts.at_fit(gather(model, frame, frame["grade"]))
-    assert found == parts.AtFit(50, 1.5, {"a": 2.0, "b": 1.0})
-    assert found.cheapest == ("b", 1.0)
+    assert found == parts.AtFit("1,050 rows, 5-fold cross-validation", 1.5, rivals)
     other = gather(model, frame, frame["grade"], costs=2 * COSTS)
     assert parts.at_fit(other) is None
     amounts = gather(model, frame, frame["grade"], sample_cost=np.ones((240, 3)))
@@ -125,7 +128,7 @@ def test_settings_are_texts() -> None:
     found = parts.settings(gather(table.fit(frame, "grade"), frame, frame["grade"]))
     assert found["decision"] == "'bayes'"
     assert found["n_estimators"] == "3"
-    assert not {"classifier", "estimator"} & found.keys()
+    assert "estimator" not in found
 
 
 def test_costs_of_the_fit_are_told_from_others() -> None:

@@ -52,7 +52,7 @@ def test_figures_are_those_of_the_metrics() -> None:
     (same,) = (way for way in report.ways if way.kind == "most likely")
     assert same.average_cost == pytest.approx(average_cost(y_test, likeliest, COSTS))
     assert same not in report.rivals
-    assert len(report.rivals) == 3
+    assert len(report.rivals) == 4
     rates = [rival.average_cost for rival in report.rivals]
     assert rates == sorted(rates)
 

@@ -10,7 +10,7 @@ import pytest
 from badacost import CostBoostClassifier
 from badacost.cost_report import CostReport
 from badacost.cost_report.comparison import WayCost
-from badacost.cost_report.parts import AtFit
+from badacost.cost_report.parts import AtFit, RivalAtFit
 from badacost.cost_report.words import NO_RIVALS, findings, headline, money_of, verdict
 from tests.cost_report.samples import COSTS, booster, noisy
 
@@ -55,9 +55,11 @@ def test_a_cheaper_rival_is_named_first(is_clear) -> None:
 
 def test_a_rival_that_was_cheaper_at_the_fit_is_named_first() -> None:
     own = plain_report().average_cost
-    at_fit = AtFit(50, 2 * own, {"expensive": 3 * own, "cheap": own})
+    rivals = (RivalAtFit("cheap", own, False), RivalAtFit("expensive", 3 * own, True))
+    at_fit = AtFit("50 rows", 2 * own, rivals)
     said = first(replace(with_rivals(way(own + 1, (0.5, 1.5))), at_fit=at_fit))
-    assert said.startswith("Cheaper than the model on 50 held-out rows when it was fitted: cheap,")
+    assert said.startswith("Cheaper than the model when it was fitted (50 rows): cheap, at ")
+    assert said.endswith("a decision; the difference may be chance.")
 
 
 def test_the_nearest_rival_is_named_if_none_is_cheaper() -> None:
@@ -67,11 +69,14 @@ def test_the_nearest_rival_is_named_if_none_is_cheaper() -> None:
     said = " ".join(findings(report, money_of(report, None)))
     assert "Compared with near, at" in said
     assert NO_RIVALS not in said
-    at_fit = replace(plain_report(), at_fit=AtFit(50, own, {"far": 3 * own, "near": own}))
+    rivals = (RivalAtFit("near", own, False), RivalAtFit("far", 3 * own, True))
+    at_fit = replace(plain_report(), at_fit=AtFit("50 rows", own, rivals))
     assert "and the cheapest rival, near," in first(at_fit)
     said = " ".join(findings(at_fit, money_of(at_fit, None)))
-    assert "Measured on 50 held-out rows when the model was fitted: the model" in said
-    assert "near, on 50 held-out rows at the fit" in str(at_fit)
+    assert "Measured when the model was fitted (50 rows): the model" in said
+    lines = str(at_fit).splitlines()
+    after = lines[lines.index("When the model was fitted (50 rows):") + 1 :]
+    assert [line.split()[-1] for line in after] == ["model", "near", "far"]
 
 
 def test_what_was_not_compared_is_said_with_its_remedy() -> None:

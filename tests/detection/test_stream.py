@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detections, Detector, ImageError
 from badacost.detection.images import ImageSource
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.stream import Unreadable, files_of, images_at_a_time, images_of, search
 

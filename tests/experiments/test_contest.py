@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import Views
+from badacost.detection.scenes import make_scenes
 from badacost.detection.training.config import TrainingConfig
 from badacost.experiments import contest as module
 from badacost.experiments.contest import (

@@ -64,7 +64,7 @@ def annotated_images(
 
 def _synthetic(source: str) -> list[AnnotatedImage]:
     """Scenes of the generator."""
-    from badacost.datasets.scenes import make_scenes
+    from badacost.detection.scenes import make_scenes
 
     _, *numbers = source.split(":")
     if len(numbers) > 2 or not all(text.isdecimal() and len(text) < 10 for text in numbers):

@@ -33,10 +33,10 @@ def detect(
     cars were found in the right place and from the right side.
     """
     with plain_errors("Stopped."):
-        from badacost.datasets.scenes import make_scenes
         from badacost.detection.drawing import contact_sheet, draw
         from badacost.detection.evaluation import evaluate_voc
         from badacost.detection.models import synthetic_cars
+        from badacost.detection.scenes import make_scenes
 
         check_jobs(jobs)
         if output.is_dir():

@@ -120,7 +120,7 @@ def _show(model: TableClassifier, summary: CostSummary, counts: Any, paid: Any) 
     )
     if model.held_out_ is not None:
         typer.echo(
-            f"On the {model.held_out_.n_rows} rows that were held out of the fit a decision cost "
+            f"At the fit ({model.held_out_.n_rows} rows, {model.held_out_.how}) a decision cost "
             f"{money(model.held_out_.average_cost)}."
         )
     if len(names) > _MAX_CLASSES_SHOWN or not (

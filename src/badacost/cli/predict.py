@@ -95,7 +95,7 @@ def _answers(
 
     if (probabilities or expected_costs) and not hasattr(model, "predict_proba"):
         raise ValueError(
-            f"this {type(model.classifier_).__name__} has no probabilities: leave out "
+            f"this {type(model.estimator_).__name__} has no probabilities: leave out "
             "--probabilities and --expected-costs."
         )
     columns: dict[str, Any] = {_ANSWER: model.predict(frame)}

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.naming import model_name
-from badacost.costs.decisions import Prices
 from badacost.html_page import shorten
-from badacost.validation import positions_in
+from badacost.trials import Samples, rival_probabilities
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
 _MAX_DRAWS = 2**22  # numbers of resamples that are in memory at a time
-_FOREST_TREES = 200
-_DEPTHS = (1, 2, 4)
-_N_FOLDS = 3
-_MAX_ROWS_TO_CHOOSE = 20_000
 _MAX_LABEL_LENGTH = 24
 
 Kind = Literal["model", "most likely", "minimum expected", "constant", "trained without costs"]
@@ -83,10 +77,23 @@ def own_ways(evidence: Evidence) -> list[Way]:
 
 
 def trained_without_costs(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
-    """Fit rivals that know no costs in training; none where the training samples are not given."""
+    """Fit rivals without any costs to the training samples, and let each decide in two ways."""
     if evidence.training is None:
         return []
-    return [*_samme(evidence, seed, n_jobs), _forest(evidence, seed, n_jobs)]
+    asked = rival_probabilities(
+        evidence.estimator,
+        Samples(*evidence.training),
+        evidence.features,
+        evidence.prices,
+        n_jobs=n_jobs,
+        seed=seed,
+    )
+    ways = []
+    for name, shares in asked.items():
+        ways.append(Way(f"{name}, most likely class", shares.argmax(axis=1)))
+        cheapest = evidence.prices.expected(shares).argmin(axis=1)
+        ways.append(Way(f"{name}, minimum expected cost", cheapest))
+    return ways
 
 
 def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ...]:
@@ -111,51 +118,6 @@ def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ..
     )
 
 
-def _samme(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
-    """Fit boosting that knows no costs, with the settings of the model but a depth of its own.
-
-    Return its decisions, and those of minimum expected cost under its probabilities.
-    """
-    from badacost.boosting import CostBoostClassifier, SAMMEClassifier
-    from badacost.boosting.stagewise import StagewiseClassifier
-    from badacost.tabular.training import COST_BLIND, COST_IN_DECISION
-
-    settings: dict[str, Any] = {}
-    booster = evidence.estimator
-    if isinstance(booster, StagewiseClassifier) and not isinstance(booster, CostBoostClassifier):
-        own = booster.get_params(deep=False)
-        apart = ("callbacks", "warm_start", "verbose", "random_state", "n_jobs")
-        shared = own.keys() & SAMMEClassifier().get_params(deep=False).keys() - {*apart}
-        settings = {name: own[name] for name in shared}
-    rival = SAMMEClassifier(**settings, random_state=seed, n_jobs=n_jobs)
-    remark = f"SAMME has {'the settings of the model' if settings else 'default settings'}"
-    if rival.estimator is None:
-        depths = list(dict.fromkeys([*_DEPTHS, rival.max_depth]))
-        rival.max_depth = _cheapest_depth(evidence, rival, depths, seed)
-        chosen, *choices = ("any" if k is None else str(k) for k in (rival.max_depth, *depths))
-        remark += (
-            f", but trees of depth {chosen}: of {', '.join(choices)} the cheapest in "
-            f"{_N_FOLDS}-fold cross-validation on the training samples, with decisions of minimum "
-            "expected cost"
-        )
-    features = _fitted(evidence, rival)
-    answers = positions_in(evidence.model.classes_, rival.predict(features), "a rival")
-    return [
-        Way(COST_BLIND, answers, remark=f"{remark}."),
-        Way(COST_IN_DECISION, _minimum_expected(evidence, rival, features, evidence.prices)),
-    ]
-
-
-def _forest(evidence: Evidence, seed: int, n_jobs: int | None) -> Way:
-    """Fit a random forest that decides by minimum expected cost."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    rival = RandomForestClassifier(_FOREST_TREES, random_state=seed, n_jobs=n_jobs)
-    features = _fitted(evidence, rival)
-    answers = _minimum_expected(evidence, rival, features, evidence.prices)
-    return Way("random forest, minimum expected cost", answers)
-
-
 def _resampled(paid: FloatArray, seed: int) -> FloatArray:
     """Return averages of what is paid, (n_samples, n_ways), in samples drawn again."""
     # Samples that cost the same in all ways are drawn together: their number is multinomial.
@@ -169,55 +131,6 @@ def _resampled(paid: FloatArray, seed: int) -> FloatArray:
         for first in range(0, N_RESAMPLES, n_at_once)
     ]
     return np.concatenate(averages)
-
-
-def _fitted(evidence: Evidence, rival: Any) -> Any:
-    """Train a rival, and return the samples that it has to decide on."""
-    features, truth = _training(evidence)
-    rival.fit(features, np.asarray(evidence.model.classes_)[truth])
-    return evidence.features
-
-
-def _training(evidence: Evidence) -> tuple[Any, Positions]:
-    if evidence.training is None:
-        raise ValueError("rivals need training samples: give train.")
-    return evidence.training
-
-
-def _cheapest_depth(
-    evidence: Evidence, rival: Any, depths: Sequence[int | None], seed: int
-) -> int | None:
-    """Return the depth whose decisions of minimum expected cost are cheapest on other folds."""
-    from sklearn.base import clone
-
-    features, truth = _training(evidence)
-    features = np.asarray(features)
-    classes = np.asarray(evidence.model.classes_)
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(truth))[:_MAX_ROWS_TO_CHOOSE]
-    rows = rows[np.argsort(truth[rows], kind="stable")]
-    folds = np.arange(len(rows)) % _N_FOLDS  # in the order of classes, so each has its share
-    parts = [(rows[folds != fold], rows[folds == fold]) for fold in range(_N_FOLDS)]
-    if any(len(np.unique(truth[kept])) < 2 or not len(tried) for kept, tried in parts):
-        return depths[-1]
-    paid = np.zeros(len(depths))
-    for number, depth in enumerate(depths):
-        for kept, tried in parts:
-            candidate = clone(rival).set_params(max_depth=depth)
-            candidate.fit(features[kept], classes[truth[kept]])
-            # Training samples have no prices of their own.
-            answers = _minimum_expected(
-                evidence, candidate, features[tried], Prices(evidence.costs)
-            )
-            paid[number] += evidence.costs[truth[tried], answers].sum()
-    return depths[int(paid.argmin())]
-
-
-def _minimum_expected(evidence: Evidence, rival: Any, features: Any, prices: Prices) -> Positions:
-    """Decide by the probabilities of a rival, which may not know all classes."""
-    known = positions_in(evidence.model.classes_, rival.classes_, "a rival")
-    charges = prices.of_classes(known).expected(rival.predict_proba(features))
-    return np.asarray(known[charges.argmin(axis=1)])
 
 
 def _intervals(resampled: FloatArray) -> list[tuple[float, float]]:

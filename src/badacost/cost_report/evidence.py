@@ -161,7 +161,7 @@ def _taken_apart(model: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
     if hasattr(model, "named_steps") and len(model) > 1:
         model, encode = model[-1], model[:-1].transform
     if isinstance(model, TableClassifier):
-        return model, model.classifier_, lambda X: model.encoder_.transform(encode(X))
+        return model, model.estimator_, lambda X: model.encoder_.transform(encode(X))
     return model, model, encode
 
 

@@ -85,12 +85,15 @@ def _key_figures(report: CostReport, money: Money) -> tuple[list[tuple[str, str,
             remark += f"; may be chance: the model saves {bounds} each"
         facts.append((fact, share, remark))
     if report.at_fit is not None and not report.rivals:
-        name, cost = report.at_fit.cheapest
-        fact, share = _saving(name, cost, report.at_fit.average_cost, money)
+        rival, own_cost = report.at_fit.rivals[0], report.at_fit.average_cost
+        fact, share = _saving(rival.name, rival.average_cost, own_cost, money)
         remark = (
-            f"{money.rate(report.at_fit.average_cost)} against {money.rate(cost)} each, measured "
-            f"on {report.at_fit.n_rows:,} held-out rows when the model was fitted"
+            f"{money.rate(own_cost)} instead of {money.rate(rival.average_cost)} each, measured "
+            f"when the model was fitted: {report.at_fit.rows}"
         )
+        if not rival.is_clear:
+            doubtful.append(fact)
+            remark += "; may be chance"
         facts.append((fact, share, remark))
     return facts, doubtful
 

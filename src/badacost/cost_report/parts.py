@@ -18,7 +18,6 @@ _ASKING_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the price of asking a pers
 _RELIABILITY_GROUPS = 10
 _MIN_IN_GROUP = 20
 _NO_SETTINGS = ("cost_matrix", "callbacks", "verbose")
-_INSIDE = ("classifier", "estimator")  # parameters of a classifier of tables that are told apart
 
 
 @dataclass(frozen=True)
@@ -69,20 +68,24 @@ class Reliability:
 
 
 @dataclass(frozen=True)
+class RivalAtFit:
+    """Average cost of a rival when a model was fitted, and if it differs by more than chance."""
+
+    name: str
+    average_cost: float
+    is_clear: bool
+
+
+@dataclass(frozen=True)
 class AtFit:
     """What was measured when a model was fitted, on rows that it was not fitted to.
 
-    `rivals` are the average costs of others on the same rows.
+    `rows` says which ones, `rivals` decided on the same ones, the cheapest first.
     """
 
-    n_rows: int
+    rows: str
     average_cost: float
-    rivals: dict[str, float]
-
-    @property
-    def cheapest(self) -> tuple[str, float]:
-        """Name and average cost of the cheapest rival."""
-        return min(self.rivals.items(), key=lambda item: item[1])
+    rivals: tuple[RivalAtFit, ...]
 
 
 def asking(evidence: Evidence) -> Asking | None:
@@ -174,7 +177,14 @@ def at_fit(evidence: Evidence) -> AtFit | None:
     )
     if held_out is None or not held_out.rivals or not same:
         return None
-    return AtFit(held_out.n_rows, held_out.average_cost, dict(held_out.rivals))
+    rivals = [
+        RivalAtFit(name, cost, held_out.is_clear(name)) for name, cost in held_out.rivals.items()
+    ]
+    return AtFit(
+        f"{held_out.n_rows:,} rows{', ' * bool(held_out.how)}{held_out.how}",
+        held_out.average_cost,
+        tuple(sorted(rivals, key=lambda rival: rival.average_cost)),
+    )
 
 
 def settings(evidence: Evidence) -> dict[str, str]:
@@ -185,7 +195,7 @@ def settings(evidence: Evidence) -> dict[str, str]:
             found[name] = getattr(evidence.estimator, attribute)
     for owner in (evidence.estimator, evidence.model):
         given = owner.get_params(deep=False) if hasattr(owner, "get_params") else {}
-        left_out = _NO_SETTINGS if owner is evidence.estimator else (*_NO_SETTINGS, *_INSIDE)
+        left_out = _NO_SETTINGS if owner is evidence.estimator else (*_NO_SETTINGS, "estimator")
         found |= {name: value for name, value in given.items() if name not in left_out}
     return {name: " ".join(repr(value).split()) for name, value in found.items()}
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from badacost.cost_report.comparison import LEVEL, WayCost
 from badacost.cost_report.money import Money, check_currency
+from badacost.cost_report.parts import RivalAtFit
 from badacost.html_page import shorten
 
 if TYPE_CHECKING:
@@ -30,19 +31,19 @@ def headline(report: CostReport, money: Money) -> str:
     own, at_fit = money.rate(report.average_cost), report.at_fit
     best = min(report.ways, key=lambda way: way.average_cost)
     if best.average_cost < report.average_cost:
-        chance = "" if best.is_clear else "; the difference may be chance"
         return (
             f"Cheaper than the model: {best.name}, at {money.rate(best.average_cost)} instead of "
-            f"{own} a decision{chance}."
+            f"{own} a decision{_chance(best)}."
         )
     start = f"A decision of {report.model} costs {own}"
     if at_fit is not None:
-        name, cost = at_fit.cheapest
-        own_at_fit, place = money.rate(at_fit.average_cost), f"on {at_fit.n_rows:,} held-out rows"
-        if cost < at_fit.average_cost:
+        place, own_at_fit = f"when it was fitted ({at_fit.rows})", money.rate(at_fit.average_cost)
+        nearest = at_fit.rivals[0]
+        if nearest.average_cost < at_fit.average_cost:
             return (
-                f"Cheaper than the model {place} when it was fitted: {name}, at {money.rate(cost)} "
-                f"instead of {own_at_fit} a decision."
+                f"Cheaper than the model {place}: {nearest.name}, at "
+                f"{money.rate(nearest.average_cost)} instead of {own_at_fit} a decision"
+                f"{_chance(nearest)}."
             )
     if report.rivals:
         rival = report.rivals[0]
@@ -52,8 +53,8 @@ def headline(report: CostReport, money: Money) -> str:
         )
     if at_fit is not None:
         return (
-            f"{start}; {place} when it was fitted it cost {own_at_fit}, and the cheapest rival, "
-            f"{name}, {money.rate(cost)}."
+            f"{start}; {place} it cost {own_at_fit}, and the cheapest rival, {nearest.name}, "
+            f"{money.rate(nearest.average_cost)}."
         )
     return f"{start}; it was not compared with a model that was trained without costs."
 
@@ -73,10 +74,10 @@ def findings(report: CostReport, money: Money) -> list[str]:
         cost = money.rate(way.average_cost)
         told.append(f"Compared with {way.name}, at {cost} each, {verdict(way, money)}.")
     if report.at_fit is not None:
-        others = ", ".join(f"{name} {money.rate(c)}" for name, c in report.at_fit.rivals.items())
+        others = "; ".join(f"{r.name} {money.rate(r.average_cost)}" for r in report.at_fit.rivals)
         told.append(
-            f"Measured on {report.at_fit.n_rows:,} held-out rows when the model was fitted: the "
-            f"model {money.rate(report.at_fit.average_cost)}, {others}."
+            f"Measured when the model was fitted ({report.at_fit.rows}): the model "
+            f"{money.rate(report.at_fit.average_cost)}; {others}."
         )
     elif not report.rivals:
         told.append(NO_RIVALS)
@@ -105,14 +106,17 @@ def verdict(way: WayCost, money: Money) -> str:
 def summary(report: CostReport, currency: str | None = None) -> str:
     """Return the headline, a line for each way to decide, and what was not compared."""
     money = money_of(report, currency)
-    rows = [(money.rate(way.average_cost), way.name) for way in report.ways]
+    tables = {"Average cost of a decision": [(w.average_cost, w.name) for w in report.ways]}
     if report.at_fit is not None:
-        place = f"on {report.at_fit.n_rows:,} held-out rows at the fit"
-        rows.append((money.rate(report.at_fit.average_cost), f"the model, {place}"))
-        rows += [(money.rate(c), f"{name}, {place}") for name, c in report.at_fit.rivals.items()]
-    width = max(len(cost) for cost, _ in rows)
-    lines = [headline(report, money), "Average cost of a decision:"]
-    lines += [f"  {cost:>{width}}  {shorten(name, _MAX_NAME_LENGTH)}" for cost, name in rows]
+        tables[f"When the model was fitted ({report.at_fit.rows})"] = [
+            (report.at_fit.average_cost, "the model"),
+            *((rival.average_cost, rival.name) for rival in report.at_fit.rivals),
+        ]
+    lines = [headline(report, money)]
+    for title, rows in tables.items():
+        width = max(len(money.rate(cost)) for cost, _ in rows)
+        lines.append(f"{title}:")
+        lines += [f"  {money.rate(c):>{width}}  {shorten(n, _MAX_NAME_LENGTH)}" for c, n in rows]
     if report.at_fit is None and not report.rivals:
         lines.append(NO_RIVALS)
     if report.known_rows is not None:
@@ -123,3 +127,7 @@ def summary(report: CostReport, currency: str | None = None) -> str:
 def sentence_case(text: str) -> str:
     """Return text with a capital at its start."""
     return text[:1].upper() + text[1:]
+
+
+def _chance(rival: WayCost | RivalAtFit) -> str:
+    return "" if rival.is_clear else "; the difference may be chance"

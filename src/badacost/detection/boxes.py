@@ -230,7 +230,7 @@ class Detections:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, random_state=7)
         >>> (found,) = synthetic_cars().predict(scene.load())

@@ -189,7 +189,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.boxes import overlaps
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
@@ -221,7 +221,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> scenes = make_scenes(2, objects_per_image=2, random_state=7)
         >>> images = (scene.load() for scene in scenes)
@@ -312,7 +312,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> detector = synthetic_cars()
         >>> frames = (scene.load() for scene in make_scenes(3, random_state=7))
@@ -339,7 +339,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=1, random_state=7)
         >>> detector = synthetic_cars()
@@ -360,7 +360,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
         >>> detector = synthetic_cars()
@@ -448,7 +448,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
         >>> detector, image = synthetic_cars(), scene.load()
@@ -544,7 +544,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> detector = synthetic_cars()
         >>> images = [scene.load() for scene in make_scenes(2, random_state=7)]

@@ -34,10 +34,10 @@ _DECISIONS = ("own", "bayes")
 
 
 def _has(method: str) -> Any:
-    """Make a method available where the classifier has it."""
+    """Make a method available where the estimator has it."""
 
     def check(model: Any) -> bool:
-        inner = getattr(model, "classifier_", model.classifier)
+        inner = getattr(model, "estimator_", model.estimator)
         return hasattr(CostBoostClassifier if inner is None else inner, method)
 
     return available_if(check)
@@ -49,13 +49,13 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
 
     Parameters
     ----------
-    classifier : classifier or None, default=None
+    estimator : classifier or None, default=None
         Cloned and fitted; None is ``CostBoostClassifier()``.
     cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
-        ``C[truth, prediction]``: rows are the truth. Given to the classifier, if it takes costs
-        and has none of its own. None is that of the classifier.
+        ``C[truth, prediction]``: rows are the truth. Given to the estimator, if it takes costs
+        and has none of its own. None is that of the estimator.
     decision : {"own", "bayes"}, default="own"
-        "own" is the rule of the classifier. "bayes" is the class of minimum expected cost under its
+        "own" is the rule of the estimator. "bayes" is the class of minimum expected cost under its
         probabilities, which makes decisions of a cost-blind booster cost-sensitive.
     drop : sequence of str, default=()
         Columns to leave out.
@@ -70,8 +70,8 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         Costs in the order of ``classes_``; a price of being right is subtracted from its row.
     charged_costs_ : ndarray of shape (K, K)
         The same as given, with the price of being right if there is one.
-    classifier_ : classifier
-        The fitted classifier.
+    estimator_ : classifier
+        The fitted estimator.
     encoder_ : TableEncoder
         What turns columns into its features.
     feature_names_in_ : ndarray of shape (n_columns,)
@@ -101,21 +101,21 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
 
     def __init__(
         self,
-        classifier: Any = None,
+        estimator: Any = None,
         *,
         cost_matrix: Any = None,
         decision: Literal["own", "bayes"] = "own",
         drop: Sequence[str] = (),
         max_one_hot: int = 8,
     ):
-        self.classifier = classifier
+        self.estimator = estimator
         self.cost_matrix = cost_matrix
         self.decision = decision
         self.drop = drop
         self.max_one_hot = max_one_hot
 
     def fit(self, X: Any, y: str | ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit encoder and classifier.
+        """Fit encoder and estimator.
 
         Parameters
         ----------
@@ -155,43 +155,43 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         sample_weight: ArrayLike | None,
         target: str | None,
     ) -> Self:
-        """Fit the classifier to what an encoder made of a table, or of more rows than these."""
-        classifier = CostBoostClassifier() if self.classifier is None else clone(self.classifier)
-        own = getattr(classifier, "cost_matrix", None)
-        hands_costs_on = own is None and "cost_matrix" in classifier.get_params(deep=False)
+        """Fit the estimator to what an encoder made of a table, or of more rows than these."""
+        estimator = CostBoostClassifier() if self.estimator is None else clone(self.estimator)
+        own = getattr(estimator, "cost_matrix", None)
+        hands_costs_on = own is None and "cost_matrix" in estimator.get_params(deep=False)
         if hands_costs_on and self.cost_matrix is not None:
-            classifier.set_params(cost_matrix=self.cost_matrix)
+            estimator.set_params(cost_matrix=self.cost_matrix)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
-        classifier.fit(features, labels, **options)
-        self._assemble(encoder, classifier, own if self.cost_matrix is None else self.cost_matrix)
-        if not hands_costs_on:  # otherwise the classifier has warned
+        estimator.fit(features, labels, **options)
+        self._assemble(encoder, estimator, own if self.cost_matrix is None else self.cost_matrix)
+        if not hands_costs_on:  # otherwise the estimator has warned
             warn_of_alphabet(self.cost_matrix, self.classes_, labels, stacklevel=4)
         self.target_name_ = target
         self.n_rows_ = len(features)
         self.held_out_: CostSummary | None = None
         return self
 
-    def _assemble(self, encoder: TableEncoder, classifier: Any, costs: Any) -> None:
-        """Set what follows from the parts; `costs` of None are those of the classifier."""
-        if self.decision == "bayes" and not hasattr(classifier, "predict_proba"):
+    def _assemble(self, encoder: TableEncoder, estimator: Any, costs: Any) -> None:
+        """Set what follows from the parts; `costs` of None are those of the estimator."""
+        if self.decision == "bayes" and not hasattr(estimator, "predict_proba"):
             raise ValueError(
-                f'decision="bayes" needs probabilities, and {type(classifier).__name__} has none: '
+                f'decision="bayes" needs probabilities, and {type(estimator).__name__} has none: '
                 'use decision="own".'
             )
-        self.encoder_, self.classifier_ = encoder, classifier
-        self.classes_ = classifier.classes_
-        self._set_costs(own_costs(classifier) if costs is None else costs)
+        self.encoder_, self.estimator_ = encoder, estimator
+        self.classes_ = estimator.classes_
+        self._set_costs(own_costs(estimator) if costs is None else costs)
         self.feature_names_in_ = encoder.feature_names_in_
         self.n_features_in_ = encoder.n_features_in_
 
     @classmethod
-    def of_fitted(cls, classifier: Any) -> Self:
-        """Return a model for tables of numbers from a classifier that was fitted to a data frame.
+    def of_fitted(cls, estimator: Any) -> Self:
+        """Return a model for tables of numbers from an estimator that was fitted to a data frame.
 
         Parameters
         ----------
-        classifier : classifier
-            A fitted classifier that knows the names of its features. A `TableClassifier` is
+        estimator : classifier
+            A fitted estimator that knows the names of its features. A `TableClassifier` is
             returned as it is.
 
         Returns
@@ -202,7 +202,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Where the classifier knows no names.
+            Where the estimator knows no names.
 
         Examples
         --------
@@ -213,18 +213,18 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         >>> TableClassifier.of_fitted(flowers).predict(iris.frame[:2])
         array([0, 0])
         """
-        if isinstance(classifier, TableClassifier):
-            return classifier
-        check_is_fitted(classifier)
-        names = getattr(classifier, "feature_names_in_", None)
+        if isinstance(estimator, TableClassifier):
+            return estimator
+        check_is_fitted(estimator)
+        names = getattr(estimator, "feature_names_in_", None)
         if names is None:
             raise ValueError(
-                f"this {type(classifier).__name__} does not know the names of its columns: fit it "
+                f"this {type(estimator).__name__} does not know the names of its columns: fit it "
                 "to a data frame, or use badacost fit."
             )
-        model = cls(classifier)
+        model = cls(estimator)
         columns = [Column(str(name), "number") for name in names]
-        model._assemble(TableEncoder.of_columns(columns), _unnamed(classifier), None)
+        model._assemble(TableEncoder.of_columns(columns), _unnamed(estimator), None)
         model.target_name_, model.n_rows_, model.held_out_ = None, 0, None
         return model
 
@@ -245,12 +245,12 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
 
     def _decide(self, features: FloatArray) -> NDArray[Any]:
         if self.decision == "own":
-            return np.asarray(self.classifier_.predict(features))
-        return self._minimum_expected(self.classifier_.predict_proba(features))
+            return np.asarray(self.estimator_.predict(features))
+        return self._minimum_expected(self.estimator_.predict_proba(features))
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities, where the classifier has them.
+        """Return class probabilities, where the estimator has them.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
             Probabilities, in the order of ``classes_``.
         """
         features = self._features(X)
-        return np.asarray(self.classifier_.predict_proba(features))
+        return np.asarray(self.estimator_.predict_proba(features))
 
     @_has("staged_predict")
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
@@ -281,16 +281,16 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         """
         features = self._features(X)
         if self.decision == "own":
-            yield from self.classifier_.staged_predict(features)
+            yield from self.estimator_.staged_predict(features)
             return
-        for probabilities in self.classifier_.staged_predict_proba(features):
+        for probabilities in self.estimator_.staged_predict_proba(features):
             yield self._minimum_expected(probabilities)
 
     @property
     def feature_importances_(self) -> FloatArray:
         """Share of each column of ``feature_names_in_`` in the gains of all splits."""
         check_is_fitted(self)
-        return self._by_column(self.classifier_.feature_importances_)
+        return self._by_column(self.estimator_.feature_importances_)
 
     def _by_column(self, values: FloatArray, axis: int = 0) -> FloatArray:
         """Sum what belongs to features, along an axis, over those that come from each column."""
@@ -306,7 +306,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         return np.asarray(self.classes_[minimum_cost_decision(probabilities, self.cost_matrix_)])
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classifier_")
+        return hasattr(self, "estimator_")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
@@ -327,7 +327,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         """
         save_model(self, path)
 
-    _parts: ClassVar[tuple[str, ...]] = ("classifier",)
+    _parts: ClassVar[tuple[str, ...]] = ("estimator",)
 
     def _to_model_file(self) -> ModelFile:
         check_is_fitted(self)
@@ -339,14 +339,14 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
             "decision": self.decision,
         }
         own = ModelFile(type(self).__name__, header, {"charged_costs": self.charged_costs_})
-        return with_part(own, "classifier", model_to_file(self.classifier_))
+        return with_part(own, "estimator", model_to_file(self.estimator_))
 
     @classmethod
-    def _from_model_file(cls, model: ModelFile, classifier: Any) -> Self:
+    def _from_model_file(cls, model: ModelFile, estimator: Any) -> Self:
         """Rebuild a model from the checked contents of a file."""
         header, charged = model.header, model.arrays["charged_costs"]
-        if not hasattr(classifier, "predict") or isinstance(classifier, cls):
-            refuse("its classifier does not take numbers")
+        if not hasattr(estimator, "predict") or isinstance(estimator, cls):
+            refuse("its estimator does not take numbers")
         check_choice("its decision", header["decision"], _DECISIONS)
         check_number("its number of rows", header["n_rows"], Integral, low=0)
         if not isinstance(header["target"], str | None):
@@ -354,25 +354,25 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         if charged.dtype != np.float64:
             refuse("its costs are not numbers")
         encoder = TableEncoder.of_columns(columns_from_json(header["columns"]))
-        if len(encoder.get_feature_names_out()) != classifier.n_features_in_:
-            refuse("its columns do not make the features of its classifier")
-        rebuilt = cls(clone(classifier), cost_matrix=charged, decision=header["decision"])
-        rebuilt._assemble(encoder, classifier, charged)
+        if len(encoder.get_feature_names_out()) != estimator.n_features_in_:
+            refuse("its columns do not make the features of its estimator")
+        rebuilt = cls(clone(estimator), cost_matrix=charged, decision=header["decision"])
+        rebuilt._assemble(encoder, estimator, charged)
         rebuilt.target_name_, rebuilt.n_rows_ = header["target"], header["n_rows"]
         held_out = header["held_out"]
         rebuilt.held_out_ = None if held_out is None else CostSummary.from_dict(held_out)
         return rebuilt
 
 
-def _unnamed(classifier: Any) -> Any:
+def _unnamed(estimator: Any) -> Any:
     """Return a copy that knows no names of features: it would miss them in arrays, and warn."""
-    if isinstance(classifier, TableClassifier):
+    if isinstance(estimator, TableClassifier):
         raise TypeError(
             "a TableClassifier in another classifier is not for tables: put the other one into it."
         )
-    unnamed = copy(classifier)
-    part = "estimator" if isinstance(classifier, FrozenEstimator) else "estimator_"
-    if part in vars(classifier):
-        setattr(unnamed, part, _unnamed(getattr(classifier, part)))
+    unnamed = copy(estimator)
+    part = "estimator" if isinstance(estimator, FrozenEstimator) else "estimator_"
+    if part in vars(estimator):
+        setattr(unnamed, part, _unnamed(getattr(estimator, part)))
     vars(unnamed).pop("feature_names_in_", None)
     return unnamed

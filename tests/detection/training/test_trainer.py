@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detections, Detector, TrainingConfig, train_detector
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import overlaps
 from badacost.detection.evaluation import evaluate_voc
+from badacost.detection.scenes import make_scenes
 from badacost.detection.training import rounds as rounds_module
 from badacost.detection.training import store as store_module
 from badacost.detection.training import trainer as module

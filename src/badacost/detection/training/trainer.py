@@ -102,7 +102,7 @@ def train_detector(
 
     Examples
     --------
-    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.scenes import make_scenes
     >>> from badacost.detection import TrainingConfig, train_detector
     >>> from badacost.detection.annotations import Views
     >>> scenes = make_scenes(10, n_views=4)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from badacost.datasets.rendering import Camera, Layer, Mesh, Solid, fill, signed_area
+from badacost.detection.rendering import Camera, Layer, Mesh, Solid, fill, signed_area
 
 TRIANGLE = np.array([[5.0, 5.0], [45.0, 10.0], [20.0, 44.0]])
 SQUARE = np.array([[2.4, 3.0], [6.4, 3.0], [6.4, 5.0], [2.4, 5.0]])

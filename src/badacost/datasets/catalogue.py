@@ -19,7 +19,7 @@ from badacost.costs import (
     labelled_costs,
     ordinal_costs,
 )
-from badacost.datasets import load_uci
+from badacost.datasets.uci import load_uci
 from badacost.tabular.frames import import_pandas, suggestion
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Dataset:
 
     Examples
     --------
-    >>> from badacost.tabular import find_dataset
+    >>> from badacost.datasets import find_dataset
     >>> find_dataset("wine").n_classes
     3
     """
@@ -76,7 +76,7 @@ class Dataset:
 
         Examples
         --------
-        >>> from badacost.tabular import find_dataset
+        >>> from badacost.datasets import find_dataset
         >>> find_dataset("iris").load().columns.tolist()[3:]
         ['petal width (cm)', 'species']
         """
@@ -93,7 +93,7 @@ class Dataset:
 
         Examples
         --------
-        >>> from badacost.tabular import find_dataset
+        >>> from badacost.datasets import find_dataset
         >>> find_dataset("breast-cancer").example_costs()["malignant"]["benign"]
         20.0
         """

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray
-from badacost.datasets.rendering import Camera, Colours, Layer, Mesh, Solid
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import overlaps
 from badacost.detection.images import Pixels
+from badacost.detection.rendering import Camera, Colours, Layer, Mesh, Solid
 from badacost.validation import check_number
 
 _MAX_OVERLAP = 0.02
@@ -81,7 +81,7 @@ def make_scenes(
 
     Examples
     --------
-    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.scenes import make_scenes
     >>> scene = make_scenes(3, random_state=1)[2]
     >>> scene
     AnnotatedImage('scene 2', 2 objects)
@@ -133,7 +133,7 @@ def make_drive(
 
     Examples
     --------
-    >>> from badacost.datasets.scenes import make_drive
+    >>> from badacost.detection.scenes import make_drive
     >>> frames = list(make_drive(3, n_objects=2, random_state=1))
     >>> frames[2]
     AnnotatedImage('frame 2', 2 objects)

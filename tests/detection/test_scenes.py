@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from badacost.datasets import scenes
-from badacost.datasets.rendering import Camera, Layer
-from badacost.datasets.scenes import make_drive, make_scenes
+from badacost.detection import scenes
 from badacost.detection.annotations import Views
 from badacost.detection.boxes import overlaps
+from badacost.detection.rendering import Camera, Layer
+from badacost.detection.scenes import make_drive, make_scenes
 
 
 @pytest.fixture(scope="module")
