@@ -610,6 +610,51 @@ COMMANDS = [
         "name one",
     ),
     command(
+        "prices of rows without a column of the fit",
+        "explore grades.badacost --data new_patients.csv",
+        "no column 'dose'",
+    ),
+    command(
+        "a column of classes that is not there",
+        "explore grades.badacost --data ungraded.csv --target grade",
+        "no column 'grade'",
+    ),
+    command(
+        "rows of other classes to explore",
+        "explore grades.badacost --data other_grades.csv",
+        "has the class 'medium' in",
+        "which the model does not know",
+    ),
+    command(
+        "a detector to explore",
+        "explore cars.badacost --data patients.csv",
+        "which is not for tables",
+        "name a model of badacost fit",
+    ),
+    command(
+        "a page that would be lost",
+        "explore grades.badacost --data patients.csv --output notes.txt",
+        "'notes.txt' exists",
+        "add --force",
+    ),
+    command(
+        "a negative price of asking a person",
+        "explore grades.badacost --data patients.csv --abstain -1",
+        "abstain must be a number at least 0",
+    ),
+    command(
+        "a sentence as the unit of prices",
+        "explore grades.badacost --data patients.csv --currency 'euros and cents'",
+        "too long",
+        "give at most 12 letters",
+    ),
+    command(
+        "a page without rows",
+        "explore grades.badacost --data patients.csv --max-rows 0",
+        "max_rows must be an integer at least 1 or None; got 0",
+    ),
+    command("explore without rows", "explore grades.badacost", "Missing option '--data'", status=2),
+    command(
         "name of a data set mistyped",
         "datasets write diabetis --output patients2.csv",
         "no data set 'diabetis'",
@@ -796,49 +841,6 @@ COMMANDS = [
         "demo detect --output pictures",
         "--output 'pictures' is a folder",
         "name a file",
-    ),
-    # Experiments
-    command(
-        "data sets of the paper in the wrong folder",
-        "experiment uci --quick --data nothing --output results",
-        "no file nothing/car.csv.gz",
-        "put car.csv.gz there",
-    ),
-    command(
-        "name of a data set of the paper mistyped",
-        "experiment uci --sets optdigit --output results",
-        "must be one of 'car', 'chess'",
-        "got 'optdigit'",
-    ),
-    command(
-        "name of a rival mistyped",
-        "experiment rivals --contenders catboots --output results",
-        "must be one of 'CostBoost'",
-        "got 'catboots'",
-    ),
-    command(
-        "time measured while other fits run",
-        "experiment rivals --timing --jobs 2 --output results",
-        "--timing measures one fit after the other",
-        "leave out --jobs",
-    ),
-    command(
-        "images of cars in the wrong folder",
-        "experiment cars --quick --data nothing --output results",
-        "nothing has neither train.txt nor label_2",
-        "laid out as KITTI's",
-    ),
-    command(
-        "both the shortest and the longest run",
-        "experiment faces --quick --paper --output results",
-        "--quick and --paper exclude each other",
-        "choose one of them",
-    ),
-    command(
-        "a file as the folder of results",
-        "experiment uci --quick --output notes.txt",
-        "--output notes.txt is a file",
-        "name a folder",
     ),
 ]
 

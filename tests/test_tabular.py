@@ -216,9 +216,12 @@ class TestReading:
         (tmp_path / "t.csv").write_text(f'a,b\n1,"{long}"\n2,y\n')
         assert read_table(tmp_path / "t.csv")["b"].tolist() == [long, "y"]
 
-    def test_spelt_nan_is_no_number(self, tmp_path) -> None:
-        (tmp_path / "t.csv").write_text("a\n1.5\n-nan\n")
-        assert read_table(tmp_path / "t.csv")["a"].tolist() == ["1.5", "-nan"]
+    @pytest.mark.parametrize("cells", [["1.5", "-nan"], ["0x10", "0x11"], ["1_0", "2"]])
+    def test_texts_that_are_no_numbers(self, tmp_path, cells) -> None:
+        for separator in ",;":
+            rows = [f"{cell}{separator}1" for cell in cells]
+            (tmp_path / "t.csv").write_text("\n".join([f"a{separator}b", *rows]))
+            assert read_table(tmp_path / "t.csv")["a"].tolist() == cells
 
     @pytest.mark.parametrize("name", ["t.csv", "t.tsv.gz"])
     def test_cells_are_no_formulae(self, tmp_path, name) -> None:

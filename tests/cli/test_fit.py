@@ -261,7 +261,8 @@ class TestAuto:
 
     def test_the_cheapest_is_saved(self) -> None:
         result = run(*self.GIVEN, "--algorithm", "auto", "--jobs", "1")
-        assert "Note: not installed, so not compared: catboost." in result.stderr.splitlines()
+        told = 'Note: not compared: catboost; to add them, type pip install "badacost[boosters]".'
+        assert told in result.stderr.splitlines()
         assert "CostBoost            [####" in result.stderr
         assert "BAdaCost             [####" in result.stderr
         assert "CostBoost is cheapest." in result.stderr

@@ -13,7 +13,7 @@ from badacost.cli import (
     demo,
     detect,
     evaluate,
-    experiment,
+    explore,
     fit,
     predict,
     report,
@@ -24,7 +24,6 @@ from badacost.cli.help_text import Group, show_flags
 
 _TABLES = "Tables"
 _DETECTION = "Detection"
-_RESEARCH = "Research"
 _HOUSEKEEPING = "Housekeeping"
 
 
@@ -33,7 +32,7 @@ class _Panels(Group):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, panel by panel."""
-        panels = (_TABLES, _DETECTION, _RESEARCH, _HOUSEKEEPING)
+        panels = (_TABLES, _DETECTION, _HOUSEKEEPING)
         return sorted(
             super().list_commands(ctx),
             key=lambda name: panels.index(self.commands[name].rich_help_panel),  # type: ignore[attr-defined]
@@ -53,12 +52,12 @@ app.command(rich_help_panel=_TABLES)(fit.fit)
 app.command(rich_help_panel=_TABLES)(predict.predict)
 app.command(rich_help_panel=_TABLES)(evaluate.evaluate)
 app.command(rich_help_panel=_TABLES)(report.report)
+app.command(rich_help_panel=_TABLES)(explore.explore)
 app.add_typer(costs.app, name="costs", rich_help_panel=_TABLES)
 app.add_typer(datasets.app, name="datasets", rich_help_panel=_TABLES)
 app.command(rich_help_panel=_DETECTION)(detect.detect)
 app.command(rich_help_panel=_DETECTION)(train_detector.train_detector)
 app.add_typer(demo.app, name="demo", rich_help_panel=_DETECTION)
-app.add_typer(experiment.app, name="experiment", rich_help_panel=_RESEARCH)
 app.command(rich_help_panel=_HOUSEKEEPING)(warmup.warmup)
 show_flags(app)
 

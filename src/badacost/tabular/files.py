@@ -37,11 +37,15 @@ _KNOWN = ".csv, .tsv, .txt (each also with .gz) or .parquet"
 # Not "None", which is a class as good as any other.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 _NO_ROWS = "has no rows below the names of its columns: add some"
+_UNCLOSED = "cannot be read from line {} on ({}): look for a quotation mark that is not closed"
 _BYTES_OF_CELL = 16  # in memory, beside its characters: where a text ends, and a number
 _BLOCK = 2**20
 _BUFFER = 2**16
 _FEW_LINES = 25
 _INDEX_LEVEL = "__index_level_"  # of an index without a name, written by pandas
+_PARQUET_ERRORS = (
+    OSError, LookupError, TypeError, NotImplementedError, RuntimeError, ValueError
+)  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -114,7 +118,7 @@ def read_table(
     if not is_compressed and kind and kind[0] in _PARQUET_SUFFIXES:
         frame = _read_parquet(path, max_bytes)
     elif kind and kind[0] in _TEXT_SUFFIXES:
-        frame = _read_text(path, is_compressed, max_bytes, _kinds(like), text)
+        frame = _read_text(path, is_compressed, max_bytes, like, text)
     else:
         _refuse(path, f"is of no known kind: save the table as {_KNOWN}")
     if not len(frame):
@@ -213,14 +217,6 @@ def _import_parquet() -> Any:
     return pyarrow.parquet
 
 
-def _kinds(like: Any) -> dict[str, str] | None:
-    """What columns hold, by name, as a model or its columns say."""
-    if like is None:
-        return None
-    columns = like.encoder_.columns_ if hasattr(like, "encoder_") else like
-    return {column.name: column.kind for column in columns}
-
-
 # Parquet: columns have types already.
 
 
@@ -232,18 +228,16 @@ def _read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
             schema = file.schema_arrow
             check_distinct(schema.names, repr(str(path)))
             _check_types(path, schema)
-            _check_unpacked(path, file.metadata, schema, max_bytes)
+            _check_size(path, _unpacked_size(file.metadata, schema), max_bytes)
         # Texts stay in dictionaries until it is known how much memory they take.
         texts = [field.name for field in schema if _is_text(field.type)]
         options = {"read_dictionary": texts, "pre_buffer": False, "buffer_size": _BUFFER}
         with parquet.ParquetFile(path, **options) as file:
             table = _read_batches(path, file, max_bytes)
-    except (OSError, LookupError, TypeError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{str(path)!r} is damaged, or not of Parquet ({error}).") from error
-    except ValueError as error:
+    except _PARQUET_ERRORS as error:
         if type(error) is ValueError:  # our own
             raise
-        raise ValueError(f"{str(path)!r} is damaged, or not of Parquet ({error}).") from error
+        _refuse(path, f"is damaged, or not of Parquet ({error}): write it again")
     columns = {}
     for name in table.column_names:
         column, table = table[name], table.drop_columns([name])  # frees memory as it goes
@@ -273,21 +267,13 @@ def _check_types(path: Path, schema: Any) -> None:
             )
 
 
-def _check_unpacked(path: Path, metadata: Any, schema: Any, max_bytes: int) -> None:
-    """Refuse a file whose pages, or whose rows in memory, would be too large."""
-    groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
-    pages = sum(group.total_byte_size for group in groups)
-    widths = sum(_width(field.type) for field in schema)
-    _check_size(path, max(pages, metadata.num_rows * widths), max_bytes)
-
-
-def _width(kind: Any) -> int:
-    """Bytes of a value in memory, without the characters of texts."""
+def _unpacked_size(metadata: Any, schema: Any) -> int:
+    """Bytes of all pages or of all rows in memory, without the characters of texts."""
     types = import_arrow()[0].types
-    if types.is_boolean(kind):
-        return 1
-    fixed = types.is_primitive(kind) or types.is_decimal(kind)
-    return max(kind.bit_width // 8, 1) if fixed else 4
+    pages = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    kinds = [field.type for field in schema]
+    bits = sum(kind.bit_width if types.is_primitive(kind) else 32 for kind in kinds)
+    return int(max(pages, metadata.num_rows * bits // 8))
 
 
 def _check_size(path: Path, size: int, max_bytes: int) -> None:
@@ -334,23 +320,19 @@ def _series(column: Any) -> pd.Series:
 
 
 def _read_text(
-    path: Path,
-    is_compressed: bool,
-    max_bytes: int,
-    kinds: dict[str, str] | None,
-    text: Sequence[str],
+    path: Path, is_compressed: bool, max_bytes: int, like: Any, text: Sequence[str]
 ) -> pd.DataFrame:
-    """Read a file of text; `kinds` are those of known columns, None if they are to be found."""
+    """Read a file of text; the arguments are those of `read_table`."""
     pd = import_pandas()
     data = _unpacked(path, is_compressed, max_bytes)
     if not data or data.isspace():
         _refuse(path, "is empty: a table begins with the names of its columns")
     head = _some_lines(data)
     separator = guess_separator(head)
-    names = _names(path, data, head, separator)
+    names = _names(path, head, separator)
     n_lines = _count(data, b"\n") + (not data.endswith(b"\n"))
     _check_size(path, 2 * len(data) + _BYTES_OF_CELL * n_lines * len(names), max_bytes)
-    wanted = [_wanted(name, kinds, text) for name in names]
+    wanted = [_wanted(name, like, text) for name in names]
     samples = _samples(data, separator, len(names))
     cells = _cells(path, data, separator, list(map(_guessed_type, samples, wanted)))
     if not cells.num_rows:
@@ -369,13 +351,15 @@ def _read_text(
     return as_frame(frame)
 
 
-def _wanted(name: str, kinds: dict[str, str] | None, text: Sequence[str]) -> str:
+def _wanted(name: str, like: Any, text: Sequence[str]) -> str:
     """Whether a column is to be numbers, or text, or any kind that its cells have."""
     if name in text:
         return "text"
-    if kinds is None or not name:
+    if like is None or not name:
         return "any"
-    return "number" if kinds.get(name) == "number" else "text"
+    columns = like.encoder_.columns_ if hasattr(like, "encoder_") else like
+    known = any(column.name == name and column.kind == "number" for column in columns)
+    return "number" if known else "text"
 
 
 def _unpacked(path: Path, is_compressed: bool, max_bytes: int) -> bytes:
@@ -385,7 +369,7 @@ def _unpacked(path: Path, is_compressed: bool, max_bytes: int) -> bytes:
             n_bytes = max_bytes // 2 if is_compressed else path.stat().st_size
             data: bytes = file.read(n_bytes + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{str(path)!r} is not a complete gzip file ({error}).") from error
+        _refuse(path, f"is not a complete gzip file ({error}): copy or download it again")
     _check_size(path, 2 * len(data), max_bytes)
     if _count(data, b"\0"):
         _refuse(path, "is not a file of text: save the table as CSV in UTF-8")
@@ -407,13 +391,13 @@ def _some_lines(data: bytes, start: int = 0) -> str:
     return data[start:end].decode(errors="replace")
 
 
-def _names(path: Path, data: bytes, head: str, separator: str) -> list[str]:
+def _names(path: Path, head: str, separator: str) -> list[str]:
     """Return the names of the columns, in the first line that is not blank."""
     rows = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
     try:
         return next([name.strip() for name in row] for row in rows if row)
-    except csv.Error:
-        _refuse_cells(path, data, separator)
+    except csv.Error as error:
+        _refuse(path, _UNCLOSED.format(1, error))
 
 
 def _samples(data: bytes, separator: str, n_columns: int) -> list[list[str]]:
@@ -466,8 +450,9 @@ def _cells(path: Path, data: bytes, separator: str, types: list[str]) -> Any:
     except arrow.ArrowInvalid:
         try:
             table = read(texts, max(len(data), 2))  # a row may be longer than a block
-        except arrow.ArrowInvalid:
-            _refuse_cells(path, data, separator)
+        except arrow.ArrowInvalid as error:
+            _lines_of_rows(path, data, separator)
+            _refuse(path, _UNCLOSED.format(1, error))
     if n_quotes % 2:
         _lines_of_rows(path, data, separator)
     return table
@@ -487,7 +472,7 @@ def _lines(path: Path, data: bytes, separator: str, n_lines: int, n_rows: int) -
         return pd.RangeIndex(2, n_rows + 2, name="line")
     lines = _lines_of_rows(path, data, separator)
     if len(lines) != n_rows:
-        _refuse_cells(path, data, separator)
+        _refuse(path, _UNCLOSED.format(1, "cells cannot be told apart"))
     return pd.Index(lines, name="line")
 
 
@@ -497,40 +482,24 @@ def _lines_of_rows(path: Path, data: bytes, separator: str) -> list[int]:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{str(path)!r} is not text in UTF-8, in line {line}: save the table as CSV in UTF-8."
-        ) from error
+        _refuse(path, f"is not text in UTF-8, in line {line}: save the table as CSV in UTF-8")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     width, begin, lines = 0, 1, []
     try:
         for row in reader:
-            if row and len(row) != (width or len(row)):
+            if row and width:
+                lines.append(begin)
+            width = width or len(row)
+            if row and len(row) != width:
                 _refuse(
                     path,
                     f"has {len(row)} cells in line {begin}, where the header has {width}: complete "
                     "that line, or put quotes around text with a separator in it",
                 )
-            if row and width:
-                lines.append(begin)
-            width = width or len(row)
             begin = reader.line_num + 1
     except csv.Error as error:
-        _refuse_quotes(path, begin, error)
+        _refuse(path, _UNCLOSED.format(begin, error))
     return lines
-
-
-def _refuse_cells(path: Path, data: bytes, separator: str) -> NoReturn:
-    """Say which line cannot be divided into cells."""
-    _lines_of_rows(path, data, separator)
-    _refuse_quotes(path, 1, "quotation marks within cells")
-
-
-def _refuse_quotes(path: Path, line: int, reason: object) -> NoReturn:
-    _refuse(
-        path,
-        f"cannot be read from line {line} on ({reason}): look for a quotation mark that is not "
-        "closed",
-    )
 
 
 def _typed(cells: Any, sample: list[str], separator: str, wanted: str) -> pd.Series:
@@ -556,7 +525,8 @@ def _typed(cells: Any, sample: list[str], separator: str, wanted: str) -> pd.Ser
         numbers = _cast(pointed)
         if numbers is not None:
             return numbers.to_pandas()
-        if wanted == "number" or _share_of_numbers(pointed) >= MOSTLY:
+        spelt = compute.mean(compute.match_substring_regex(pointed, f"^{NUMBER}$")).as_py()
+        if wanted == "number" or (spelt is not None and spelt >= MOSTLY):
             cells = pointed
     values = cells.to_pandas()
     return typed_by_texts(values) if wanted == "any" else values
@@ -564,13 +534,13 @@ def _typed(cells: Any, sample: list[str], separator: str, wanted: str) -> pd.Ser
 
 def _cast(cells: Any) -> Any:
     """Return texts as numbers, whole ones if all are; None where one is no number."""
-    arrow, _ = import_arrow()
+    arrow, compute = import_arrow()
+    if compute.any(compute.match_substring(cells, "x", ignore_case=True)).as_py():
+        return None  # 0x10, which pyarrow takes for 16
     for kind in (arrow.int64(), arrow.float64()):
-        try:
+        with suppress(arrow.ArrowInvalid):
             numbers = cells.cast(kind)
-        except arrow.ArrowInvalid:
-            continue
-        return None if _has_nan(numbers) else numbers
+            return None if _has_nan(numbers) else numbers
     return None
 
 
@@ -589,12 +559,6 @@ def _with_points(cells: Any, *, only_if_safe: bool) -> Any:
         if compute.any(compute.or_(others, points)).as_py():
             return cells
     return compute.replace_substring_regex(cells, f"^{DECIMAL_COMMA}$", r"\1.\2")
-
-
-def _share_of_numbers(cells: Any) -> float:
-    _, compute = import_arrow()
-    share = compute.mean(compute.match_substring_regex(cells, f"^{NUMBER}$")).as_py()
-    return float(share or 0.0)
 
 
 def _counts_rows(values: pd.Series) -> bool:
