@@ -10,7 +10,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from badacost import BAdaCostClassifier, CostBoostClassifier, MinimumCostClassifier
+from badacost import (
+    AdaC2M1Classifier,
+    BAdaCostClassifier,
+    CostBoostClassifier,
+    MinimumCostClassifier,
+)
 from badacost.cost_report import CostReport
 from badacost.cost_report.evidence import gather, out_of_fold_cost
 from badacost.costs import labelled_costs
@@ -124,6 +129,11 @@ def test_out_of_fold_cost_under_the_same_costs_only() -> None:
         ({"train": noisy()[0]}, ValueError, "tuple of X and y"),
         ({"train": (noisy()[0], ["a"] * 240)}, ValueError, "y of train has labels"),
         ({"abstain": -1}, ValueError, "abstain must be a number at least 0 or None; got -1"),
+        (
+            {"model": AdaC2M1Classifier(COSTS, n_estimators=3).fit(*noisy()), "abstain": 2.0},
+            ValueError,
+            "abstain needs probabilities, which this AdaC2M1Classifier does not have",
+        ),
         ({"feature_names": ["a"]}, ValueError, "feature_names holds 1 names: give 4"),
     ],
 )
