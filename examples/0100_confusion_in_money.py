@@ -2,7 +2,7 @@
 Confusion in money
 ==================
 
-Nobody upstairs wants to hear about margins. This is what to show instead: what the decisions
+For those who pay, margins and scores mean little. Show them what the decisions
 cost, which mistakes the money goes to, and what a different way to decide would save.
 """
 

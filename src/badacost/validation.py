@@ -19,6 +19,7 @@ from badacost.categorical_columns import (
 )
 
 _SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+_NUMBERS = "biuf"  # kinds of arrays
 _MAX_LABELS_NAMED = 5  # in errors
 _FEW = 1000  # values of samples that are checked without scikit-learn, which takes 0.1 ms
 
@@ -197,10 +198,16 @@ def positions_in(classes: ArrayLike, labels: ArrayLike, name: str = "y") -> NDAr
     )
     if values.ndim != 1:
         raise ValueError(f"{name} must be a column of labels; got shape {values.shape}.")
-    index, listed = {label: k for k, label in enumerate(known.tolist())}, values.tolist()
-    found = np.fromiter((index.get(label, -1) for label in listed), np.intp, len(listed))
+    if known.dtype.kind in _NUMBERS and values.dtype.kind in _NUMBERS:
+        order = np.argsort(known)
+        near = order[np.searchsorted(known, values, sorter=order).clip(max=len(known) - 1)]
+        found = np.where(known[near] == values, near, -1)
+    else:
+        index = {label: k for k, label in enumerate(known.tolist())}
+        places = (index.get(label, -1) for label in values.tolist())
+        found = np.fromiter(places, np.intp, len(values))
     if (found < 0).any():
-        unknown = dict.fromkeys(f"{listed[row]!r:.40}" for row in np.flatnonzero(found < 0))
+        unknown = dict.fromkeys(f"{label!r:.40}" for label in values[found < 0].tolist())
         named = ", ".join([*unknown][:_MAX_LABELS_NAMED])
         more = ", ..." * (len(unknown) > _MAX_LABELS_NAMED)
         raise ValueError(

@@ -216,7 +216,7 @@ def _samples(path: Path, target: str, model: TableClassifier) -> tuple[Any, Any]
     """Read a table and its classes."""
     from badacost.tabular.target import known_labels
 
-    frame = table_with_target(path, target)
+    frame = table_with_target(path, target, model)
     return frame, known_labels(frame[target], model.classes_, target)
 
 

@@ -3,6 +3,7 @@
 Costs are ``C[truth, prediction]``: rows are the truth.
 """
 
+from badacost.cost_report.explorer import CostExplorer
 from badacost.cost_report.report import CostReport
 
-__all__ = ["CostReport"]
+__all__ = ["CostExplorer", "CostReport"]

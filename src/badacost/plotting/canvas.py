@@ -38,7 +38,7 @@ def import_pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('displays need matplotlib: type pip install "badacost[plot]".') from error
+        raise ImportError('displays need matplotlib: run pip install "badacost[plot]".') from error
     return plt
 
 
