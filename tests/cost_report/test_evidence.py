@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from badacost import (
     AdaC2M1Classifier,
@@ -83,6 +85,14 @@ def test_the_last_step_of_a_pipeline_is_asked() -> None:
     assert evidence.model is evidence.estimator is model[-1]
     np.testing.assert_array_equal(evidence.answers, model.predict(X))
     assert [*evidence.feature_names] == ["x0", "x1", "x2", "x3"]
+
+
+def test_sparse_samples() -> None:
+    X, y = noisy()
+    model = LinearSVC(random_state=0).fit(csr_array(X), y)
+    evidence = gather(model, csr_array(X), y, costs=COSTS)
+    assert evidence.probabilities is None
+    np.testing.assert_array_equal(evidence.answers, model.predict(X))
 
 
 def test_models_without_probabilities_or_rounds() -> None:

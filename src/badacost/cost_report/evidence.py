@@ -135,7 +135,7 @@ def gather(
             f"abstain needs probabilities, which this {type(estimator).__name__} does not have: "
             "leave it out."
         )
-    n_rows = len(features) if probabilities is None else len(probabilities)
+    n_rows = features.shape[0] if hasattr(features, "shape") else len(features)
     if n_rows != len(truth):
         raise ValueError(f"X has {n_rows} rows and y has {len(truth)}: give one label a row.")
     if probabilities is not None and prices.of_samples and hasattr(model, "decide"):
