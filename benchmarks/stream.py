@@ -20,10 +20,10 @@ import av
 import numpy as np
 from harness import Figure, Figures, best_times, run, scaled, waited_seconds
 
-from badacost.datasets.scenes import make_drive
 from badacost.detection import Detections
 from badacost.detection.images import read_video
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_drive
 
 HERE = Path(__file__).resolve().parent
 N_FRAMES = 300

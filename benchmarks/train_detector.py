@@ -18,10 +18,10 @@ from harness import Figure, Figures, calibration, memory_status, run, scaled
 from numpy.typing import NDArray
 
 from badacost.costs import circular_view_costs
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import TrainingConfig, train_detector
 from badacost.detection.annotations import Views
 from badacost.detection.evaluation import evaluate_voc
+from badacost.detection.scenes import make_scenes
 from badacost.detection.training.boosters import cost_booster
 from badacost.detection.training.samples import WindowFeatures, random_boxes
 from badacost.threads import Threads

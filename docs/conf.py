@@ -26,6 +26,7 @@ extensions = [
     "mathml",
     "myst_parser",
     "numpydoc",
+    "ready_explorer",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",

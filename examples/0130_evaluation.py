@@ -2,16 +2,15 @@
 How good is a detector?
 =======================
 
-Boxes and views are judged apart: average precision asks for the boxes, orientation similarity for
-the headings too, and a table of views tells which sides are mistaken for which. Here are all three,
-on scenes that are harder than those the detector was trained on.
+Boxes and views are evaluated separately: average precision is about boxes, orientation similarity
+about headings too, and a table of views shows which sides are mistaken for which. Here are all
+three, on scenes that are harder than those the detector was trained on.
 """
 
 # %%
 # Twenty scenes with more and smaller cars than in training.
 import matplotlib.pyplot as plt
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.evaluation import (
     PrecisionRecallDisplay,
     align,
@@ -21,6 +20,7 @@ from badacost.detection.evaluation import (
 )
 from badacost.detection.inspection import ViewConfusionDisplay
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 
 detector = synthetic_cars()
 scenes = make_scenes(
@@ -55,7 +55,7 @@ print(", ".join(f"{name} {value:.3f}" for name, value in coco.summary.items()))
 # %%
 # Which threshold?
 # ----------------
-# A lower threshold finds more cars, and more that is none.
+# A lower threshold finds more cars, and raises more false alarms.
 print(f"{'threshold':>10}{'precision':>11}{'recall':>8}{'false alarms an image':>24}")
 for point in voc["50% shared"].operating_points():
     print(

@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from badacost.datasets.scenes import make_drive
 from badacost.detection.boxes import overlaps
 from badacost.detection.drawing import contact_sheet
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_drive
 
 truth = list(make_drive(90, size=(270, 480), object_height=(0.22, 0.34), random_state=8))
 folder = TemporaryDirectory()
@@ -123,7 +123,7 @@ headings.set(xlabel="seconds", ylabel="heading in degrees", yticks=range(-180, 1
 # %%
 # Trackers with more to them are in the package `trackers <https://trackers.roboflow.com>`_ (Apache
 # 2.0), which took them over from supervision. It takes what ``to_supervision`` returns; scores are
-# no probabilities, so its thresholds are given in scores:
+# not probabilities, so its thresholds are given in scores:
 #
 # .. code-block:: python
 #

@@ -22,6 +22,10 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _PATIENCE = 25.0  # seconds
+_KEY_CODES = {
+    "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
+    "ArrowRight": 39, "ArrowDown": 40, "Delete": 46, "Tab": 9,
+}  # fmt: skip
 _LOOK = """(() => {
   const root = document.documentElement;
   const box = element => element.getBoundingClientRect();
@@ -64,6 +68,8 @@ class Browser:
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     _events: list[str] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)
+    _downloaded: list[str] = field(default_factory=list)
     _number: int = 0
     _rest: bytes = b""
 
@@ -89,14 +95,89 @@ class Browser:
         while "Page.loadEventFired" not in self._events:
             self._next()
 
-    def look(self, width: int, height: int = 900) -> Look:
+    def look(self, width: int, height: int = 900, *, mobile: bool = False) -> Look:
         """Lay the page out at a width and tell what is there."""
         self.ask(
             "Emulation.setDeviceMetricsOverride",
-            width=width, height=height, deviceScaleFactor=1, mobile=False,
+            width=width, height=height, deviceScaleFactor=1, mobile=mobile,
         )  # fmt: skip
-        result = self.ask("Runtime.evaluate", expression=_LOOK)["result"]
-        return Look(**json.loads(result["value"]))
+        return Look(**json.loads(self.evaluate(_LOOK)))
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression on the page; a promise is waited for."""
+        answer = self.ask(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def wait_for(self, expression: str) -> None:
+        """Wait until an expression on the page is true."""
+        poll = f"const poll = () => {{ if ({expression}) done(); else setTimeout(poll, 5); }}"
+        self.evaluate(f"new Promise(done => {{ {poll}; poll(); }})")
+
+    def text(self, selector: str) -> str:
+        """Return the text of an element."""
+        return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).textContent"))
+
+    def click(self, selector: str) -> None:
+        """Press the mouse in the middle of an element, which is scrolled into view."""
+        find = f"document.querySelector({json.dumps(selector)})"
+        x, y = self.evaluate(
+            f"(() => {{ {find}.scrollIntoView({{block: 'center'}});"
+            f" const box = {find}.getBoundingClientRect();"
+            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str, *, ctrl: bool = False, shift: bool = False) -> None:
+        """Press a key, named as scripts name it."""
+        modifiers = 2 * ctrl + 8 * shift
+        code = _KEY_CODES.get(key, ord(key[0].upper()))
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 and not ctrl else "")
+        options: dict[str, Any] = {"text": text} if text else {}
+        for kind in ("keyDown", "keyUp"):
+            self.ask(
+                "Input.dispatchKeyEvent",
+                type=kind, key=key, windowsVirtualKeyCode=code, modifiers=modifiers,
+                **(options if kind == "keyDown" else {}),
+            )  # fmt: skip
+
+    def type(self, selector: str, text: str) -> None:
+        """Replace the text of a field as by hand."""
+        self.click(selector)
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).select()")
+        if text:
+            self.ask("Input.insertText", text=text)
+        else:
+            self.press("Delete")
+
+    def upload(self, selector: str, path: Path) -> None:
+        """Choose a file in a field for files."""
+        root = self.ask("DOM.getDocument")["root"]["nodeId"]
+        node = self.ask("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.ask("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
+
+    def download(self, selector: str, folder: Path) -> Path:
+        """Click on what starts a download, and return the file once it is complete."""
+        session, self.session = self.session, None
+        self.ask(
+            "Browser.setDownloadBehavior",
+            behavior="allow", downloadPath=str(folder), eventsEnabled=True,
+        )  # fmt: skip
+        self.session = session
+        self._downloaded.clear()
+        self.click(selector)
+        while not self._downloaded:
+            self._next()
+        (name,) = self._downloaded
+        return folder / name
+
+    def prefer(self, scheme: str) -> None:
+        """Set the colour scheme that a page is asked for: light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.ask("Emulation.setEmulatedMedia", features=features)
 
     def screenshot(self, path: Path) -> None:
         """Write a picture of the whole page."""
@@ -123,6 +204,10 @@ class Browser:
             self.requests.append(parameters["request"]["url"])
         elif event == "Log.entryAdded":
             self.complaints.append(parameters["entry"]["text"])
+        elif event == "Browser.downloadWillBegin":
+            self._names[parameters["guid"]] = parameters["suggestedFilename"]
+        elif event == "Browser.downloadProgress" and parameters["state"] == "completed":
+            self._downloaded.append(self._names[parameters["guid"]])
         elif event in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled"):
             self.complaints.append(json.dumps(parameters))
 

@@ -27,6 +27,7 @@ PUBLIC = [
     "badacost.detection.annotations",
     "badacost.detection.evaluation",
     "badacost.detection.inspection",
+    "badacost.detection.interchange",
     "badacost.explain",
     "badacost.plotting",
     "badacost.tabular",
@@ -38,6 +39,15 @@ def blocks(path: Path, language: str) -> list[str]:
     text = path.read_text(encoding="utf-8")
     found = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return ["\n" * text[: match.start(1)].count("\n") + match[1] for match in found]
+
+
+def outputs(path: Path) -> dict[str, str]:
+    """Return what Python blocks print, by the block, where a page shows it right below."""
+    text = path.read_text(encoding="utf-8")
+    pairs = re.finditer(
+        r"^```python\n((?:(?!^```).)*?)^```\n+```text\n(.*?)^```$", text, re.DOTALL | re.MULTILINE
+    )
+    return {"\n" * text[: pair.start(1)].count("\n") + pair[1]: pair[2] for pair in pairs}
 
 
 def name_of(path: Path) -> str:
@@ -57,14 +67,23 @@ def commands() -> list[Any]:
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "python")], ids=name_of)
-def test_code(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Python blocks of a page run, one after the other."""
+def test_code(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The Python blocks of a page run, and print what the page shows below them, if it does."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     names: dict[str, Any] = {"__name__": "page"}
+    shown = outputs(path)
     try:
         for block in blocks(path, "python"):
+            capsys.readouterr()
             exec(compile(block, str(path), "exec"), names)
+            if block in shown:
+                assert capsys.readouterr().out == shown[block]
     finally:
         pyplot = importlib.import_module("matplotlib.pyplot")
         pyplot.close("all")

@@ -16,59 +16,23 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 import badacost
 from badacost import BAdaCostClassifier, ModelFileError, SAMMEClassifier
-from badacost.datasets import uci
 from badacost.model_file import read_model, write_model
 from badacost.persistence import saved_kind
 from badacost.tabular import (
-    DATASETS,
     CostSummary,
     TableClassifier,
     TableEncoder,
-    best_depth,
-    contenders,
-    find_dataset,
-    fit_and_try,
-    fit_cheapest,
     read_table,
     write_table,
 )
 from badacost.tabular.columns import Column
-from badacost.tabular.contest import _Run
 from badacost.tabular.files import to_csv
 from badacost.tabular.target import classes_in_text, known_labels, target_labels
-
-COSTS = {"low": {"mid": 1, "high": 2}, "mid": {"low": 4, "high": 1}, "high": {"low": 9, "mid": 3}}
-
-
-def patients(n_rows: int = 120, seed: int = 0) -> pd.DataFrame:
-    """A table with a column of each kind; risk grows with age and in the north."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(20, 90, n_rows).astype(float)
-    ward = rng.choice(["north", "south", "west"], n_rows)
-    smokes = rng.random(n_rows) < 0.4
-    risk = age / 30 + (ward == "north") + smokes + rng.normal(0, 0.4, n_rows)
-    age[::11] = np.nan
-    return pd.DataFrame(
-        {
-            "age": age,
-            "ward": ward,
-            "smokes": smokes,
-            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, n_rows), "D"),
-            "street": rng.choice([f"street {k}" for k in range(15)], n_rows),
-            "site": "Rome",
-            "risk": np.array(["low", "mid", "high"])[np.digitize(risk, [2.0, 3.2])],
-        }
-    )
-
-
-def small_model(**options) -> TableClassifier:
-    booster = BAdaCostClassifier(n_estimators=8, max_depth=2, random_state=0)
-    return TableClassifier(booster, **{"cost_matrix": COSTS} | options)
+from tests.tabular.patients import COSTS, patients, small_model
 
 
 def check_read_or_refused(path) -> None:
@@ -721,78 +685,16 @@ class TestClassifier:
         model.fit(frame, "risk")
 
 
-class TestTraining:
-    def test_holding_out_comparing_and_refitting(self) -> None:
-        said = []
-        model = fit_and_try(small_model(), patients(), "risk", compare=True, announce=said.append)
-        assert model.n_rows_ == 120
-        assert 20 <= model.held_out_.n_rows <= 28
-        assert len(model.held_out_.rivals) == 2
-        assert len(said) == 3
-        first = fit_and_try(small_model(), patients(), "risk", refit=False)
-        assert first.n_rows_ == 120 - first.held_out_.n_rows
-        assert first.held_out_.average_cost == model.held_out_.average_cost
-        assert fit_and_try(small_model(), patients(), "risk", holdout=0.0).held_out_ is None
-
-    def test_a_class_of_one_row_stays_in_the_training(self) -> None:
-        frame = patients()
-        frame.loc[5, "risk"] = "odd"
-        costs = {k: {**v, "odd": 1} for k, v in COSTS.items()} | {"odd": dict.fromkeys(COSTS, 1)}
-        said: list[str] = []
-        start = small_model().set_params(cost_matrix=costs)
-        model = fit_and_try(start, frame, "risk", announce=said.append)
-        assert "odd" in model.classes_
-        assert "No row of 'odd' was held out: the figures say nothing about it." in said
-
-    def test_what_a_column_holds_does_not_depend_on_the_rows_held_out(self) -> None:
-        frame = patients()
-        frame["age"] = frame["age"].astype(object)
-        frame.loc[7, "age"] = "unknown"
-        models = [
-            fit_and_try(small_model(), frame, "risk", refit=False, random_state=seed)
-            for seed in range(6)
-        ]
-        assert len({model.encoder_.columns_ for model in models}) == 1
-        assert models[0].encoder_.columns_[0].missing == ("unknown",)
-        frame.loc[50, "age"] = np.inf
-        with pytest.raises(ValueError, match="got inf in row 51"):
-            fit_and_try(small_model(), frame, "risk")
-
-    def test_lines_of_a_file_are_named_whatever_rows_are_left_out(self, tmp_path) -> None:
-        frame = patients()
-        frame.loc[50, "age"] = np.inf
-        frame.to_csv(tmp_path / "t.csv", index=False)
-        read = read_table(tmp_path / "t.csv")
-        with pytest.raises(ValueError, match="got inf in line 52"):
-            small_model().fit(read[read["ward"] != "south"].iloc[5:], "risk")
-
-    def test_the_refit_has_the_rounds_of_early_stopping(self) -> None:
-        booster = BAdaCostClassifier(
-            n_estimators=60, max_depth=2, early_stopping=True, n_iter_no_change=2, random_state=0
-        )
-        start = TableClassifier(booster, cost_matrix=COSTS)
-        first = fit_and_try(start, patients(), "risk", refit=False)
-        last = fit_and_try(start, patients(), "risk")
-        assert last.estimator_.n_estimators_ == first.estimator_.n_estimators_ < 60
-
-    def test_too_few_rows(self) -> None:
-        with pytest.raises(ValueError, match="too few to hold out"):
-            fit_and_try(small_model(), patients(6), "risk", holdout=0.05)
-
-    def test_summary_by_hand(self) -> None:
-        costs = [[0, 1], [5, 0]]
-        summary = CostSummary.of([0, 0, 1, 1], [1, 0, 0, 1], costs, classes=[0, 1])
-        assert summary == CostSummary(4, 1.5, 6.0, 0.5, "1", 0.5, -2.0)
-        weighted = CostSummary.of(
-            [0, 0, 1, 1], [1, 0, 0, 1], costs, classes=[0, 1], sample_weight=[1, 1, 0, 2]
-        )
-        assert weighted.average_cost == 0.25
-
-
 class TestSavedModels:
     @pytest.fixture
     def model(self) -> TableClassifier:
-        return fit_and_try(small_model(), patients(), "risk", compare=True)
+        model = small_model().fit(patients(), "risk")
+        truth = patients()["risk"]
+        model.held_out_ = CostSummary.of(
+            truth, model.predict(patients()), COSTS, classes=model.classes_,
+            rivals={"perfect": truth}, how="by hand",
+        )  # fmt: skip
+        return model
 
     def test_round_trip(self, tmp_path, model) -> None:
         model.save(tmp_path / "m.badacost")
@@ -859,6 +761,9 @@ class TestSavedModels:
             (("held_out", "savings"), 2.0),
             (("held_out", "n_rows"), 0),
             (("held_out", "rivals"), {"a": None}),
+            (("held_out", "rival_errors"), {"a": 1.0}),
+            (("held_out", "standard_error"), -1.0),
+            (("held_out", "how"), 5),
             (("held_out", "constant_answer"), None),
             (("estimator",), None),
             (("estimator", "kind"), "Detector"),
@@ -898,211 +803,3 @@ class TestSavedModels:
         write_model(tmp_path / "m.badacost", contents.kind, contents.header, kept)
         with pytest.raises(ModelFileError, match="damaged or was altered"):
             badacost.load(tmp_path / "m.badacost")
-
-
-class TestCatalogue:
-    @pytest.mark.parametrize("name", ["iris", "wine", "breast-cancer", "digits", "diabetes"])
-    def test_sets_of_scikit_learn(self, name) -> None:
-        dataset = find_dataset(name)
-        frame = dataset.load()
-        assert frame.shape == (dataset.n_rows, dataset.n_columns + 1)
-        assert frame[dataset.target].nunique() == dataset.n_classes
-        costs = dataset.example_costs()
-        assert set(costs) == set(frame[dataset.target])
-        matrix = badacost.costs.as_cost_matrix(costs, list(costs))
-        assert (matrix != matrix.T).any()
-        assert not dataset.needs_download
-
-    def test_sizes_of_the_sets_of_uci(self) -> None:
-        listed = {d.name: d for d in DATASETS if d.source.startswith("UCI")}
-        assert set(listed) == set(uci.UCI_NAMES)
-        for name, source in uci._SOURCES.items():
-            sizes = sum(source.counts.values()), len(source.features), len(source.counts)
-            dataset = listed[name]
-            assert (dataset.n_rows, dataset.n_columns, dataset.n_classes) == sizes
-            assert dataset.needs_download == (source.openml is not None)
-
-    def test_a_set_of_uci_is_loaded_when_it_is_asked_for(self, monkeypatch) -> None:
-        from sklearn.utils import Bunch
-
-        target = np.array(["a", "b", "b", "b"])
-        bunch = Bunch(data=np.arange(8.0).reshape(4, 2), target=target, feature_names=["u", "v"])
-        monkeypatch.setattr("badacost.tabular.catalogue.load_uci", lambda name: bunch)
-        dataset = find_dataset("car")
-        assert dataset.load().columns.tolist() == ["u", "v", "class"]
-        assert dataset.example_costs() == {"a": {"a": 0, "b": 2}, "b": {"a": 0.667, "b": 0}}
-
-
-class TestBestDepth:
-    def test_fits_the_noise(self) -> None:
-        """Stumps where the columns tell little, deeper trees where they must be combined."""
-        rng = np.random.default_rng(0)
-        X = rng.uniform(-1, 1, (400, 2))
-        corners = (X[:, 0] > 0) ^ (X[:, 1] > 0)
-        noise = rng.random(400) < 0.5 + 0.2 * X[:, 0]
-        for truth, depth in ((corners, 4), (noise, 1)):
-            table = pd.DataFrame(X, columns=["a", "b"]).assign(target=np.where(truth, "yes", "no"))
-            costs = {"yes": {"no": 3.0}, "no": {"yes": 1.0}}
-            model = TableClassifier(BAdaCostClassifier(costs, n_estimators=30))
-            assert best_depth(model, table, "target", (1, 4)) == depth
-
-    def test_rare_classes_are_in_every_fit(self) -> None:
-        table = pd.DataFrame({"a": np.arange(30.0), "target": ["x"] * 14 + ["y"] * 14 + ["z"] * 2})
-        model = TableClassifier(BAdaCostClassifier(n_estimators=3))
-        assert best_depth(model, table, "target", (2, 3)) == 2
-
-    @pytest.mark.parametrize("seed", range(4))
-    def test_rare_classes_are_in_the_sample_of_a_large_table(self, seed) -> None:
-        n_rows = 25_000
-        x = np.random.default_rng(0).normal(size=n_rows)
-        table = pd.DataFrame({"x": x, "y": ["a"] * (n_rows - 2) + ["b"] * 2})
-        costs = {"a": {"b": 1.0}, "b": {"a": 9.0}}
-        model = TableClassifier(BAdaCostClassifier(costs, n_estimators=1))
-        assert best_depth(model, table, "y", (1,), random_state=seed) == 1
-
-    def test_is_used_for_the_fit_and_its_rival(self) -> None:
-        table = find_dataset("diabetes")
-        said: list[str] = []
-        booster = BAdaCostClassifier(table.example_costs(), n_estimators=10)
-        model = fit_and_try(
-            *(TableClassifier(booster), table.load(), table.target),
-            compare=True, depths=(1, 8), announce=said.append,
-        )  # fmt: skip
-        assert model.estimator_.max_depth == 1
-        assert sum("depth 1" in sentence for sentence in said) == 2
-
-    @pytest.mark.parametrize(
-        ("depths", "message"),
-        [((), "name at least one"), ((0,), "depths"), ((1.5,), "depths")],
-    )
-    def test_refused(self, depths, message) -> None:
-        table = find_dataset("iris")
-        with pytest.raises((TypeError, ValueError), match=message):
-            best_depth(TableClassifier(), table.load(), table.target, depths)
-
-    def test_needs_trees(self) -> None:
-        table = find_dataset("iris")
-        model = TableClassifier(LogisticRegression())
-        with pytest.raises(ValueError, match="has no max_depth"):
-            best_depth(model, table.load(), table.target, (1,))
-
-
-class TestContest:
-    def models(self, **others) -> dict[str, TableClassifier]:
-        boosters = {
-            "stump": BAdaCostClassifier(n_estimators=1, max_depth=1, random_state=0),
-            "booster": BAdaCostClassifier(n_estimators=20, max_depth=2, decision="bayes"),
-            **others,
-        }
-        return {
-            name: TableClassifier(booster, cost_matrix=COSTS, drop=["street"])
-            for name, booster in boosters.items()
-        }
-
-    def test_the_cheapest_is_fitted_to_all_rows(self) -> None:
-        said: list[str] = []
-        model, trials = fit_cheapest(self.models(), patients(), "risk", announce=said.append)
-        assert [trial.name for trial in trials] == ["stump", "booster"]
-        assert trials[1].average_cost < trials[0].average_cost
-        assert said == ["booster is cheapest; fitting it to all 120 rows."]
-        assert (model.estimator_.n_estimators, model.n_rows_) == (20, 120)
-        assert model.held_out_.n_rows == 120
-        assert model.held_out_.average_cost == pytest.approx(trials[1].average_cost)
-        assert model.held_out_.rivals["stump"] == pytest.approx(trials[0].average_cost)
-
-    def test_all_models_decide_on_the_same_parts(self) -> None:
-        models = {"one": small_model(), "same": small_model()}
-        _, (one, same) = fit_cheapest(models, patients(), "risk", n_folds=3, random_state=4)
-        assert (one.average_cost, one.standard_error) == (same.average_cost, same.standard_error)
-        weight = np.random.default_rng(0).integers(1, 4, 120)
-        _, (weighted, _) = fit_cheapest(models, patients(), "risk", sample_weight=weight)
-        assert weighted.average_cost != one.average_cost
-        assert 0.0 < weighted.standard_error < 1.0
-
-    def test_grades_are_charged_in_their_own_order(self) -> None:
-        frame = patients()
-        frame["risk"] = pd.Categorical(frame["risk"], ["low", "mid", "high"], ordered=True)
-        model, trials = fit_cheapest(self.models(), frame, "risk", n_folds=2)
-        assert model.classes_.tolist() == ["low", "mid", "high"]
-        costs = {trial.name: trial.average_cost for trial in trials}
-        assert model.held_out_.average_cost == pytest.approx(min(costs.values()))
-        assert model.held_out_.rivals["stump"] == pytest.approx(costs["stump"])
-
-    def test_standard_error_by_hand(self) -> None:
-        labels, paid, charged = np.zeros(4), np.array([0.0, 1.0, 5.0, 2.0]), np.zeros((2, 2))
-        run = _Run(labels, labels, np.ones(4), paid, charged, 0.0)
-        assert run.average_cost == 2.0
-        assert run.standard_error == pytest.approx(np.std(paid) / 2.0)
-        doubled = _Run(labels, labels, np.full(4, 2.0), paid, charged, 0.0)
-        assert doubled.standard_error == pytest.approx(run.standard_error)
-
-    def test_depths_are_chosen_where_there_are_any(self) -> None:
-        given = badacost.CostBoostClassifier(n_estimators=5, random_state=0)
-        models = self.models(costboost=given)
-        del models["stump"]
-        _, trials = fit_cheapest(models, patients(), "risk", depths=(1, 3), n_folds=2)
-        assert len(trials) == 2
-        only = {"booster": models["booster"]}
-        model, _ = fit_cheapest(only, patients(), "risk", depths=(5,), n_folds=2)
-        assert model.estimator_.max_depth == 5
-
-    def test_rare_classes_are_never_decided(self) -> None:
-        frame = patients()
-        frame.loc[:1, "risk"] = "unclear"
-        costs = COSTS | {"unclear": {"low": 1, "mid": 1, "high": 1}}
-        costs = {truth: prices | {"unclear": 2} for truth, prices in costs.items()}
-        costs["unclear"]["unclear"] = 0
-        models = {"one": TableClassifier(BAdaCostClassifier(n_estimators=2), cost_matrix=costs)}
-        model, _ = fit_cheapest(models, frame, "risk")
-        assert (model.held_out_.n_rows, model.n_rows_) == (118, 120)
-
-    @pytest.mark.parametrize(
-        ("models", "message"),
-        [
-            ({}, "there are 0 models to compare: name 1 to 20"),
-            (
-                {"a": small_model(), "b": TableClassifier(SAMMEClassifier(n_estimators=2))},
-                "different costs cannot be compared",
-            ),
-        ],
-    )
-    def test_refused(self, models, message) -> None:
-        with pytest.raises(ValueError, match=message):
-            fit_cheapest(models, patients(), "risk", n_folds=2)
-        with pytest.raises(ValueError, match="no class has 99 rows"):
-            fit_cheapest({"a": small_model()}, patients(), "risk", n_folds=99)
-
-    def test_contenders(self, monkeypatch) -> None:
-        monkeypatch.setitem(sys.modules, "catboost", None)
-        models, not_installed = contenders(COSTS, n_jobs=1, random_state=0)
-        assert list(models) == ["CostBoost", "BAdaCost", "SAMME", "LightGBM"]
-        assert not_installed == ["catboost"]
-        assert models["BAdaCost"].estimator.decision == "bayes"
-        monkeypatch.setitem(sys.modules, "lightgbm", None)
-        free = {"low": {"mid": 0, "high": 2}, "mid": {"low": 0, "high": 1},
-                "high": {"low": 0, "mid": 1}}  # fmt: skip
-        models, not_installed = contenders(free)
-        assert not_installed == ["lightgbm", "catboost"]
-        assert models["BAdaCost"].estimator.decision == "margin"
-
-    @pytest.mark.parametrize("name", ["CostBoost", "BAdaCost", "SAMME", "LightGBM", "CatBoost"])
-    def test_a_file_holds_every_contender(self, name, tmp_path) -> None:
-        if name == "CatBoost":
-            pytest.importorskip("catboost")
-        model = contenders(COSTS, n_jobs=1, random_state=0)[0][name]
-        if name == "CatBoost":
-            model.estimator.estimator.set_params(iterations=20)
-        model.fit(patients(), "risk").save(tmp_path / "m.badacost")
-        again, later = badacost.load(tmp_path / "m.badacost"), patients(60, seed=1)
-        np.testing.assert_array_equal(again.predict(later), model.predict(later))
-        np.testing.assert_array_equal(again.predict_proba(later), model.predict_proba(later))
-        least = (model.predict_proba(later) @ model.cost_matrix_).argmin(axis=1)
-        np.testing.assert_array_equal(again.predict(later), model.classes_[least])
-        assert set(again.predict(later)) <= set(COSTS)
-
-    def test_a_file_holds_a_minimum_cost_classifier(self, tmp_path) -> None:
-        booster = SAMMEClassifier(n_estimators=5, random_state=0)
-        model = TableClassifier(badacost.MinimumCostClassifier(booster), cost_matrix=COSTS)
-        model.fit(patients(), "risk").save(tmp_path / "m.badacost")
-        again = badacost.load(tmp_path / "m.badacost")
-        np.testing.assert_array_equal(again.predict(patients()), model.predict(patients()))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import TrainingConfig
 from badacost.detection.annotations import AnnotatedImage, Views
+from badacost.detection.scenes import make_scenes
 
 VIEWS = Views.around(4)
 TINY = TrainingConfig(

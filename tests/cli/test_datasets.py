@@ -10,7 +10,8 @@ from typer.testing import CliRunner, Result
 
 from badacost.cli.app import app
 from badacost.costs import read_costs
-from badacost.tabular import DATASETS, find_dataset, read_table
+from badacost.datasets import DATASETS, find_dataset
+from badacost.tabular import read_table
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def test_the_list_needs_no_network(monkeypatch) -> None:
     def refused(*_, **__):
         raise AssertionError("somebody asked for the network")
 
-    monkeypatch.setattr("badacost.tabular.catalogue.load_uci", refused)
+    monkeypatch.setattr("badacost.datasets.catalogue.load_uci", refused)
     shown = run("datasets").stdout
     for dataset in DATASETS:
         assert dataset.name in shown
@@ -131,7 +132,7 @@ def test_a_set_that_cannot_be_fetched(monkeypatch) -> None:
     def absent(name):
         raise FileNotFoundError(f"{name} is nowhere: put it there.")
 
-    monkeypatch.setattr("badacost.tabular.catalogue.load_uci", absent)
+    monkeypatch.setattr("badacost.datasets.catalogue.load_uci", absent)
     result = run("datasets", "write", "letter", "--output", "t.csv", status=1)
     assert result.stderr == "Error: letter is nowhere: put it there.\n"
     assert not Path("t.csv").exists()

@@ -9,9 +9,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from badacost.cli.app import app
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 
 
 def test_detections_are_drawn(tmp_path: Path) -> None:

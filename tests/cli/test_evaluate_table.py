@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from badacost import AdaC2M1Classifier, BAdaCostClassifier
 from badacost.cli.app import app
 from badacost.costs import write_costs
-from badacost.tabular import TableClassifier, fit_and_try
+from badacost.tabular import CostSummary, TableClassifier
 
 COSTS = {0: {1: 1, 2: 2}, 1: {0: 7, 2: 3}, 2: {0: 4, 1: 5}}
 
@@ -29,7 +29,10 @@ def model(tmp_path: Path, monkeypatch) -> TableClassifier:
     write_costs(COSTS, "costs.csv")
     booster = BAdaCostClassifier(n_estimators=4, max_depth=2)
     start = TableClassifier(booster, cost_matrix=COSTS, drop=["w"])
-    fitted = fit_and_try(start, frame, "grade")
+    fitted = start.fit(frame, "grade")
+    fitted.held_out_ = CostSummary.of(
+        frame["grade"], fitted.predict(frame), COSTS, classes=fitted.classes_, how="by hand"
+    )
     fitted.save("m.badacost")
     return fitted
 
@@ -75,7 +78,7 @@ def test_costs_by_hand(model) -> None:
 
 def test_as_tables(model) -> None:
     shown = evaluate("m.badacost", "data.csv").stdout
-    for text in ("average cost", "How often", "What it has cost", "held out of the fit"):
+    for text in ("cost", "Number of decisions", "Total cost", "by hand"):
         assert text in shown
 
 
@@ -115,7 +118,7 @@ def test_long_names_fit_on_a_terminal(model, monkeypatch, length) -> None:
     shown = evaluate("l.badacost", "long.csv").stdout
     rows = [line for line in shown.splitlines() if line.startswith("│")]
     assert max(map(len, rows)) <= 80
-    assert "…" not in shown.partition("How often")[2]
+    assert "…" not in shown.partition("Number of decisions")[2]
     assert ("┃  1 ┃" in shown) == (length > 5)
 
 
@@ -139,7 +142,7 @@ def test_many_classes(model) -> None:
     )
     frame.to_csv("letters.csv", index=False)
     TableClassifier(BAdaCostClassifier(n_estimators=2)).fit(frame, "y").save("l.badacost")
-    assert "costliest kinds of mistakes" in evaluate("l.badacost", "letters.csv").stdout
+    assert "Costliest mistakes" in evaluate("l.badacost", "letters.csv").stdout
 
 
 def test_text_of_users_is_no_markup(model) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import CascadeClassifier, Detector
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 from badacost.model_file import ModelFileError
 
 SCENES = make_scenes(4, objects_per_image=2, random_state=7)

@@ -12,11 +12,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detections, Detector, Suppression
 from badacost.detection.backend import CPUBackend
 from badacost.detection.models import synthetic_cars
 from badacost.detection.plan import IdlePlans, Plan
+from badacost.detection.scenes import make_scenes
 
 SIZE = (96, 128)
 

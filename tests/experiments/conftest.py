@@ -1,4 +1,4 @@
-"""Made-up images in the layouts of the detection experiments."""
+"""Synthetic images in the layouts of the detection experiments."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.annotations import AnnotatedImage
+from badacost.detection.scenes import make_scenes
 
 
 def _scenes(n_images: int, seed: int) -> list[AnnotatedImage]:

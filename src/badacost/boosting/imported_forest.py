@@ -27,7 +27,7 @@ from badacost.validation import check_choice, check_number, check_samples, check
 
 @saved_model
 class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, BaseEstimator):
-    """Trees of LightGBM or CatBoost, and the decision of least expected cost.
+    """Trees of LightGBM or CatBoost, and the decision of minimum expected cost.
 
     The other library grows the trees; then they are copied into a `badacost.tree.forest.Forest`.
     From there on nothing of the other library is needed: the forest predicts, explains, and is

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from badacost.tabular import CostSummary, Trial
+    from badacost.tabular import CostSummary
 
 _ANY_WIDTH = 10_000
 _MAX_NAME_LENGTH = 30  # before rows whose columns are numbered
@@ -26,40 +26,21 @@ def show_contest(summary: CostSummary, name: str, title: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    costs = {
-        name: summary.average_cost,
-        **summary.rivals,
-        f"always {summary.constant_answer!r:.40}, the best constant answer": summary.constant_cost,
-    }
+    constant = f"always {summary.constant_answer!r:.40}, the best constant answer"
+    costs = {name: summary.average_cost, **summary.rivals, constant: summary.constant_cost}
     table = Table(title=title)
     table.add_column("decided by")
-    table.add_column("average cost", justify="right")
-    table.add_column("saved", justify="right")
+    for column in ("cost", "difference", "saved"):
+        table.add_column(column, justify="right")
     cheapest = min(costs.values())
     for way, cost in costs.items():
         saved = f"{1.0 - cost / summary.constant_cost:.0%}" if summary.constant_cost else "-"
-        table.add_row(_plain(way), money(cost), saved, style="bold" if cost == cheapest else None)
-    Console().print(table)
-
-
-def show_trials(trials: Sequence[Trial], summary: CostSummary, title: str) -> None:
-    """Print what models cost in cross-validation, the cheapest first and marked."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title)
-    table.add_column("decided by")
-    for column in ("average cost", "standard error", "time"):
-        table.add_column(column, justify="right")
-    for place, trial in enumerate(sorted(trials, key=lambda trial: trial.average_cost)):
-        table.add_row(
-            _plain(trial.name),
-            money(trial.average_cost),
-            f"{trial.standard_error:.2g}",
-            f"{trial.seconds:.1f} s",
-            style="bold" if place == 0 else None,
-        )
-    table.add_row(_plain(f"always {summary.constant_answer!r:.40}"), money(summary.constant_cost))
+        difference = ""
+        if way in summary.rivals:
+            error = summary.rival_errors[way]
+            difference = f"{cost - summary.average_cost:+.2g} ± {error:.1g}"
+        style = "bold" if cost == cheapest else None
+        table.add_row(_plain(way), money(cost), difference, saved, style=style)
     Console().print(table)
 
 

@@ -29,7 +29,7 @@ def _datasets(
     if context.invoked_subcommand is not None:
         return
     with plain_errors("Stopped."):
-        from badacost.tabular import DATASETS
+        from badacost.datasets import DATASETS
 
         if as_json:
             names = ("name", "n_rows", "n_columns", "n_classes", "target", "source", "about")
@@ -65,9 +65,10 @@ def write(
     """
     with plain_errors("Stopped."):
         from badacost.costs import write_costs
-        from badacost.tabular import find_dataset, write_table
+        from badacost.datasets import find_dataset
+        from badacost.tabular import write_table
         from badacost.tabular.files import check_table_name
-        from badacost.tabular.training import held_out_rows
+        from badacost.trials import held_out_rows
 
         if name.casefold().replace("-", " ") == _SCENES:
             raise ValueError(f"{_SCENES} are no table but pictures: use badacost train-detector.")
@@ -113,7 +114,7 @@ def _show() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from badacost.tabular import DATASETS
+    from badacost.datasets import DATASETS
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("name", no_wrap=True)

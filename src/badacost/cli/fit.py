@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import time
-from dataclasses import asdict
 from enum import StrEnum
 from numbers import Integral
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.cli.cost_tables import money, show_contest, show_trials
+from badacost.cli.cost_tables import show_contest
 from badacost.cli.errors import plain_errors, refuse_options
 from badacost.cli.jobs import check_jobs
 from badacost.cli.json_output import note, warnings_as_notes, write_json
@@ -28,40 +26,14 @@ from badacost.cli.table_inputs import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from badacost.tabular import TableClassifier, Trial
+    from badacost.tabular import TableClassifier
 
-_HOLDOUT = 0.2
-_WORTH_A_HINT = 0.95
-
-
-class Algorithm(StrEnum):
-    """What to fit."""
-
-    costboost = "costboost"
-    auto = "auto"
-    badacost = "badacost"
-    samme = "samme"
-    adaboost_m1 = "adaboost-m1"
-    adac2m1 = "adac2m1"
-    piboost = "piboost"
-    lp_csb = "lp-csb"
-    wang_multiboost = "wang-multiboost"
-    cs_adaboost = "cs-adaboost"
-    cost_generalized = "cost-generalized"
-
-
-_CLASSES = {
-    Algorithm.costboost: "CostBoostClassifier",
-    Algorithm.badacost: "BAdaCostClassifier",
-    Algorithm.samme: "SAMMEClassifier",
-    Algorithm.adaboost_m1: "AdaBoostM1Classifier",
-    Algorithm.adac2m1: "AdaC2M1Classifier",
-    Algorithm.piboost: "PIBoostClassifier",
-    Algorithm.lp_csb: "LpCSBClassifier",
-    Algorithm.wang_multiboost: "WangMultiBoostClassifier",
-    Algorithm.cs_adaboost: "CSAdaBoostClassifier",
-    Algorithm.cost_generalized: "CostGeneralizedAdaBoostClassifier",
-}
+ALGORITHMS = (
+    "costboost", "badacost", "samme", "adaboost-m1", "adac2m1", "piboost", "lp-csb",
+    "wang-multiboost", "cs-adaboost", "cost-generalized",
+)  # fmt: skip
+"""Names of `badacost.tabular.ALGORITHMS`, which takes long to import."""
+_AUTO = "auto"
 
 
 class Decision(StrEnum):
@@ -80,13 +52,13 @@ def fit(
     ] = None,
     output: Annotated[Path, typer.Option(help="File for the model.")] = Path("model.badacost"),
     algorithm: Annotated[
-        Algorithm,
+        str,
         typer.Option(
             metavar="NAME",
-            help=f"{', '.join(_CLASSES)}. Or auto: the cheapest of costboost, badacost, samme and, "
-            "if they are installed, LightGBM and CatBoost, in cross-validation.",
+            help=f"{', '.join(ALGORITHMS)}. Or {_AUTO}: the cheapest of costboost, badacost, samme "
+            "and, if they are installed, LightGBM and CatBoost, in cross-validation.",
         ),
-    ] = Algorithm.costboost,
+    ] = "costboost",
     trees: Annotated[
         int | None,
         typer.Option(
@@ -120,15 +92,14 @@ def fit(
             min=0.0,
             max=0.9,
             metavar="SHARE",
-            help=f"Share of the rows held out for evaluation; {_HOLDOUT}.",
+            help="Share of the rows held out for evaluation, 0 for no evaluation. By default 0.2, "
+            "and 5-fold cross-validation of up to 2000 rows.",
         ),
     ] = None,
-    refit: Annotated[
-        bool, typer.Option(help="Fit the model again to all rows after the evaluation.")
-    ] = True,
-    compare: Annotated[
-        bool, typer.Option(help="Also evaluate boosting without costs on the same rows.")
-    ] = True,
+    no_refit: Annotated[
+        bool,
+        typer.Option("--no-refit", help="Keep the model of the rows that are not held out."),
+    ] = False,
     drop: Annotated[
         list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
     ] = None,
@@ -148,12 +119,12 @@ def fit(
 ) -> None:
     """Fit a classifier to a table under the prices of mistakes, and tell what it saves.
 
-    Numbers, True and False, dates and text can be columns; empty cells are missing values. A part
-    of the rows, the same share of each class, is held out: what decisions on them cost is shown
-    beside boosting that does not know the prices, and beside the best constant answer. The depth
-    of trees is chosen on the other rows, unless --depth is given; costboost needs no such choice.
-    Then the model is fitted again to all rows, unless --no-refit; the figures remain those of the
-    first one. With --algorithm auto, cross-validation on all rows tells what decisions cost.
+    Numbers, True and False, dates and text can be columns; empty cells are missing values. What
+    decisions cost is measured on rows that the model was not fitted to, in cross-validation or, for
+    more than 2000 rows, on a fifth of them. It is shown beside boosting that was trained and tuned
+    without any prices, and beside the best constant answer; the model file keeps these figures.
+    The depth of trees is chosen on the rows of each fit, unless --depth is given; costboost needs
+    no such choice. Then the model is fitted to all rows.
 
     Costs are a table whose first column names the truth and whose first line names the answers.
     `badacost costs DATA --target COLUMN --output costs.csv` writes one to fill in.
@@ -161,11 +132,12 @@ def fit(
     Exit status: 0 if the model was written, 1 if not, 130 after Ctrl-C.
     """
     with plain_errors("Stopped: no model was written."):
-        from badacost.validation import check_number
+        from badacost.validation import check_choice, check_number
 
         begin = time.monotonic()
         check_jobs(jobs)
         check_number("--seed", seed, Integral, low=0, high=2**32 - 1)
+        check_choice("--algorithm", algorithm, (*ALGORITHMS, _AUTO))
         check_place(output)
         if target in (drop or []) or target == weight:
             raise ValueError(
@@ -174,7 +146,13 @@ def fit(
             )
         if costs is None:
             raise ValueError(_explanation(data, target))
-        if algorithm is Algorithm.auto:
+        options = {
+            "n_estimators": trees,
+            "max_depth": depth,
+            "learning_rate": learning_rate,
+            "early_stopping": early_stopping or None,
+        }
+        if algorithm == _AUTO:
             refuse_options(
                 {
                     "--trees": trees,
@@ -183,49 +161,41 @@ def fit(
                     "--decision": decision,
                     "--early-stopping": early_stopping,
                     "--holdout": holdout is not None,
-                    "--no-refit": not refit,
-                    "--no-compare": not compare,
+                    "--no-refit": no_refit,
                 },
                 "--algorithm auto compares algorithms as they are, on all rows",
             )
-        from badacost.tabular.frames import check_columns
-        from badacost.tabular.target import target_labels
-        from badacost.tabular.training import DEPTHS, fit_and_try
+        from badacost.tabular import contenders, fit_and_try, new_model
+        from badacost.trials import DEPTHS
 
-        frame = table_with_target(data, target)
-        check_columns(frame, drop or [], repr(str(data)))
-        weights = weights_of(frame, weight)
-        frame = frame.drop(columns=list({*(drop or []), *([weight] if weight else [])}))
-        labels = target_labels(frame[target], target)
-        prices = costs_of_classes(costs, sorted(set(labels.tolist())))
-        common: dict[str, Any] = {
-            "sample_weight": weights,
-            "random_state": seed,
-            "announce": None if quiet else lambda text: typer.echo(text, err=True),
-        }
-        trials: list[Trial] = []
+        frame, prices, weights = _inputs(data, target, costs, drop or [], weight)
+        models: Any
+        if algorithm == _AUTO:
+            models, not_installed = contenders(prices, n_jobs=jobs, random_state=seed)
+            if not_installed and not quiet:
+                remedy = 'pip install "badacost[boosters]"'
+                note(f"not compared: {', '.join(not_installed)}; to add them, type {remedy}.")
+        else:
+            given = {name: value for name, value in options.items() if value is not None}
+            given |= {"n_jobs": jobs, "random_state": seed, "verbose": int(not quiet)}
+            rule: Any = decision and decision.value
+            models = new_model(algorithm, prices, decision=rule, **given)
         with warnings_as_notes():
-            if algorithm is Algorithm.auto:
-                model, trials = _fit_cheapest(frame, target, prices, jobs, quiet, common)
-            else:
-                options = _given(
-                    n_estimators=trees,
-                    max_depth=depth,
-                    learning_rate=learning_rate,
-                    early_stopping=early_stopping or None,
-                ) | {"n_jobs": jobs, "random_state": seed, "verbose": int(not quiet)}
-                rule = _decision(algorithm, decision, prices)
-                model = fit_and_try(
-                    _model(algorithm, rule, prices, options),
-                    frame,
-                    target,
-                    holdout=_HOLDOUT if holdout is None else holdout,
-                    refit=refit,
-                    compare=compare,
-                    depths=DEPTHS if depth is None else None,
-                    **common,
-                )
-                model.estimator_.set_params(verbose=0)
+            model = fit_and_try(
+                models,
+                frame,
+                target,
+                sample_weight=weights,
+                holdout=holdout,
+                refit=not no_refit,
+                depths=DEPTHS if depth is None else None,
+                random_state=seed,
+                n_jobs=jobs,
+                announce=None if quiet else lambda text: typer.echo(text, err=True),
+                verbose=not quiet,
+            )
+        if "verbose" in model.estimator_.get_params(deep=False):
+            model.estimator_.set_params(verbose=0)
         replaced = output.exists()
         check_output_file(output)
         model.save(output)
@@ -233,14 +203,11 @@ def fit(
             note(text)
         if as_json:
             write_json(
-                _results(model, output, algorithm, trials)
-                | {"refitted": refit and model.held_out_ is not None}
+                _results(model, output, algorithm)
                 | {"replaced": replaced, "seconds": time.monotonic() - begin}
             )
         elif not quiet:
-            if model.held_out_ is not None:
-                _show_costs(model, algorithm, trials)
-            _show_model(model, output, refit, replaced)
+            _show(model, output, algorithm, replaced)
 
 
 def _explanation(data: Path, target: str) -> str:
@@ -253,130 +220,66 @@ def _explanation(data: Path, target: str) -> str:
     )
 
 
-def _fit_cheapest(
-    frame: pd.DataFrame,
-    target: str,
-    prices: Any,
-    jobs: int,
-    quiet: bool,
-    common: dict[str, Any],
-) -> tuple[TableClassifier, list[Trial]]:
-    """Compare algorithms, and fit the cheapest."""
-    from badacost.tabular import contenders, fit_cheapest
-    from badacost.tabular.training import DEPTHS
+def _inputs(
+    data: Path, target: str, costs: Path, drop: list[str], weight: str | None
+) -> tuple[pd.DataFrame, dict[Any, dict[Any, float]], Any]:
+    """Read the table, the prices and the weights of rows."""
+    from badacost.tabular.frames import check_columns
+    from badacost.tabular.target import target_labels
 
-    models, not_installed = contenders(prices, n_jobs=jobs, random_state=common["random_state"])
-    if not_installed and not quiet:
-        typer.echo(f"not installed: {', '.join(not_installed)}", err=True)
-    return fit_cheapest(models, frame, target, depths=DEPTHS, verbose=not quiet, **common)
+    frame = table_with_target(data, target)
+    check_columns(frame, drop, repr(str(data)))
+    weights = weights_of(frame, weight)
+    frame = frame.drop(columns=list({*drop, *([weight] if weight else [])}))
+    labels = target_labels(frame[target], target)
+    return frame, costs_of_classes(costs, sorted(set(labels.tolist()))), weights
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    """Options that have a value; the others are left to the algorithm."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _decision(algorithm: Algorithm, asked: Decision | None, costs: Any) -> Decision:
-    """The rule that was asked for, or minimum expected cost where there are probabilities."""
-    import badacost
-    from badacost.costs import as_cost_matrix, is_irreducible
-
-    if algorithm is Algorithm.costboost and asked is Decision.margin:
-        raise ValueError("costboost decides by minimum expected cost only: leave --decision out.")
-    has_probabilities = hasattr(getattr(badacost, _CLASSES[algorithm]), "predict_proba")
-    if asked is Decision.bayes and not has_probabilities:
-        raise ValueError(
-            f"--decision bayes needs probabilities, which {algorithm.value} has not: leave it out."
-        )
-    if asked is not None:
-        return asked
-    if algorithm is Algorithm.badacost:
-        has_probabilities = is_irreducible(as_cost_matrix(costs, costs))
-    return Decision.bayes if has_probabilities else Decision.margin
-
-
-def _model(
-    algorithm: Algorithm, decision: Decision, costs: Any, options: dict[str, Any]
-) -> TableClassifier:
-    """What the options ask for, not yet fitted."""
-    import badacost
-    from badacost.tabular import TableClassifier
-
-    cls = getattr(badacost, _CLASSES[algorithm])
-    if algorithm is Algorithm.badacost:
-        return TableClassifier(cls(decision=decision.value, **options), cost_matrix=costs)
-    by_itself = algorithm is Algorithm.costboost or decision is Decision.margin
-    rule: Any = "own" if by_itself else "bayes"
-    return TableClassifier(cls(**options), cost_matrix=costs, decision=rule)
-
-
-def _results(
-    model: TableClassifier, output: Path, algorithm: Algorithm, trials: list[Trial]
-) -> dict[str, Any]:
+def _results(model: TableClassifier, output: Path, algorithm: str) -> dict[str, Any]:
     from badacost.cost_report.evidence import out_of_fold_cost
-    from badacost.cost_report.naming import kind_name
+    from badacost.cost_report.naming import kind_name, rule_of
 
-    classifier = model.estimator_
+    estimator = model.estimator_
     return {
         "model": str(output),
-        "algorithm": algorithm.value,
-        "chosen": kind_name(classifier),
-        "decision": _rule_of(model),
+        "algorithm": algorithm,
+        "chosen": kind_name(estimator),
+        "decision": rule_of(model),
         "target": model.target_name_,
         "classes": model.classes_,
         "costs": model.charged_costs_,
         "n_rows": model.n_rows_,
         "columns": model.feature_names_in_,
-        "depth": getattr(classifier, "max_depth", None),
-        "n_trees": getattr(classifier, "n_estimators_", classifier.forest_.n_trees),
+        "depth": getattr(estimator, "max_depth", None),
+        "n_trees": getattr(estimator, "n_estimators_", estimator.forest_.n_trees),
         "held_out": None if model.held_out_ is None else model.held_out_.to_dict(),
-        "out_of_fold_cost": out_of_fold_cost(classifier, model.charged_costs_),
-        "contest": [asdict(trial) for trial in trials],
+        "out_of_fold_cost": out_of_fold_cost(estimator, model.charged_costs_),
         "notes": model.encoder_.notes_,
     }
 
 
-def _rule_of(model: TableClassifier) -> str:
-    """How a model decides."""
-    if model.decision == "bayes" or hasattr(model.estimator_, "log_prior_"):
-        return Decision.bayes.value
-    return str(getattr(model.estimator_, "decision", Decision.margin.value))
+def _show(model: TableClassifier, output: Path, algorithm: str, replaced: bool) -> None:
+    """What decisions cost, and what the file holds."""
+    from badacost.cost_report.naming import kind_name, model_name
 
-
-def _show_costs(model: TableClassifier, algorithm: Algorithm, trials: list[Trial]) -> None:
-    """The table of costs."""
-    from badacost.cost_report.naming import model_name
-    from badacost.tabular.training import COST_IN_DECISION
-
-    summary: Any = model.held_out_
-    if trials:
-        title = f"What a decision costs, in cross-validation on {summary.n_rows} rows"
-        show_trials(trials, summary, title)
-        return
-    title = f"What a decision costs, on {summary.n_rows} rows held out"
-    show_contest(summary, model_name(model), title)
-    recipe = summary.rivals.get(COST_IN_DECISION, math.inf)
-    if recipe < _WORTH_A_HINT * summary.average_cost and algorithm is not Algorithm.samme:
-        typer.echo("Costs in the decision alone are cheaper here: try --algorithm auto.")
-
-
-def _show_model(model: TableClassifier, output: Path, refit: bool, replaced: bool) -> None:
-    """What the file holds."""
-    from badacost.cost_report.evidence import out_of_fold_cost
-    from badacost.cost_report.naming import kind_name
-
-    classifier = model.estimator_
-    expected = out_of_fold_cost(classifier, model.charged_costs_)
-    if expected is not None:
-        typer.echo(f"Out of fold: {money(expected)} expected for each decision.")
-    if hasattr(classifier, "n_estimators_"):
-        n_rounds = classifier.n_estimators_
-        size = f"{n_rounds} round{'s' * (n_rounds != 1)} of depth {classifier.max_depth}"
+    estimator, summary = model.estimator_, model.held_out_
+    if summary is not None:
+        title = f"What a decision costs: {summary.n_rows} rows, {summary.how}"
+        show_contest(summary, model_name(model), title)
+        cheapest = min(summary.rivals, key=lambda way: summary.rivals[way])
+        if summary.rivals[cheapest] < summary.average_cost:
+            sure = "" if summary.is_clear(cheapest) else ", though the difference may be chance"
+            remedy = "" if algorithm == _AUTO else " Try --algorithm auto."
+            typer.echo(f"{cheapest}, is cheaper than the model{sure}.{remedy}")
+    if hasattr(estimator, "n_estimators_"):
+        n_rounds = estimator.n_estimators_
+        size = f"{n_rounds} round{'s' * (n_rounds != 1)} of depth {estimator.max_depth}"
     else:
-        size = f"{classifier.forest_.n_trees} trees"
-    fitted_to = f"fitted to {'all ' * (refit or model.held_out_ is None)}{model.n_rows_} rows"
+        size = f"{estimator.forest_.n_trees} trees"
+    quoted = shlex.quote(str(output))
     typer.echo(
-        f"The model, {kind_name(classifier)} with {size}, {fitted_to}, is in {output}"
-        f"{', where it replaced another' * replaced}.\n"
-        f"Decisions for other rows: badacost predict {shlex.quote(str(output))} OTHER.csv"
+        f"The model, {kind_name(estimator)} with {size}, fitted to {model.n_rows_} rows, is in "
+        f"{output}{', where it replaced another' * replaced}.\n"
+        f"Decisions for other rows: badacost predict {quoted} OTHER.csv\n"
+        f"Prices to try out:        badacost explore {quoted} --data OTHER.csv"
     )

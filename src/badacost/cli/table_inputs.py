@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ def table_model(path: Path) -> TableClassifier:
     return TableClassifier.of_fitted(model)
 
 
-def costs_of_classes(path: Path, classes: Sequence[Any]) -> dict[Any, dict[Any, float]]:
+def costs_of_classes(path: Path, classes: Iterable[Any]) -> dict[Any, dict[Any, float]]:
     """Read a file of costs for these classes."""
     from badacost.costs import read_costs
 

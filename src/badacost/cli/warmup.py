@@ -154,10 +154,10 @@ def _detection_tasks() -> list[Callable[[], Any]]:
         return []
 
     def detect() -> None:
-        from badacost.datasets.scenes import make_scenes
         from badacost.detection.channels import triangle_filter
         from badacost.detection.models import synthetic_cars
         from badacost.detection.pose import PoseRegression
+        from badacost.detection.scenes import make_scenes
 
         (scene,) = make_scenes(1, random_state=0)
         detector = synthetic_cars()

@@ -42,3 +42,16 @@ def kind_name(classifier: Any) -> str:
     """
     name: str = getattr(classifier, "source_", type(classifier).__name__.removesuffix(_SUFFIX))
     return name
+
+
+def rule_of(model: Any) -> str:
+    """Return how a model for tables decides: "bayes" is minimum expected cost.
+
+    >>> from badacost.tabular import TableClassifier, new_model
+    >>> rule_of(new_model("samme", {"a": {"b": 1}, "b": {"a": 1}}))
+    'bayes'
+    """
+    inner = getattr(model, "estimator_", model.estimator)
+    if model.decision == "bayes" or hasattr(inner, "log_prior_"):
+        return "bayes"
+    return str(getattr(inner, "decision", "margin"))

@@ -1,5 +1,6 @@
-"""Data sets of the paper's experiments, read from local folders or fetched from public servers."""
+"""Data sets to try things out with, as tables; those of the paper are found or fetched."""
 
+from badacost.datasets.catalogue import DATASETS, Dataset, find_dataset
 from badacost.datasets.uci import UCI_NAMES, load_uci
 
-__all__ = ["UCI_NAMES", "load_uci"]
+__all__ = ["DATASETS", "UCI_NAMES", "Dataset", "find_dataset", "load_uci"]

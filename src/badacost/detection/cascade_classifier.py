@@ -42,7 +42,7 @@ class CascadeClassifier:
 
     Examples
     --------
-    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.scenes import make_scenes
     >>> from badacost.detection import CascadeClassifier
     >>> from badacost.detection.models import synthetic_cars
     >>> cars = CascadeClassifier(synthetic_cars())

@@ -189,7 +189,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.boxes import overlaps
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
@@ -221,7 +221,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> scenes = make_scenes(2, objects_per_image=2, random_state=7)
         >>> images = (scene.load() for scene in scenes)
@@ -312,7 +312,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> detector = synthetic_cars()
         >>> frames = (scene.load() for scene in make_scenes(3, random_state=7))
@@ -339,7 +339,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=1, random_state=7)
         >>> detector = synthetic_cars()
@@ -360,7 +360,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
         >>> detector = synthetic_cars()
@@ -448,7 +448,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
         >>> detector, image = synthetic_cars(), scene.load()
@@ -491,7 +491,7 @@ class Detector:
         """
         if self.curve is None:
             raise ValueError(
-                "the scores of this detector are no probabilities: use a threshold of scores "
+                "the scores of this detector are not probabilities: use a threshold of scores "
                 "(with_threshold, --threshold), or train a detector."
             )
         return self if conf == 0.0 else self.with_threshold(self.curve.score(conf))
@@ -544,7 +544,7 @@ class Detector:
 
         Examples
         --------
-        >>> from badacost.datasets.scenes import make_scenes
+        >>> from badacost.detection.scenes import make_scenes
         >>> from badacost.detection.models import synthetic_cars
         >>> detector = synthetic_cars()
         >>> images = [scene.load() for scene in make_scenes(2, random_state=7)]

@@ -10,14 +10,14 @@ _FOLDER = "trained"
 
 
 def synthetic_cars() -> Detector:
-    """Return a detector of the cars of `badacost.datasets.scenes.make_scenes`, in 8 views.
+    """Return a detector of the cars of `badacost.detection.scenes.make_scenes`, in 8 views.
 
     It was trained on 200 synthetic scenes with the configuration `TrainingConfig.small`. It is here
     to try things out; on photographs it finds nothing useful.
 
     Examples
     --------
-    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.scenes import make_scenes
     >>> from badacost.detection.models import synthetic_cars
     >>> (scene,) = make_scenes(1, objects_per_image=2, random_state=7)
     >>> found = synthetic_cars().detect(scene.load())

@@ -44,7 +44,7 @@ class Sighting:
 
     Examples
     --------
-    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.scenes import make_scenes
     >>> from badacost.detection.models import synthetic_cars
     >>> (scene,) = make_scenes(1, size=(120, 160), random_state=7)
     >>> seen = next(synthetic_cars().sightings(scene.load()))
@@ -130,7 +130,7 @@ class Plan:
 
     Examples
     --------
-    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.scenes import make_scenes
     >>> from badacost.detection.models import synthetic_cars
     >>> from badacost.detection.plan import Plan
     >>> plan = Plan(synthetic_cars(), (120, 160))

@@ -3,26 +3,25 @@
 pandas and pyarrow, ``pip install "badacost[tables]"``, are needed once there is a table to read.
 """
 
-from badacost.tabular.catalogue import DATASETS, Dataset, find_dataset
 from badacost.tabular.classifier import TableClassifier
-from badacost.tabular.contest import Trial, contenders, fit_cheapest
 from badacost.tabular.encoder import TableEncoder
+from badacost.tabular.evaluation import TableEvaluation, evaluate_table
 from badacost.tabular.files import read_table, write_table
+from badacost.tabular.models import ALGORITHMS, contenders, new_model
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.training import best_depth, fit_and_try
 
 __all__ = [
-    "DATASETS",
+    "ALGORITHMS",
     "CostSummary",
-    "Dataset",
     "TableClassifier",
     "TableEncoder",
-    "Trial",
+    "TableEvaluation",
     "best_depth",
     "contenders",
-    "find_dataset",
+    "evaluate_table",
     "fit_and_try",
-    "fit_cheapest",
+    "new_model",
     "read_table",
     "write_table",
 ]

@@ -28,10 +28,10 @@ from badacost.tabular.encoder import TableEncoder, columns_from_json, columns_to
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
+from badacost.trials import set_categories
 from badacost.validation import category_order, check_choice, check_number
 
 _DECISIONS = ("own", "bayes")
-_CATEGORICAL = "categorical_features"
 
 
 def _has(method: str) -> Any:
@@ -160,9 +160,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         hands_costs_on = own is None and "cost_matrix" in estimator.get_params(deep=False)
         if hands_costs_on and self.cost_matrix is not None:
             estimator.set_params(cost_matrix=self.cost_matrix)
-        mask = encoder.categorical_.tolist() if encoder.categorical_.any() else None
-        takers = [name for name in estimator.get_params() if _CATEGORICAL in name.split("__")]
-        estimator.set_params(**dict.fromkeys(takers, mask))
+        set_categories(estimator, encoder.categorical_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         estimator.fit(features, labels, **options)
         self._assemble(encoder, estimator, own if self.cost_matrix is None else self.cost_matrix)

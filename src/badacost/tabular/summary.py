@@ -10,13 +10,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from badacost.arrays import FloatArray
 from badacost.costs.decisions import Prices
 from badacost.costs.matrix import charged_costs, plain
-from badacost.metrics import average_cost, savings, total_cost
 from badacost.model_file import refuse
-from badacost.validation import check_sample_weight
+from badacost.trials import average_and_error
+from badacost.validation import check_sample_weight, positions_in
 
-MAX_RIVALS = 20
+MAX_RIVALS = 30
+_ERRORS_OF_DOUBT = 2.0
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,14 @@ class CostSummary:
         What a decision costs then.
     savings : float or None
         Share of that cost that is saved; None where the constant answer is free.
+    standard_error : float
+        How far chance may carry the average cost.
     rivals : dict of str to float
         Average costs of other ways to decide on the same rows, if any were tried.
+    rival_errors : dict of str to float
+        Standard errors of the differences between these and the average cost.
+    how : str
+        How rows were set apart for it: "held-out rows", "5-fold cross-validation".
 
     Examples
     --------
@@ -53,7 +61,10 @@ class CostSummary:
     constant_answer: str
     constant_cost: float
     savings: float | None
+    standard_error: float = 0.0
     rivals: Mapping[str, float] = field(default_factory=dict)
+    rival_errors: Mapping[str, float] = field(default_factory=dict)
+    how: str = ""
 
     @classmethod
     def of(
@@ -65,6 +76,7 @@ class CostSummary:
         classes: Any,
         sample_weight: ArrayLike | None = None,
         rivals: Mapping[str, ArrayLike] | None = None,
+        how: str = "",
     ) -> Self:
         """Sum decisions up.
 
@@ -80,6 +92,8 @@ class CostSummary:
             Weights.
         rivals : mapping of str to array-like of shape (n_rows,), optional
             Decisions that were made in other ways.
+        how : str, optional
+            How these rows were set apart, in a few words.
 
         Returns
         -------
@@ -95,28 +109,49 @@ class CostSummary:
         >>> summary.total_cost, summary.constant_answer
         (1.0, 'ham')
         """
-        options: dict[str, Any] = {"labels": classes, "sample_weight": sample_weight}
-        truth, costs = np.asarray(y_true), Prices(charged_costs(costs, classes))
-        constants = [
-            average_cost(truth, np.full(len(truth), label, dtype=truth.dtype), costs, **options)
-            for label in classes
-        ]
-        best = int(np.argmin(constants))
+        labels = np.asarray(classes)
+        truth = positions_in(labels, np.asarray(y_true))
+        prices = Prices(charged_costs(costs, classes))
         weight = check_sample_weight(sample_weight, len(truth))
-        saved = savings(truth, y_pred, costs, **options)
+
+        def paid(decisions: ArrayLike) -> FloatArray:
+            return prices.paid(truth, positions_in(labels, np.asarray(decisions)))
+
+        own, others = paid(y_pred), {name: paid(part) for name, part in (rivals or {}).items()}
+        average, error = average_and_error(own, weight)
+        constants = prices.values[truth].T @ weight / weight.sum()
+        best = int(np.argmin(constants))
         return cls(
             n_rows=len(truth),
-            average_cost=average_cost(truth, y_pred, costs, **options),
-            total_cost=total_cost(truth, y_pred, costs, **options),
-            error_rate=float(np.average(truth != np.asarray(y_pred), weights=weight)),
-            constant_answer=str(plain(classes[best])),
-            constant_cost=constants[best],
-            savings=saved if constants[best] > 0.0 else None,
-            rivals={
-                name: average_cost(truth, answers, costs, **options)
-                for name, answers in (rivals or {}).items()
+            average_cost=average,
+            total_cost=float(own @ weight),
+            error_rate=float(np.average(np.asarray(y_true) != np.asarray(y_pred), weights=weight)),
+            constant_answer=str(plain(labels[best])),
+            constant_cost=float(constants[best]),
+            savings=float(1.0 - average / constants[best]) if constants[best] > 0.0 else None,
+            standard_error=error,
+            rivals={name: average_and_error(part, weight)[0] for name, part in others.items()},
+            rival_errors={
+                name: average_and_error(part - own, weight)[1] for name, part in others.items()
             },
+            how=how,
         )
+
+    def is_clear(self, rival: str) -> bool:
+        """Tell whether a rival differs from the model by more than chance.
+
+        Parameters
+        ----------
+        rival : str
+            One of `rivals`.
+
+        Returns
+        -------
+        bool
+            Whether the difference is at least two of its standard errors.
+        """
+        difference = abs(self.rivals[rival] - self.average_cost)
+        return difference > 0.0 and difference >= _ERRORS_OF_DOUBT * self.rival_errors[rival]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures in a form that JSON holds.
@@ -150,15 +185,19 @@ class CostSummary:
         """
         if not isinstance(given, dict) or set(given) != {part.name for part in fields(cls)}:
             refuse("its results are not the figures of a summary")
-        rivals = given["rivals"]
+        rivals, errors = given["rivals"], given["rival_errors"]
         if not isinstance(rivals, dict) or len(rivals) > MAX_RIVALS:
             refuse("its results are compared with too many others")
+        if not isinstance(errors, dict) or set(errors) != set(rivals):
+            refuse("its results have other rivals than standard errors")
+        if not isinstance(given["how"], str):
+            refuse("how its results came about is not text")
         if type(given["n_rows"]) is not int or given["n_rows"] < 1:
             refuse("its results are of no rows")
         if not isinstance(given["constant_answer"], str):
             refuse("the constant answer of its results is not text")
-        figures = ("average_cost", "total_cost", "error_rate", "constant_cost")
-        for figure in (*(given[name] for name in figures), *rivals.values()):
+        names = ("average_cost", "total_cost", "error_rate", "constant_cost", "standard_error")
+        for figure in (*(given[name] for name in names), *rivals.values(), *errors.values()):
             if type(figure) is not float or not 0.0 <= figure < math.inf:
                 refuse("a figure of its results is not a number that is 0 or more")
         if given["savings"] is not None and not _is_share(given["savings"]):

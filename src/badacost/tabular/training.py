@@ -1,9 +1,9 @@
-"""Fitting a model to a table, with a part held out to tell what its decisions cost."""
+"""Fitting a model to a table, and telling what its decisions cost on rows set apart for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,188 +11,319 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from badacost.arrays import FloatArray, IndexArray, Mask
-from badacost.boosting import CostBoostClassifier, SAMMEClassifier
-from badacost.costs import labelled_costs
+from badacost.arrays import IndexArray, Mask, Positions
+from badacost.boosting import CostBoostClassifier
 from badacost.costs.decisions import Prices
-from badacost.metrics import total_cost
+from badacost.costs.matrix import charged_costs
 from badacost.progress import ProgressBar
 from badacost.tabular.classifier import TableClassifier
 from badacost.tabular.encoder import TableEncoder
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
-from badacost.validation import check_number, check_sample_weight
+from badacost.trials import (
+    DEPTHS,
+    Contender,
+    DepthTuner,
+    Run,
+    Samples,
+    deal_folds,
+    held_out_rows,
+    run,
+    without_costs,
+)
+from badacost.validation import check_number, check_sample_weight, distinct_classes, positions_in
 
-COST_BLIND = "cost-blind boosting (SAMME)"
-"""Name of the rival that knows no costs."""
-COST_IN_DECISION = "SAMME, then minimum expected cost"
-"""Name of the rival that knows no costs in training, but uses them when it decides."""
-DEPTHS = (1, 2, 4, 6, 8)
-"""Depths of trees to choose from."""
+MAX_MODELS = 20
+"""Number of models that can be compared."""
 _MAX_HELD_OUT = 0.9
-_MAX_ROWS_TO_CHOOSE = 20_000
-_MIN_OF_CLASS = 30  # of these rows, or all that there are
+_HELD_OUT = 0.2
+_HELD_OUT_ROWS = "held-out rows"
+_MODEL = "the model"
+_MAX_ROWS_FOR_FOLDS = 2_000  # a larger table has enough rows to hold some of them out
 _MAX_CLASSES_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedTable:
-    """What several fits share: a table as features, its classes, and weights if there are any.
-
-    The encoder has seen all rows: what a column holds does not depend on those of a fit.
-    """
+class _Table:
+    """A table that is encoded once, and its classes."""
 
     encoder: TableEncoder
-    features: FloatArray
-    labels: NDArray[Any]
-    weight: FloatArray | None
+    samples: Samples
+    labels: Any
+    classes: NDArray[Any]
     target: str
 
     @classmethod
     def of(
         cls, model: TableClassifier, table: Any, target: str, sample_weight: ArrayLike | None
     ) -> Self:
-        """Encode a table as a model would."""
+        """Encode a table as a model would.
+
+        Estimators find the categories they know in the rows they are fitted to: to them, others
+        are unseen.
+        """
         frame = as_frame(table)
         check_columns(frame, [target])
         labels = target_labels(frame[target], target)
+        classes = distinct_classes(np.asarray(labels), labels)
+        truth = positions_in(classes, np.asarray(labels))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
         encoder = model._new_encoder()
-        return cls(
-            encoder, encoder.fit_transform(frame.drop(columns=target)), labels, weight, target
-        )
+        features = encoder.fit_transform(frame.drop(columns=target))
+        samples = Samples(features, truth, weight, encoder.categorical_)
+        return cls(encoder, samples, labels, classes, target)
 
-    def only(self, rows: Mask | IndexArray) -> EncodedTable:
-        """Some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return replace(self, features=self.features[rows], labels=self.labels[rows], weight=weight)
+    def prices(self, models: Iterable[TableClassifier]) -> Prices:
+        """What decisions cost, in the order of the classes: the same for all models."""
+        given = [
+            model.cost_matrix
+            if model.cost_matrix is not None
+            else getattr(model.estimator, "cost_matrix", None)
+            for model in models
+        ]
+        charged = [charged_costs(costs, self.classes) for costs in given]
+        if not all(np.array_equal(costs, charged[0]) for costs in charged):
+            raise ValueError("models with different costs cannot be compared: give all the same.")
+        return Prices(charged[0])
 
-    def sample(self, rng: np.random.Generator) -> EncodedTable:
-        """About 20 000 of the rows if there are more, weighted to stand for all of them."""
-        if len(self.labels) <= _MAX_ROWS_TO_CHOOSE:
-            return self
-        rows, factors = _sample(self.labels, _MAX_ROWS_TO_CHOOSE / len(self.labels), rng)
-        weight = check_sample_weight(self.weight, len(self.labels))[rows] * factors
-        return replace(self.only(rows), weight=weight)
+    def divide(
+        self, holdout: float | None, n_folds: int, seed: int
+    ) -> tuple[Samples, IndexArray, str]:
+        """Return rows, their folds as `badacost.trials.run` takes them, and what this is called."""
+        if holdout is not None:
+            held_out = held_out_rows(self.samples.truth, holdout, seed)
+            return self.samples, np.where(held_out, 0, -1), _HELD_OUT_ROWS
+        rng = np.random.default_rng(seed)
+        samples = self.samples.sample(rng)
+        folds = deal_folds(samples.truth, n_folds, rng)
+        if not (folds >= 0).any():
+            raise ValueError(
+                f"no class has {n_folds} rows, one for each part of a comparison: add rows, or "
+                "compare with fewer parts."
+            )
+        return samples, folds, f"{n_folds}-fold cross-validation"
 
-    def fit(self, model: TableClassifier) -> TableClassifier:
-        """Return the model, fitted to all rows."""
+    def contender(
+        self, name: str, model: TableClassifier, depths: Sequence[int] | None
+    ) -> Contender:
+        """A model as trials take it."""
+        estimator = CostBoostClassifier() if model.estimator is None else clone(model.estimator)
+        if "verbose" in estimator.get_params(deep=False):
+            estimator.set_params(verbose=0)
+        own = getattr(estimator, "cost_matrix", None)
+        has_both = own is not None and model.cost_matrix is not None
+        if has_both:
+            estimator.set_params(cost_matrix=charged_costs(own, self.classes))
+        tune = None
+        if depths is not None and "max_depth" in estimator.get_params(deep=False):
+            tune = DepthTuner(model.decision, tuple(depths))
+        return Contender(estimator, {name: model.decision}, tune, gets_prices=not has_both)
+
+    def fit(
+        self,
+        model: TableClassifier,
+        depths: Sequence[int] | None,
+        seed: int,
+        say: Callable[[str], None],
+        rows: Mask | slice = slice(None),
+    ) -> TableClassifier:
+        """Return the model with the depth that suits, fitted to all rows or to some."""
+        samples = self.samples if isinstance(rows, slice) else self.samples.only(rows)
         unfitted: TableClassifier = clone(model)
+        entry = self.contender("", model, depths)
+        chosen = entry.prepared(samples, self.prices([model]), seed).get_params(deep=False)
+        if entry.tune is not None and not isinstance(entry.estimator, CostBoostClassifier):
+            say(f"Trees of depth {chosen.get('max_depth')} are cheapest in cross-validation.")
+            unfitted.estimator.set_params(max_depth=chosen["max_depth"])
+        n_all = len(self.samples)
+        say(f"Fitting to {'all ' * (len(samples) == n_all)}{len(samples)} rows.")
         return unfitted._fit_features(
-            self.encoder, self.features, self.labels, self.weight, self.target
+            self.encoder, samples.features, self.labels[rows], samples.weight, self.target
         )
 
 
 def fit_and_try(
-    model: TableClassifier,
+    models: TableClassifier | Mapping[str, TableClassifier],
     table: Any,
     target: str,
     *,
     sample_weight: ArrayLike | None = None,
-    holdout: float = 0.2,
+    holdout: float | None = None,
+    n_folds: int = 5,
     refit: bool = True,
-    compare: bool = False,
     depths: Sequence[int] | None = None,
     random_state: int = 0,
+    n_jobs: int | None = None,
     announce: Callable[[str], None] | None = None,
+    verbose: bool = False,
 ) -> TableClassifier:
-    """Fit a model to a part of a table, try it on the rest, and fit it to all rows.
+    """Try models on rows that they were not fitted to, and fit the cheapest one to all rows.
+
+    Beside the models, boosting that was trained and tuned without any costs decides on the same
+    rows, by most likely class and by minimum expected cost: what costs in the training are worth
+    is the difference to these.
 
     Parameters
     ----------
-    model : TableClassifier
-        What to fit; it is not changed.
+    models : TableClassifier or mapping of str to TableClassifier
+        What to fit, or up to 20 models of which the cheapest is fitted; they are not changed. Of
+        those that cost the same, the first is taken.
     table : DataFrame
         Training data.
     target : str
         The column of the classes.
     sample_weight : array-like of shape (n_rows,), optional
         Non-negative weights.
-    holdout : float, default=0.2
-        Share of the rows of each class to hold out, at most 0.9. With 0 nothing is tried out. A
-        class of very few rows may be in the training part only.
+    holdout : float, optional
+        Share of the rows of each class to hold out, at most 0.9; with 0 nothing is tried. By
+        default a fifth of a table of more than 2000 rows is held out, and smaller tables are
+        cross-validated. Several models are always cross-validated, on about 20 000 rows.
+    n_folds : int, default=5
+        Parts of the rows in cross-validation, each of which is decided by a model that was fitted
+        to the others. Rows of a class that has fewer of them are never decided.
     refit : bool, default=True
-        Whether to fit a model to all rows at the end, with as many rounds as the first one had
-        after early stopping. The figures in ``held_out_`` are those of the first model.
-    compare : bool, default=False
-        Whether to try boosting that does not know the costs, too: `SAMMEClassifier` with the
-        parameters of the model (its defaults beside `CostBoostClassifier`), once with its own rule
-        and once with that of minimum expected cost.
+        Whether to fit to all rows at the end. With False, the model is that of the rows that were
+        not held out, and `holdout` must be a share.
     depths : sequence of int, optional
-        Depths of trees to choose from by `best_depth` on the rows that are not held out, for the
-        rival as well; the classifier's own depth by default. `CostBoostClassifier`, which stops by
-        itself where trees fit noise, always keeps its own.
+        Depths of trees to choose from by `best_depth`, in every fit anew; the estimator's own
+        depth by default. `CostBoostClassifier`, which stops by itself where trees fit noise,
+        always keeps its own.
     random_state : int, default=0
-        Which rows are held out.
+        Which rows are in which part.
+    n_jobs : int, optional
+        Threads of the rivals; None is one, -1 is one for each core.
     announce : callable, optional
-        Called with a sentence before each fit.
+        Called with a sentence before each step.
+    verbose : bool, default=False
+        Whether to show a progress bar for each model.
 
     Returns
     -------
     TableClassifier
-        The fitted model, with ``held_out_`` set unless nothing was held out.
+        The fitted model. Its ``held_out_`` has what its decisions cost, and what those of the other
+        models and of boosting without costs did; None if nothing was tried.
 
     Examples
     --------
-    >>> from badacost import BAdaCostClassifier
-    >>> from badacost.tabular import TableClassifier, find_dataset, fit_and_try
+    >>> from badacost import BAdaCostClassifier, SAMMEClassifier
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, fit_and_try
     >>> wine = find_dataset("wine")
-    >>> booster = BAdaCostClassifier(wine.example_costs(), n_estimators=20, max_depth=2)
-    >>> model = fit_and_try(TableClassifier(booster), wine.load(), wine.target)
-    >>> model.n_rows_, model.held_out_.n_rows
-    (178, 36)
-    >>> model.held_out_.average_cost < model.held_out_.constant_cost
+    >>> models = {
+    ...     name: TableClassifier(estimator, cost_matrix=wine.example_costs())
+    ...     for name, estimator in {
+    ...         "with costs": BAdaCostClassifier(n_estimators=20),
+    ...         "without": SAMMEClassifier(n_estimators=1, max_depth=1),
+    ...     }.items()
+    ... }
+    >>> model = fit_and_try(models, wine.load(), wine.target)
+    >>> type(model.estimator_).__name__, model.n_rows_, model.held_out_.n_rows
+    ('BAdaCostClassifier', 178, 178)
+    >>> model.held_out_.average_cost < model.held_out_.rivals["without"]
     True
+    >>> [*model.held_out_.rivals][1:3]
+    ['HistGradientBoosting, most likely class', 'HistGradientBoosting, minimum expected cost']
     """
-    check_number("holdout", holdout, low=0.0, high=_MAX_HELD_OUT)
+    named = dict(models) if isinstance(models, Mapping) else {_MODEL: models}
+    if not 1 <= len(named) <= MAX_MODELS:
+        raise ValueError(f"there are {len(named)} models to compare: name 1 to {MAX_MODELS}.")
+    check_number("holdout", holdout, low=0.0, high=_MAX_HELD_OUT, none=True)
+    check_number("n_folds", n_folds, Integral, low=2)
     say = announce or (lambda sentence: None)
-    data = EncodedTable.of(model, table, target, sample_weight)
-    n_rows = len(data.labels)
+    data = _Table.of(next(iter(named.values())), table, target, sample_weight)
+    prices = data.prices(named.values())
+    if holdout is None and len(named) == 1 and len(data.samples) > _MAX_ROWS_FOR_FOLDS:
+        holdout = _HELD_OUT
+    if not holdout and not refit:
+        raise ValueError("without refit a share of the rows must be held out: give holdout.")
     if holdout == 0.0:
-        model = with_best_depth(model, data, depths, random_state, say)
-        say(f"Fitting to all {n_rows} rows.")
-        return data.fit(model)
-    held_out = held_out_rows(data.labels, holdout, random_state)
-    _tell_of_absent(data.labels, held_out, say)
-    kept, tried = data.only(~held_out), data.only(held_out)
-    model = with_best_depth(model, kept, depths, random_state, say)
-    say(f"Fitting to {len(kept.labels)} rows; {len(tried.labels)} are held out.")
-    first = kept.fit(model)
-    rivals: dict[str, NDArray[Any]] = {}
-    if compare:
-        say("For comparison: boosting that does not know the costs.")
-        rival = with_best_depth(_cost_blind(model, first), kept, depths, random_state, say)
-        blind = kept.fit(rival)
-        by_expected_cost = blind._decide(tried.features)
-        rivals[COST_BLIND] = blind.set_params(decision="own")._decide(tried.features)
-        rivals[COST_IN_DECISION] = by_expected_cost
-    summary = CostSummary.of(
-        tried.labels,
-        first._decide(tried.features),
-        first.charged_costs_,
-        classes=first.classes_,
-        sample_weight=tried.weight,
-        rivals=rivals,
-    )
-    last = first
+        if len(named) > 1:
+            raise ValueError("holdout=0 tries nothing, so no model can be chosen: name one.")
+        return data.fit(next(iter(named.values())), depths, random_state, say)
+    samples, folds, how = data.divide(holdout, n_folds, random_state)
+    decided = samples.only(folds >= 0)
+    _tell_of_absent(data.classes, decided.truth, say)
+    entries = [data.contender(name, model, depths) for name, model in named.items()]
+    entries += _rivals(entries, n_jobs, random_state)
+    say(f"What decisions cost: {len(decided)} rows in {how}.")
+    runs = _run_all(entries, samples, folds, prices, random_state, verbose)
+    best = min(named, key=lambda name: _total(prices, decided, runs[name].answers[name]))
+    if len(named) > 1:
+        say(f"{best} is cheapest.")
+    model = named[best]
     if refit:
-        say(f"Fitting to all {n_rows} rows.")
-        last = data.fit(_without_early_stopping(model, first))
-    last.held_out_ = summary
-    return last
+        model = data.fit(_with_rounds(model, runs[best].fitted), depths, random_state, say)
+    else:
+        model = data.fit(model, depths, random_state, say, folds < 0)
+    model.held_out_ = CostSummary.of(
+        data.classes[decided.truth],
+        data.classes[runs[best].answers[best]],
+        prices.values,
+        classes=data.classes,
+        sample_weight=decided.weight,
+        rivals={way: data.classes[run.answers[way]] for way, run in runs.items() if way != best},
+        how=how,
+    )
+    return model
 
 
-def _tell_of_absent(labels: NDArray[Any], tried: Mask, say: Callable[[str], None]) -> None:
+def _rivals(models: Collection[Contender], n_jobs: int | None, seed: int) -> list[Contender]:
+    """Boosting without costs, but for what is among the models already."""
+    has_costboost = [m for m in models if isinstance(m.estimator, CostBoostClassifier)]
+    return without_costs([*has_costboost, *models][0].estimator, n_jobs=n_jobs, seed=seed)
+
+
+def _run_all(
+    entries: Collection[Contender],
+    samples: Samples,
+    folds: IndexArray,
+    prices: Prices,
+    seed: int,
+    verbose: bool,
+) -> dict[str, Run]:
+    """Try each, with a progress bar; return the run of each way to decide."""
+    runs: dict[str, Run] = {}
+    titles = [next(iter(entry.rules)).partition(",")[0] for entry in entries]
+    for title, entry in zip(titles, entries, strict=True):
+        padded = f"{title:<{max(map(len, titles))}}"
+        bar = ProgressBar(int(folds.max()) + 1, padded) if verbose else None
+        result = run(entry, samples, folds, prices, seed=seed, bar=bar)
+        runs |= dict.fromkeys(entry.rules, result)
+    return runs
+
+
+def _total(prices: Prices, decided: Samples, answers: Positions) -> float:
+    """Return what decisions cost in all."""
+    paid = prices.paid(decided.truth, answers)
+    return float(paid @ check_sample_weight(decided.weight, len(paid)))
+
+
+def _tell_of_absent(classes: NDArray[Any], truth: Positions, say: Callable[[str], None]) -> None:
     """Name the classes that the figures will say nothing about."""
-    absent = sorted(set(labels.tolist()) - set(labels[tried].tolist()))
+    absent = np.delete(classes, np.unique(truth)).tolist()
     if absent:
         shown = ", ".join(f"{label!r:.40}" for label in absent[:_MAX_CLASSES_LISTED])
         more = len(absent) - _MAX_CLASSES_LISTED
         say(
-            f"No row of {shown}{f' and {more} more' if more > 0 else ''} was held out: the figures "
-            f"say nothing about {'it' if len(absent) == 1 else 'them'}."
+            f"No row of {shown}{f' and {more} more' if more > 0 else ''} was set apart: the "
+            f"figures say nothing about {'it' if len(absent) == 1 else 'them'}."
         )
+
+
+def _with_rounds(model: TableClassifier, fits: Sequence[Any]) -> TableClassifier:
+    """Return the model to refit: with the rounds that early stopping found in the trials.
+
+    CostBoost loses no rows to early stopping, and finds its rounds again.
+    """
+    again: TableClassifier = clone(model)
+    estimator = again.estimator
+    if not isinstance(estimator, CostBoostClassifier) and getattr(
+        estimator, "early_stopping", False
+    ):
+        rounds = int(np.median([fit.n_estimators_ for fit in fits]))
+        estimator.set_params(n_estimators=rounds, early_stopping=False)
+    return again
 
 
 def best_depth(
@@ -207,13 +338,13 @@ def best_depth(
 ) -> int:
     """Return the depth of trees with which decisions are cheapest in cross-validation.
 
-    Depth matters more than any other parameter: stumps suit small, noisy tables, deep trees large,
-    clean ones.
+    Depth matters more than any other parameter of algorithms other than CostBoost: stumps suit
+    small, noisy tables, deep trees large, clean ones.
 
     Parameters
     ----------
     model : TableClassifier
-        What to fit; it is not changed. Its classifier has a parameter `max_depth`.
+        What to fit; it is not changed. Its estimator has a parameter `max_depth`.
     table : DataFrame
         Training data. Of more than 20 000 rows about as many are used, but all or at least 30 of
         each class.
@@ -237,166 +368,18 @@ def best_depth(
     Examples
     --------
     >>> from badacost import BAdaCostClassifier
-    >>> from badacost.tabular import TableClassifier, best_depth, find_dataset
+    >>> from badacost.datasets import find_dataset
+    >>> from badacost.tabular import TableClassifier, best_depth
     >>> grades = find_dataset("diabetes")
     >>> booster = BAdaCostClassifier(grades.example_costs(), n_estimators=20)
     >>> best_depth(TableClassifier(booster), grades.load(), grades.target, depths=(1, 8))
     1
     """
-    data = EncodedTable.of(model, table, target, sample_weight)
-    return _cheapest_depth(model, data, depths, n_folds=n_folds, random_state=random_state)
-
-
-def with_best_depth(
-    model: TableClassifier,
-    data: EncodedTable,
-    depths: Sequence[int] | None,
-    random_state: int,
-    say: Callable[[str], None] = lambda sentence: None,
-) -> TableClassifier:
-    """Return a model with the cheapest of some depths; CostBoost has a depth that suits."""
-    if depths is None or isinstance(model.estimator, CostBoostClassifier | None):
-        return model
-    chosen = _cheapest_depth(model, data, depths, random_state=random_state)
-    say(f"Trees of depth {chosen} are cheapest in cross-validation.")
-    return _with_depth(model, chosen)
-
-
-def _cheapest_depth(
-    model: TableClassifier,
-    data: EncodedTable,
-    depths: Sequence[int],
-    *,
-    n_folds: int = 3,
-    random_state: int = 0,
-) -> int:
-    """`best_depth` for a table that is encoded already."""
-    if not depths:
-        raise ValueError("depths are empty: name at least one.")
-    for depth in depths:
-        check_number("depths", depth, Integral, low=1)
-    check_number("n_folds", n_folds, Integral, low=2)
-    rng = np.random.default_rng(random_state)
-    data = data.sample(rng)
-    folds = deal_folds(data.labels, n_folds, rng)
-    start = _with_depth(model, depths[0])
-    verbose = bool(getattr(start.estimator, "verbose", False))
-    bar = ProgressBar(len(depths) * n_folds, "Choosing the depth") if verbose else None
-    paid = np.zeros(len(depths))
-    for number, depth in enumerate(depths):
-        candidate = _with_depth(start, depth)
-        if verbose:
-            candidate.estimator.set_params(verbose=0)
-        for fold in range(n_folds):
-            tried = folds == fold
-            if tried.any():
-                fitted, left_out = data.only(~tried).fit(candidate), data.only(tried)
-                paid[number] += total_cost(
-                    left_out.labels,
-                    fitted._decide(left_out.features),
-                    Prices(fitted.charged_costs_),
-                    labels=fitted.classes_,
-                    sample_weight=left_out.weight,
-                )
-            if bar is not None:
-                bar.update(number * n_folds + fold + 1)
-    if bar is not None:
-        bar.close()
-    return int(depths[int(paid.argmin())])
-
-
-def _sample(
-    labels: NDArray[Any], share: float, rng: np.random.Generator
-) -> tuple[IndexArray, FloatArray]:
-    """Draw a share of the rows of each class, more of rare ones, with weights that make up for it.
-
-    Returns their positions, and the number of rows that each of them stands for.
-    """
-    rows, factors = [], []
-    for label in np.unique(labels):
-        all_of_class = np.flatnonzero(labels == label)
-        n_drawn = min(len(all_of_class), max(round(share * len(all_of_class)), _MIN_OF_CLASS))
-        rows.append(rng.choice(all_of_class, n_drawn, replace=False))
-        factors.append(np.full(n_drawn, len(all_of_class) / n_drawn))
-    drawn = np.concatenate(rows)
-    order = drawn.argsort()
-    return drawn[order], np.concatenate(factors)[order]
-
-
-def deal_folds(labels: NDArray[Any], n_folds: int, rng: np.random.Generator) -> IndexArray:
-    """Deal the rows of each class to the folds; -1 for classes with too few of them."""
-    folds = np.full(len(labels), -1)
-    for label in np.unique(labels):
-        rows = rng.permutation(np.flatnonzero(labels == label))
-        if len(rows) >= n_folds:
-            folds[rows] = np.arange(len(rows)) % n_folds
-    return folds
-
-
-def _with_depth(model: TableClassifier, depth: int) -> TableClassifier:
-    """Return the model with trees of another depth."""
-    changed: TableClassifier = clone(model)
-    if changed.estimator is None:
-        changed.estimator = CostBoostClassifier()
-    if "max_depth" not in changed.estimator.get_params(deep=False):
+    tuner = DepthTuner(model.decision, tuple(depths), n_folds)
+    data = _Table.of(model, table, target, sample_weight)
+    entry, prices = data.contender("", model, None), data.prices([model])
+    if "max_depth" not in entry.estimator.get_params(deep=False):
         raise ValueError(
-            f"{type(changed.estimator).__name__} has no max_depth to choose: leave depths out."
+            f"{type(entry.estimator).__name__} has no max_depth to choose: leave depths out."
         )
-    changed.estimator.set_params(max_depth=depth)
-    return changed
-
-
-def held_out_rows(labels: NDArray[Any], share: float, seed: int) -> Mask:
-    """Mark a share of the rows of each class, never all of them, (n_rows,).
-
-    A ValueError is raised where no class has enough rows.
-
-    >>> held_out_rows(np.array(["a", "b", "a", "b", "b", "b"]), 0.5, seed=0).sum()
-    np.int64(3)
-    """
-    rng = np.random.default_rng(seed)
-    chosen = np.zeros(len(labels), np.bool_)
-    _, codes = np.unique(labels, return_inverse=True)
-    for code in range(codes.max() + 1):
-        rows = rng.permutation(np.flatnonzero(codes == code))
-        chosen[rows[: min(round(share * len(rows)), len(rows) - 1)]] = True
-    if not chosen.any():
-        raise ValueError(
-            f"{len(labels)} rows are too few to hold out {share:.0%} of each class: hold out none, "
-            "or more of them."
-        )
-    return chosen
-
-
-def _cost_blind(model: TableClassifier, first: TableClassifier) -> TableClassifier:
-    """Return the rival of a model: the same but for the costs in training.
-
-    The settings of CostBoost, another kind of boosting, are not for it.
-    """
-    samme = SAMMEClassifier()
-    shared = samme.get_params(deep=False).keys()
-    if isinstance(first.estimator_, CostBoostClassifier):
-        shared = shared & {"n_jobs", "random_state", "verbose"}
-    own = first.estimator_.get_params(deep=False)
-    parameters = {name: own[name] for name in own if name in shared}
-    return TableClassifier(
-        samme.set_params(**parameters),
-        cost_matrix=labelled_costs(first.charged_costs_, first.classes_),
-        decision="bayes",
-        drop=model.drop,
-    )
-
-
-def _without_early_stopping(model: TableClassifier, first: TableClassifier) -> TableClassifier:
-    """Return the model to refit: with the rounds that the first fit found best.
-
-    CostBoost loses no rows to early stopping, and finds its rounds again.
-    """
-    again: TableClassifier = clone(model)
-    if getattr(again.estimator, "early_stopping", False) and not isinstance(
-        again.estimator, CostBoostClassifier
-    ):
-        again.estimator.set_params(
-            n_estimators=first.estimator_.n_estimators_, early_stopping=False
-        )
-    return again
+    return tuner.cheapest(entry.prepared(data.samples, prices), data.samples, prices, random_state)

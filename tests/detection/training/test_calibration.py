@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detector, Suppression
 from badacost.detection.models import synthetic_cars
+from badacost.detection.scenes import make_scenes
 from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.training import calibration as module
 from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection import Detections
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.boxes import overlaps
+from badacost.detection.scenes import make_scenes
 from badacost.detection.training.miner import Miner, away_from, describe_scores
 from badacost.detection.training.samples import Variation, random_boxes
 from badacost.detection.training.store import WindowStore

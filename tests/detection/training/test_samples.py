@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from badacost.datasets.scenes import make_scenes
 from badacost.detection.decorrelation import as_filters, decorrelate
 from badacost.detection.pyramid import pyramid_levels
+from badacost.detection.scenes import make_scenes
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.samples import (
     Variation,

@@ -103,7 +103,7 @@ def efficiency(
     --------
     Most windows are rejected by a few trees of many:
 
-    >>> from badacost.datasets.scenes import make_scenes
+    >>> from badacost.detection.scenes import make_scenes
     >>> from badacost.detection.inspection import efficiency
     >>> from badacost.detection.models import synthetic_cars
     >>> (scene,) = make_scenes(1, size=(120, 160))

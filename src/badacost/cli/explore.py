@@ -1,0 +1,99 @@
+"""``badacost explore``: a page to move prices on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from badacost.cli.errors import plain_errors
+from badacost.cli.json_output import note, warnings_as_notes
+from badacost.cli.table_inputs import (
+    check_absent,
+    check_output_file,
+    check_place,
+    costs_of_classes,
+    table_model,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from badacost.tabular import TableClassifier
+
+
+def explore(
+    model: Annotated[Path, typer.Argument(help="A model of `badacost fit`.")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="A table of rows that the model was not fitted to, with or without the classes."
+        ),
+    ],
+    output: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("explorer.html"),
+    target: Annotated[
+        str | None, typer.Option(help="Column of the classes; that of the fit by default.")
+    ] = None,
+    costs: Annotated[
+        Path | None, typer.Option(help="CSV file of other costs than those of the fit.")
+    ] = None,
+    abstain: Annotated[
+        float | None, typer.Option(help="Price of asking a person.", metavar="PRICE")
+    ] = None,
+    currency: Annotated[str | None, typer.Option(help="Unit of the costs, as EUR.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    max_rows: Annotated[
+        int, typer.Option(help="Maximum number of rows: of more, a random sample.")
+    ] = 20_000,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Write a page on which prices can be moved, to see at once what follows for the decisions.
+
+    The page is one HTML file for any browser, without a server: an editable matrix of prices, the
+    average price against other ways to decide, the rows whose decision changes, and how far each
+    price can move. It saves prices as the file that `badacost fit --costs` reads.
+
+    Without the classes of the rows, figures are expected prices under the probabilities.
+
+    Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
+    """
+    with plain_errors("Stopped: nothing was written."):
+        from badacost.cost_report import CostExplorer
+
+        check_place(output)
+        check_absent(output, force)
+        fitted = table_model(model)
+        frame, truth = _rows(data, fitted, target)
+        prices = None if costs is None else costs_of_classes(costs, fitted.classes_.tolist())
+        with warnings_as_notes():
+            explorer = CostExplorer.from_estimator(
+                fitted, frame, truth, costs=prices, abstain=abstain, max_rows=max_rows,
+                currency=currency, title=title,
+            )  # fmt: skip
+        if explorer.note is not None:
+            note(explorer.note)
+        check_output_file(output)
+        explorer.save(output)
+        typer.echo(f"The page is in {output}.")
+
+
+def _rows(path: Path, model: TableClassifier, target: str | None) -> tuple[pd.DataFrame, Any]:
+    """Read a table, and its classes if it has them; rows are numbered from 1."""
+    from badacost.tabular import read_table
+    from badacost.tabular.frames import check_columns
+    from badacost.tabular.target import known_labels
+
+    frame = read_table(path)
+    check_columns(frame, [*model.feature_names_in_, *([target] if target else [])], repr(str(path)))
+    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
+    name = target or model.target_name_
+    known = frame[name].notna() if name in frame.columns else None
+    if known is None or not known.any():
+        note("the classes of the rows are not known: all figures are expected prices.")
+        return frame, None
+    if not known.all():
+        n_unknown = int((~known).sum())
+        note(f"{n_unknown} of {len(frame)} rows have no {name!r:.80} and are left out.")
+        frame = frame[known]
+    return frame, known_labels(frame[name], model.classes_, str(name))

@@ -1,0 +1,355 @@
+"""Models tried on rows that they were not fitted to: folds, depths of trees, and rivals.
+
+Everything that compares models or chooses their settings comes here: fitting a table, the report
+and the explorer. Classes are positions, and prices a matrix in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from threadpoolctl import threadpool_limits
+
+from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost.boosting import CostBoostClassifier
+from badacost.costs.decisions import Prices
+from badacost.progress import ProgressBar
+from badacost.validation import check_number, check_sample_weight
+
+_CATEGORICAL = "categorical_features"
+Rule = Literal["own", "bayes", "likeliest"]
+DEPTHS = (1, 2, 4, 6, 8)
+"""Depths of trees to choose from."""
+_MAX_ROWS_TO_CHOOSE = 20_000
+_MIN_OF_CLASS = 30  # of these rows, or all that there are
+_N_FOLDS_TO_TUNE = 3
+_MIN_LIKELIHOOD = 1e-15
+_FEW_ROWS = 5_000
+_MAX_ROUNDS = 100  # of rivals
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Rows to fit to or to decide on.
+
+    Attributes
+    ----------
+    features : array-like or data frame of n rows
+        What estimators take.
+    truth : ndarray of shape (n,)
+        Positions of the classes; each of them occurs.
+    weight : ndarray of shape (n,) or None
+        Weights of the rows.
+    categorical : ndarray of shape (n_features,) or None
+        Which features are codes of categories; None leaves it to the estimators.
+    """
+
+    features: Any
+    truth: Positions
+    weight: FloatArray | None = None
+    categorical: Mask | None = None
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def only(self, rows: Mask | IndexArray) -> Samples:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        features = _safe_indexing(self.features, rows)
+        return replace(self, features=features, truth=self.truth[rows], weight=weight)
+
+    def sample(self, rng: np.random.Generator) -> Samples:
+        """About 20 000 of the rows if there are more, weighted to stand for all of them.
+
+        Of each class all rows are drawn, or at least 30.
+        """
+        if len(self) <= _MAX_ROWS_TO_CHOOSE:
+            return self
+        share = _MAX_ROWS_TO_CHOOSE / len(self)
+        rows, factors = [], []
+        for position in np.unique(self.truth):
+            of_class = np.flatnonzero(self.truth == position)
+            n_drawn = min(len(of_class), max(round(share * len(of_class)), _MIN_OF_CLASS))
+            rows.append(rng.choice(of_class, n_drawn, replace=False))
+            factors.append(np.full(n_drawn, len(of_class) / n_drawn))
+        drawn = np.concatenate(rows)
+        order = drawn.argsort()
+        weight = check_sample_weight(self.weight, len(self))[drawn] * np.concatenate(factors)
+        return replace(self.only(drawn[order]), weight=weight[order])
+
+
+Tuner = Callable[[Any, Samples, Prices, int], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """An estimator, and the ways in which it decides.
+
+    Attributes
+    ----------
+    estimator : classifier
+        Cloned for every fit.
+    rules : mapping of str to {"own", "bayes", "likeliest"}
+        Names of the ways: the estimator's own rule, minimum expected cost, most likely class.
+    tune : callable, optional
+        Called with estimator, samples, prices and a seed: returns the estimator with the settings
+        that suit these samples best.
+    gets_prices : bool
+        Whether the prices become its ``cost_matrix``, if it has that parameter.
+    """
+
+    estimator: Any
+    rules: Mapping[str, Rule]
+    tune: Tuner | None = None
+    gets_prices: bool = True
+
+    def prepared(self, samples: Samples, prices: Prices, seed: int = 0) -> Any:
+        """Return the estimator with prices, categories and the settings that suit the samples."""
+        estimator = clone(self.estimator)
+        parameters = estimator.get_params(deep=False)
+        if "cost_matrix" in parameters and self.gets_prices:
+            estimator.set_params(cost_matrix=prices.average())
+        if samples.categorical is not None:
+            set_categories(estimator, samples.categorical)
+        return estimator if self.tune is None else self.tune(estimator, samples, prices, seed)
+
+    def fit(self, samples: Samples, prices: Prices, seed: int) -> Any:
+        """Return the estimator, prepared and fitted."""
+        return _fitted(self.prepared(samples, prices, seed), samples)
+
+    def decide(self, fitted: Any, features: Any, prices: Prices) -> dict[str, Positions]:
+        """Return the decisions of each way, (n,)."""
+        return {way: _decided(fitted, rule, features, prices) for way, rule in self.rules.items()}
+
+
+def set_categories(estimator: Any, is_category: Mask) -> None:
+    """Tell an estimator, or the one inside it, which features are codes of categories."""
+    mask = is_category.tolist() if is_category.any() else None
+    takers = [name for name in estimator.get_params() if name.split("__")[-1] == _CATEGORICAL]
+    estimator.set_params(**dict.fromkeys(takers, mask))
+
+
+def _fitted(estimator: Any, samples: Samples) -> Any:
+    options = {} if samples.weight is None else {"sample_weight": samples.weight}
+    # Threads of OpenMP wait for each other longer than they work on few rows.
+    with threadpool_limits(1 if len(samples) < _FEW_ROWS else None, user_api="openmp"):
+        return estimator.fit(samples.features, samples.truth, **options)
+
+
+def _decided(fitted: Any, rule: Rule, features: Any, prices: Prices) -> Positions:
+    if rule == "own":
+        return np.asarray(fitted.predict(features), np.intp)
+    shares = probabilities(fitted, features, prices.values.shape[-1])
+    if rule == "likeliest":
+        return np.asarray(shares.argmax(axis=1))
+    return np.asarray(prices.expected(shares).argmin(axis=1))
+
+
+def probabilities(fitted: Any, features: Any, n_classes: int) -> FloatArray:
+    """Return probabilities of all classes, (n, n_classes): 0 for those that it was not shown."""
+    shares = np.asarray(fitted.predict_proba(features), np.float64)
+    if shares.shape[1] == n_classes:
+        return shares
+    widened = np.zeros((len(shares), n_classes))
+    widened[:, np.asarray(fitted.classes_, np.intp)] = shares
+    return widened
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Decisions of the ways of a contender, on all rows with a fold, and the fits behind them."""
+
+    answers: dict[str, Positions]
+    fitted: list[Any]
+
+
+def run(
+    contender: Contender,
+    samples: Samples,
+    folds: IndexArray,
+    prices: Prices,
+    *,
+    seed: int = 0,
+    bar: ProgressBar | None = None,
+) -> Run:
+    """Decide the rows of each fold by a fit to all others; rows of fold -1 are never decided.
+
+    A hold-out is one fold, 0, and -1 for the rows to fit to.
+    """
+    answers = {way: np.full(len(samples), -1, np.intp) for way in contender.rules}
+    fits = []
+    numbers = np.unique(folds[folds >= 0])
+    for done, fold in enumerate(numbers, start=1):
+        tried = folds == fold
+        fitted = contender.fit(samples.only(~tried), prices, seed)
+        decided = contender.decide(fitted, _safe_indexing(samples.features, tried), prices)
+        for way, chosen in decided.items():
+            answers[way][tried] = chosen
+        fits.append(fitted)
+        if bar is not None:
+            bar.update(done)
+    if bar is not None:
+        bar.close()
+    return Run({way: chosen[folds >= 0] for way, chosen in answers.items()}, fits)
+
+
+def average_and_error(paid: FloatArray, weight: FloatArray | None) -> tuple[float, float]:
+    """Return the weighted mean of costs, and its standard error.
+
+    >>> average_and_error(np.array([0.0, 1.0, 5.0, 2.0]), None)
+    (2.0, 0.9354143466934853)
+    """
+    shares = check_sample_weight(weight, len(paid))
+    average = float(np.average(paid, weights=shares))
+    return average, float(np.sqrt(((shares * (paid - average)) ** 2).sum()) / shares.sum())
+
+
+def deal_folds(truth: Positions, n_folds: int, rng: np.random.Generator) -> IndexArray:
+    """Deal the rows of each class to the folds; -1 for classes with too few of them."""
+    folds = np.full(len(truth), -1)
+    for position in np.unique(truth):
+        rows = rng.permutation(np.flatnonzero(truth == position))
+        if len(rows) >= n_folds:
+            folds[rows] = np.arange(len(rows)) % n_folds
+    return folds
+
+
+def held_out_rows(labels: NDArray[Any], share: float, seed: int) -> Mask:
+    """Mark a share of the rows of each class, never all of them, (n_rows,).
+
+    A ValueError is raised where no class has enough rows.
+
+    >>> held_out_rows(np.array(["a", "b", "a", "b", "b", "b"]), 0.5, seed=0).sum()
+    np.int64(3)
+    """
+    rng = np.random.default_rng(seed)
+    chosen = np.zeros(len(labels), np.bool_)
+    _, codes = np.unique(labels, return_inverse=True)
+    for code in range(codes.max() + 1):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        chosen[rows[: min(round(share * len(rows)), len(rows) - 1)]] = True
+    if not chosen.any():
+        raise ValueError(
+            f"{len(labels)} rows are too few to hold out {share:.0%} of each class: hold out more "
+            "of them, or use cross-validation."
+        )
+    return chosen
+
+
+@dataclass(frozen=True)
+class DepthTuner:
+    """Chooses the depth of trees with which decisions are cheapest in cross-validation.
+
+    Of depths that cost the same, the first is taken. CostBoost, which stops by itself where trees
+    fit noise, stays as it is.
+    """
+
+    rule: Rule
+    depths: tuple[int, ...] = DEPTHS
+    n_folds: int = _N_FOLDS_TO_TUNE
+
+    def __post_init__(self) -> None:
+        if not self.depths:
+            raise ValueError("depths are empty: name at least one.")
+        for depth in self.depths:
+            check_number("depths", depth, Integral, low=1)
+        check_number("n_folds", self.n_folds, Integral, low=2)
+
+    def __call__(self, estimator: Any, samples: Samples, prices: Prices, seed: int) -> Any:
+        """Return the estimator with the cheapest depth."""
+        if isinstance(estimator, CostBoostClassifier):
+            return estimator
+        return estimator.set_params(max_depth=self.cheapest(estimator, samples, prices, seed))
+
+    def cheapest(self, estimator: Any, samples: Samples, prices: Prices, seed: int) -> int:
+        """Return the cheapest depth."""
+        rng = np.random.default_rng(seed)
+        samples = samples.sample(rng)
+        folds = deal_folds(samples.truth, self.n_folds, rng)
+        decided = folds >= 0
+        if not decided.any():
+            return self.depths[0]
+        weight = None if samples.weight is None else samples.weight[decided]
+        averages = []
+        for depth in self.depths:
+            candidate = clone(estimator).set_params(max_depth=depth)
+            tried = run(Contender(candidate, {"": self.rule}), samples, folds, prices, seed=seed)
+            paid = prices.paid(samples.truth[decided], tried.answers[""])
+            averages.append(average_and_error(paid, weight)[0])
+        return int(self.depths[int(np.argmin(averages))])
+
+
+def _with_best_rounds(estimator: Any, samples: Samples, prices: Prices, seed: int) -> Any:
+    """Choose the number of rounds of a HistGradientBoosting by its loss on other folds."""
+    rng = np.random.default_rng(seed)
+    samples = samples.sample(rng)
+    folds = deal_folds(samples.truth, _N_FOLDS_TO_TUNE, rng)
+    if not (folds >= 0).any():
+        return estimator
+    losses = np.zeros(estimator.max_iter)
+    for fold in range(_N_FOLDS_TO_TUNE):
+        kept, tried = samples.only(folds != fold), samples.only(folds == fold)
+        weight = check_sample_weight(tried.weight, len(tried))
+        fitted = _fitted(clone(estimator), kept)
+        columns = np.searchsorted(fitted.classes_, tried.truth)
+        for stage, shares in enumerate(fitted.staged_predict_proba(tried.features)):
+            likelihood = np.maximum(shares[np.arange(len(tried)), columns], _MIN_LIKELIHOOD)
+            losses[stage] -= weight @ np.log(likelihood)
+    return estimator.set_params(max_iter=int(losses.argmin()) + 1)
+
+
+def without_costs(estimator: Any, *, n_jobs: int | None, seed: int) -> list[Contender]:
+    """Return rivals of a model: boosting that is trained and tuned without any costs.
+
+    Each decides in two ways, by most likely class and by minimum expected cost. They are the
+    gradient boosting of scikit-learn, its number of rounds chosen by cross-validation, and, unless
+    it is the model, `CostBoostClassifier`, which tunes itself.
+
+    >>> rivals = without_costs(CostBoostClassifier(), n_jobs=1, seed=0)
+    >>> [way for rival in rivals for way in rival.rules]
+    ['HistGradientBoosting, most likely class', 'HistGradientBoosting, minimum expected cost']
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    gradient = HistGradientBoostingClassifier(
+        max_iter=_MAX_ROUNDS, early_stopping=False, random_state=seed
+    )
+    rivals = [Contender(gradient, _both_rules("HistGradientBoosting"), _with_best_rounds)]
+    if not isinstance(estimator, CostBoostClassifier):
+        own = CostBoostClassifier(random_state=seed, n_jobs=n_jobs)
+        rivals.append(Contender(own, _both_rules("CostBoost"), gets_prices=False))
+    return rivals
+
+
+def _both_rules(name: str) -> dict[str, Rule]:
+    return {f"{name}, most likely class": "likeliest", f"{name}, minimum expected cost": "bayes"}
+
+
+def rival_probabilities(
+    estimator: Any,
+    train: Samples,
+    features: Any,
+    prices: Prices,
+    *,
+    n_jobs: int | None = None,
+    seed: int = 0,
+) -> dict[str, FloatArray]:
+    """Fit the rivals of a model to its training samples, and ask them about others.
+
+    Returns the probabilities of each rival by its name, (n, K); prices are not used but for their
+    number of classes.
+    """
+    n_classes = prices.values.shape[-1]
+    return {
+        next(iter(rival.rules)).partition(",")[0]: probabilities(
+            rival.fit(train, prices, seed), features, n_classes
+        )
+        for rival in without_costs(estimator, n_jobs=n_jobs, seed=seed)
+    }
