@@ -79,10 +79,10 @@ def read_table(
     -------
     DataFrame
         Its columns; the index has the line of the file, or the row of Parquet, counted from 1.
-        In a file of text, columns are numbers, booleans or dates if all of their cells are, else text
-        without the space around it. Empty cells, NA, N/A, NaN, null and ? are missing values, and
-        between semicolons or tabs 1,5 is 1.5. A column without a name at the left that only counts
-        the rows is left out.
+        In a file of text, columns are numbers, booleans or dates if all of their cells are, else
+        text without the space around it. Empty cells, NA, N/A, NaN, null and ? are missing values,
+        and between semicolons or tabs 1,5 is 1.5. A column without a name at the left that only
+        counts the rows is left out.
 
     Raises
     ------
