@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types docs bench format clean
+.PHONY: demo test lint types docs bench table1 rivals cars faces format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
@@ -29,13 +29,17 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/train_detector.py
 
+# The paper's tables and our contests; ARGS are handed on, as in make table1 ARGS="--quick".
+table1 rivals cars faces: .venv/experiments
+	$(BIN)/python -m experiments $@ $(ARGS)
+
 format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -48,6 +52,10 @@ clean:
 
 .venv/dev: .venv/pip
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	touch $@
+
+.venv/experiments: .venv/dev
+	$(BIN)/python -m pip install --quiet --group experiments
 	touch $@
 
 .venv/docs: .venv/pip

@@ -4,7 +4,7 @@ Choosing the costs
 
 A sample of breast tissue is benign or malignant. A missed tumour is worse than a
 needless operation: but how much worse? The hardest part of learning with costs is to write them
-down. This story goes from a few invented prices to a matrix, reads the matrix back in words, and
+down. This example goes from a few invented prices to a matrix, reads the matrix back in words, and
 then asks what happens if the prices are wrong.
 
 Prints the explanation of the costs and draws ``choosing_the_costs.png``.
@@ -42,8 +42,8 @@ labels, counts = np.unique(y, return_counts=True)
 print(explain_costs(costs, priors=dict(zip(labels, counts, strict=True))))
 
 # %%
-# Nobody knows that a missed tumour costs exactly twenty operations. So we train for other ratios,
-# from 1 to 100, and pay by the prices above. The ten mean measurements are used, of thirty.
+# That a missed tumour costs exactly twenty operations is a guess. So we train for other ratios,
+# from 1 to 100, and evaluate under the prices above. The ten mean measurements are used, of thirty.
 X = cancer.data[:, :10]
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 ratios = [1, 2, 5, 10, 20, 50, 100]

@@ -33,8 +33,8 @@ X_test, y_test = draw_points(20_000, seed=1)
 
 
 # %%
-# Whoever knows the clouds knows the probabilities, by Bayes' theorem, and can decide no better than
-# by minimum expected cost.
+# The true probabilities follow from the clouds by Bayes' theorem. No rule is better than minimum
+# expected cost under them.
 class KnownClouds:
     classes_ = np.arange(3)
 
@@ -58,8 +58,8 @@ for name, model in models.items():
     print(f"{name:24}{average_cost(y_test, model.predict(X_test), costs):6.3f}")
 
 # %%
-# The bayes rule comes close to the best possible one. The margin rule does not: it hardly dares to
-# name class 0, the answer that is so expensive where class 2 is true.
+# The bayes rule comes close to the best possible one. The margin rule does not: it rarely
+# answers class 0, which is so expensive where class 2 is true.
 #
 # Below are the probabilities of ``predict_proba`` against the true ones. They are rough, and yet
 # good enough here: decisions need them near the boundaries only. Where the probabilities themselves

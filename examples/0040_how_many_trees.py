@@ -3,7 +3,7 @@ How many trees?
 ===============
 
 More trees always fit the training data better, and after a while they fit its noise. The cost on
-data that were held out tells when to stop, and ``early_stopping=True`` listens to it.
+held-out data shows when to stop, and ``early_stopping=True`` does so.
 """
 
 # %%
@@ -28,8 +28,8 @@ X_train, X_test, y_train, y_test = train_test_split(
 
 # %%
 # ``staged_predict`` gives the decisions after each round, ``CostCurveDisplay`` draws their cost.
-# Stumps learn slowly and stay near their best. Trees of depth 4 soon know the training patients by
-# heart, and the patients that they have not seen pay for it.
+# Stumps learn slowly and stay near their best. Trees of depth 4 soon memorise the training
+# patients, and decisions on other patients become costlier.
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained", sharey=True)
 sets = {"training patients": (X_train, y_train), "other patients": (X_test, y_test)}
 unstopped = {}
@@ -60,7 +60,7 @@ for depth, cost_of_all in unstopped.items():
         print(f"{depth:5}{seed:6}{model.n_estimators_:7}{paid:7.2f}{cost_of_all:20.2f}")
 
 # %%
-# For the deep trees stopping is a rescue. For the stumps it is not: the held-out cost of some
+# Stopping helps the deep trees. It does not help the stumps: the held-out cost of some
 # seventy patients is noisy, and stopping on it throws away trees that would have helped. So choose
 # the depth first, then think about stopping.
 figure.savefig("how_many_trees.png", dpi=120)

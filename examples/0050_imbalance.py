@@ -2,9 +2,9 @@
 Rare classes without resampling
 ===============================
 
-A classifier that counts mistakes leaves rare classes alone, since they hardly count. Copying rare
-samples or dropping frequent ones mends that; so do prices, which leave the data as they are and, in
-this run, do best in the decision.
+A classifier that counts mistakes neglects rare classes, since they hardly count. Copying rare
+samples or dropping frequent ones corrects that; so do prices, which leave the data as they are and,
+in this run, do best in the decision.
 """
 
 # %%
@@ -69,7 +69,7 @@ for name, given in decisions.items():
 # %%
 # Prices in the decision do as well as copies, without making the data three times as large, and can
 # be changed without a new training. Prices in training help less: boosting under strongly different
-# prices is soon content with the expensive classes and neglects them afterwards.
+# prices soon reaches a small loss on the expensive classes and neglects them afterwards.
 figure, axis = plt.subplots(figsize=(11, 4.6), layout="constrained")
 colours = ["0.6", "#56b4e9", "#e69f00", "#009e73", "#0072b2"]
 for i, (name, recall) in enumerate(recalls.items()):

@@ -44,7 +44,7 @@ for price, decided in given.items():
 
 # %%
 # The share of patients graded too low falls as its price rises, and the share graded too high
-# grows: there is no free lunch, only a choice.
+# grows.
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
 low, high = (
     np.array([np.mean(np.sign(decided - grade) == side) for decided in given.values()])

@@ -3,7 +3,7 @@ Against calibrated gradient boosting
 ====================================
 
 The strongest rival of boosting under costs is a recipe: a good classifier, calibrated
-probabilities, and minimum expected cost. This story measures both, with intervals, on a data set
+probabilities, and minimum expected cost. This example measures both, with intervals, on a data set
 where BAdaCost keeps up and on one where it loses.
 """
 
@@ -88,9 +88,9 @@ for title, costs_of in paid.items():
         )
 
 # %%
-# Where classes overlap, the bayes rule and the recipe are level; the margin rule may be a little
+# Where classes overlap, the bayes rule and the recipe are equal; the margin rule may be a little
 # behind. Where classes are separate, BAdaCost under the costs is worse even than gradient boosting
-# that knows no costs; with 0|1 costs, followed by minimum expected cost, it is level again. A
+# without costs; with 0|1 costs, followed by minimum expected cost, it is as good again. A
 # random forest with the recipe is the best or among the best on both.
 figure, axes = plt.subplots(1, 2, figsize=(12, 3.6), layout="constrained", sharey=True)
 for axis, (title, rows) in zip(axes, summary.items(), strict=True):

@@ -2,9 +2,9 @@
 Tuning for money, with missing values
 =====================================
 
-A grid search finds what its scorer asks for, so let the scorer ask for money. The search runs over
-a pipeline and settles three questions at once: how large the trees are, what happens to missing
-values, and whether prices belong into the training or into the decision.
+A grid search optimises what its scorer measures, so let it measure costs. The search runs over
+a pipeline and answers three questions at once: how large the trees are, what happens to missing
+values, and whether prices belong in the training or in the decision.
 """
 
 # %%

@@ -44,7 +44,9 @@ suspicion = (
     + 0.7 * (claims["day"].dt.dayofweek >= 5)
     + rng.logistic(0, 0.7, n_rows)
 )
-claims["claim"] = np.array(["honest", "exaggerated", "invented"])[np.digitize(suspicion, [1.2, 2.4])]
+claims["claim"] = np.array(["honest", "exaggerated", "invented"])[
+    np.digitize(suspicion, [1.2, 2.4])
+]
 claims.loc[rng.random(n_rows) < 0.1, "age"] = np.nan
 
 costs = {  # {truth: {decision: euros}}
@@ -64,8 +66,8 @@ train, test = table[:45_000], table[45_000:]
 print(train.dtypes)
 
 # %%
-# More rows make cheaper decisions, until the table has said what it knows. Paying every claim, or
-# asking everybody for papers, is what has to be beaten.
+# More rows make cheaper decisions, up to a point. Paying every claim, or asking everybody for
+# papers, are the baselines.
 sizes, paid = [500, 2_000, 10_000, 45_000], []
 for size in sizes:
     model = TableClassifier(cost_matrix=costs).fit(train[:size], "claim")
@@ -84,9 +86,9 @@ left.plot(sizes, paid, marker="o", color="#0072b2", label="CostBoost")
 left.axhline(constants[cheapest], color="gray", linestyle="dashed", label=f"always {cheapest}")
 left.set(xscale="log", xlabel="rows to learn from", ylabel="euros a decision", ylim=(0, None))
 left.legend(edgecolor="none")
-FeatureImportancesDisplay(
-    model.feature_importances_, feature_names=model.feature_names_in_
-).plot(ax=right)
+FeatureImportancesDisplay(model.feature_importances_, feature_names=model.feature_names_in_).plot(
+    ax=right
+)
 
 # %%
 # A car that was not sold before is a missing value to the model, and it says so if there are many.

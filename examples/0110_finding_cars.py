@@ -30,7 +30,7 @@ for box, score, label in zip(first.boxes, first.scores, first.labels, strict=Tru
     print(f"{first.names[label]:>6} at {box.round().astype(int)}, score {score:.1f}")
 
 # %%
-# The colour of a box and the arrow in it tell the view: down is towards the viewer. Low scores are
+# The colour of a box and the arrow in it show the view: down is towards the viewer. Low scores are
 # doubtful ones. How many to take is a choice between missed cars and false alarms; here, all.
 pictures = [draw(s.load(), f, width=600) for s, f in zip(scenes, found, strict=True)]
 figure, axis = plt.subplots(figsize=(10, 7.6), layout="constrained")
@@ -50,7 +50,7 @@ print(
 )
 
 # %%
-# On photographs this detector finds nothing of use: it has only ever seen painted boxes on wheels.
+# On photographs this detector is useless: it was trained on synthetic scenes only.
 # Detectors for real cars and faces were published by the authors of the paper, and
 # ``badacost.detection.load_detector`` reads them.
 figure.savefig("finding_cars.png", dpi=120)

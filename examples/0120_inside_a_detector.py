@@ -2,8 +2,8 @@
 Inside a detector
 =================
 
-A detector without a neural network can be opened and looked at: what it sees of an image, where in
-the window its trees look, and how soon it loses interest in a window.
+A detector without a neural network can be inspected: what it sees of an image, where in
+the window its trees look, and how soon it rejects a window.
 """
 
 # %%
@@ -43,8 +43,8 @@ for axis in axes:
 # Where it looks
 # --------------
 # The tests of all trees, counted by cell and weighted as the trees are. The frame is the car inside
-# the window. The tests crowd where the lamps and the corners of the body are, and along the slopes
-# of the cabin; the margin around the car and the ground tell little.
+# the window. The tests concentrate where the lamps and the corners of the body are, and along the
+# slopes of the cabin; the margin around the car and the ground are rarely tested.
 tests = FeatureMapDisplay.from_detector(detector)
 uses = feature_map(detector)
 shares = uses.by_channel.sum(axis=(1, 2)) / uses.uses.sum()
@@ -53,8 +53,8 @@ for name, share in zip(uses.channel_names, shares, strict=True):
     print(f"  {name:10}{share:6.1%}")
 
 # %%
-# How soon it gives up
-# --------------------
+# How soon it rejects a window
+# ----------------------------
 # Each tree adds to the score of a window; a window whose score falls to the threshold is left
 # alone. Most are after a few trees, which is what makes the search quick.
 traces = ScoreTracesDisplay.from_detector(detector, scenes, n_rejected=200)

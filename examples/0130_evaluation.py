@@ -2,9 +2,9 @@
 How good is a detector?
 =======================
 
-Boxes and views are judged apart: average precision asks for the boxes, orientation similarity for
-the headings too, and a table of views tells which sides are mistaken for which. Here are all three,
-on scenes that are harder than those the detector was trained on.
+Boxes and views are evaluated separately: average precision is about boxes, orientation similarity
+about headings too, and a table of views shows which sides are mistaken for which. Here are all
+three, on scenes that are harder than those the detector was trained on.
 """
 
 # %%
@@ -55,7 +55,7 @@ print(", ".join(f"{name} {value:.3f}" for name, value in coco.summary.items()))
 # %%
 # Which threshold?
 # ----------------
-# A lower threshold finds more cars, and more that is none.
+# A lower threshold finds more cars, and raises more false alarms.
 print(f"{'threshold':>10}{'precision':>11}{'recall':>8}{'false alarms an image':>24}")
 for point in voc["50% shared"].operating_points():
     print(

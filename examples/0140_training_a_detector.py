@@ -79,7 +79,7 @@ PrecisionRecallDisplay(curves).plot(ax=axes[2])
 
 # %%
 # One round of false alarms teaches more than as many trees on random background: fewer wrong boxes,
-# and objects that are told apart from them with certainty. Real trainings have hundreds of objects
-# and more rounds (``TrainingConfig``), and write checkpoints to go on from.
+# and objects that are separated from them with more certainty. Real trainings have hundreds of
+# objects and more rounds (``TrainingConfig``), and write checkpoints to resume from.
 figure.savefig("training_a_detector.png", dpi=120)
 print("\nThe picture is in training_a_detector.png")

@@ -123,7 +123,7 @@ headings.set(xlabel="seconds", ylabel="heading in degrees", yticks=range(-180, 1
 # %%
 # Trackers with more to them are in the package `trackers <https://trackers.roboflow.com>`_ (Apache
 # 2.0), which took them over from supervision. It takes what ``to_supervision`` returns; scores are
-# no probabilities, so its thresholds are given in scores:
+# not probabilities, so its thresholds are given in scores:
 #
 # .. code-block:: python
 #

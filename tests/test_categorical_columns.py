@@ -15,6 +15,8 @@ from scipy import sparse
 
 from badacost.categorical_columns import (
     CategoricalColumns,
+    _levels_of_codes,
+    _levels_of_numbers,
     categorical_positions,
     check_categorical_features,
 )
@@ -304,3 +306,20 @@ def test_the_order_of_the_dtype_does_not_matter(order, cells) -> None:
         np.testing.assert_array_equal(
             np.asarray(expected.encode(frame)), np.asarray(expected.encode(frames[0]))
         )
+
+
+@given(st.lists(st.one_of(st.integers(0, 5).map(float), st.just(np.nan)), min_size=1))
+def test_codes_are_counted_as_if_sorted(values) -> None:
+    cells = np.array(values)
+    levels, places = _levels_of_codes(cells)
+    expected, sorted_places = _levels_of_numbers(cells)
+    assert levels == [level for level in expected if level == level]
+    np.testing.assert_array_equal(np.array([*levels, np.nan])[places], cells)
+    known = ~np.isnan(cells)
+    np.testing.assert_array_equal(places[known], sorted_places[known])
+    assert (places[~known] == -1).all()
+
+
+@pytest.mark.parametrize("other", [-1.0, 0.5, 2.0**16, np.inf, -np.inf])
+def test_other_numbers_are_sorted(other) -> None:
+    assert _levels_of_codes(np.array([0.0, other])) is None

@@ -351,7 +351,7 @@ def test_costs_from_confusion():
     [
         ({"confusion": CONFUSION}, "all mistakes on class 1 are free: set floor"),
         ({"confusion": [[1, 2], [0, 0]]}, "class 1 has no samples"),
-        ({"confusion": [[1, -2], [1, 0]]}, "truth 0 and prediction 1 is -2.0"),
+        ({"confusion": [[1, -2], [1, 0]]}, "-2 for truth 0 and prediction 1: give counts"),
         ({"confusion": [1, 2]}, "confusion has shape (2,)"),
         ({"confusion": CONFUSION, "scale": 0}, "scale must be "),
         ({"confusion": CONFUSION, "floor": -0.1}, "floor must be "),

@@ -27,6 +27,7 @@ PUBLIC = [
     "badacost.detection.annotations",
     "badacost.detection.evaluation",
     "badacost.detection.inspection",
+    "badacost.detection.interchange",
     "badacost.explain",
     "badacost.plotting",
     "badacost.tabular",

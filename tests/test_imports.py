@@ -39,7 +39,7 @@ def test_import_pulls_in_no_optional_package() -> None:
     found = run(
         "import sklearn.ensemble; before = set(sys.modules)\n"
         "import badacost, badacost.detection, badacost.plotting, badacost.tabular, badacost.cli\n"
-        "import badacost.datasets, badacost.experiments, badacost.cost_report\n"
+        "import badacost.datasets, badacost.cost_report\n"
         f"print(sorted(set({OPTIONAL!r}) & (set(sys.modules) - before)))"
     )
     assert found.stdout.strip() == "[]", found.stderr
@@ -71,10 +71,12 @@ MODEL = TINY + "from badacost import BAdaCostClassifier as B; m = B(n_estimators
     [
         ("matplotlib", "plot", "import badacost.plotting as p; " + MODEL
          + "p.CostConfusionDisplay.from_estimator(m, X, y)"),
-        ("matplotlib", "plot", "import badacost.cost_report as r; " + MODEL
-         + "r.write_cost_report(m, 'page.html', X, y)"),
         ("jinja2", "report", "from badacost.cost_report import CostExplorer as E; "
          "E(['a', 'b'], [[0.5, 0.5]], [[0, 1], [1, 0]], [0]).to_html()"),
+        ("jinja2", "report", "import badacost.cost_report as r; " + MODEL
+         + "r.CostReport.from_estimator(m, X, y).save('page.html')"),
+        ("jinja2", "report", "from badacost.detection.models import synthetic_cars as m; "
+         "from badacost.detection.report import write_report as w; w(m(), 'page.html')"),
         ("pandas", "tables", "import badacost.tabular as t; t.read_table('table.csv')"),
         ("pyarrow", "tables", "import badacost.tabular as t; t.read_table('table.parquet')"),
         ("PIL", "detection", "import badacost.detection.images as i; i.read_image('a.png')"),

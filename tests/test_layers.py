@@ -31,7 +31,7 @@ FLOORS = [
     ("trials",),
     ("tabular",),
     ("datasets", "explain"),
-    ("cost_report", "experiments"),
+    ("cost_report",),
     ("cli",),
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -77,6 +77,12 @@ def test_no_import_goes_up(room) -> None:
         other for other in GRAPH[room] - allowed if FLOOR.get(other, len(FLOORS)) >= FLOOR[room]
     ]
     assert not wrong
+
+
+def test_the_package_does_not_know_the_experiments() -> None:
+    """They are programs of the repository, which nobody installs."""
+    for path in PACKAGE.rglob("*.py"):
+        assert not re.search(r"^\s*(import|from) experiments\b", path.read_text(), re.MULTILINE)
 
 
 def test_the_picture_is_true() -> None:

@@ -379,7 +379,25 @@ COMMANDS = [
         "a negative price",
         f"{FIT} --costs negative.csv",
         "line 2, cell 4 (truth 'high', prediction 'mid') is '-4'",
-        "give a number from 0",
+        "costs_from_prices takes negative prices",
+    ),
+    command(
+        "ordinal prices for grades without an order",
+        "costs patients.csv --target grade --ordinal 5:1",
+        "text without an order",
+        "--order low,middle,high",
+    ),
+    command(
+        "one ordinal price",
+        "costs patients.csv --target grade --ordinal 5",
+        "--ordinal must be two positive prices",
+        "as 5:1",
+    ),
+    command(
+        "an order that lacks a grade",
+        "costs patients.csv --target grade --order low,high",
+        "order must name each of the 3 classes",
+        "got ['low', 'high']",
     ),
     command(
         "a price left blank",
@@ -445,7 +463,7 @@ COMMANDS = [
         "no threads",
         f"{FIT} --costs costs.csv --jobs 0",
         "--jobs must not be 0",
-        "-1 is one for each core",
+        "use -1 for one thread per core",
     ),
     command(
         "a folder as the file of the model",
@@ -564,7 +582,7 @@ COMMANDS = [
     command(
         "an option of detections for a table",
         "evaluate grades.badacost patients.csv --overlap 0.5",
-        "--overlap is of no use here, since 'grades.badacost' is a classifier",
+        "--overlap is of no use here, since 'grades.badacost' is a model for tables",
         "leave it out",
     ),
     command(
@@ -682,10 +700,10 @@ COMMANDS = [
         status=2,
     ),
     command(
-        "results in a file whose name tells no format",
+        "results in a file of an unknown suffix",
         "detect cars.badacost pictures --output found.xml",
-        "'found.xml' tells no format",
-        "add --format",
+        "cannot infer the format of 'found.xml'",
+        "pass format (--format), one of jsonl, csv",
         status=2,
     ),
     command(
@@ -698,8 +716,8 @@ COMMANDS = [
     command(
         "a file for each picture on the terminal",
         "detect cars.badacost pictures --format kitti",
-        "a file for each picture",
-        "name a folder as --output",
+        "a file for each image",
+        "name a folder as path (--output)",
         status=2,
     ),
     command(
@@ -717,8 +735,8 @@ COMMANDS = [
     command(
         "category mistyped",
         f"{TRAIN} boxes.csv --images pictures --category car",
-        "no objects to learn of the category 'car'",
-        "the categories are ['Car']",
+        "no objects to learn of the categories ['car']",
+        "the annotations have ['Car']",
     ),
     command("no annotations there", f"{TRAIN} labels", "'labels': there is no such", "check its"),
     command(
@@ -748,8 +766,8 @@ COMMANDS = [
     command(
         "eight views of objects without angles",
         f"{TRAIN} boxes.csv --images pictures --views 8",
-        "no angles to tell views by",
-        "add --single-view",
+        "no angles to divide them into views",
+        "use a single view (--single-view)",
     ),
     command(
         "an angle in radians as the heading of faces",
@@ -766,14 +784,14 @@ COMMANDS = [
     command(
         "columns of what is no table",
         f"{TRAIN} synthetic:2 --columns yaw=yaw_est",
-        "--columns are for CSV tables",
-        "'synthetic:2' is none",
+        "--columns are for CSV tables and COCO files",
+        "leave them out",
     ),
     command(
         "costs with a header",
         f"{TRAIN} boxes.csv --images pictures --costs patients.csv",
         "'patients.csv' must have rows of numbers",
-        "no header",
+        "without a header",
     ),
     command(
         "a window larger than the pictures",
@@ -824,49 +842,6 @@ COMMANDS = [
         "--output 'pictures' is a folder",
         "name a file",
     ),
-    # Experiments
-    command(
-        "data sets of the paper in the wrong folder",
-        "experiment uci --quick --data nothing --output results",
-        "no file nothing/car.csv.gz",
-        "put car.csv.gz there",
-    ),
-    command(
-        "name of a data set of the paper mistyped",
-        "experiment uci --sets optdigit --output results",
-        "must be one of 'car', 'chess'",
-        "got 'optdigit'",
-    ),
-    command(
-        "name of a rival mistyped",
-        "experiment rivals --contenders catboots --output results",
-        "must be one of 'CostBoost'",
-        "got 'catboots'",
-    ),
-    command(
-        "time measured while other fits run",
-        "experiment rivals --timing --jobs 2 --output results",
-        "--timing measures one fit after the other",
-        "leave out --jobs",
-    ),
-    command(
-        "images of cars in the wrong folder",
-        "experiment cars --quick --data nothing --output results",
-        "nothing has neither train.txt nor label_2",
-        "laid out as KITTI's",
-    ),
-    command(
-        "both the shortest and the longest run",
-        "experiment faces --quick --paper --output results",
-        "--quick and --paper exclude each other",
-        "choose one of them",
-    ),
-    command(
-        "a file as the folder of results",
-        "experiment uci --quick --output notes.txt",
-        "--output notes.txt is a file",
-        "name a folder",
-    ),
 ]
 
 CALLS = [
@@ -911,7 +886,7 @@ CALLS = [
         lambda: BAdaCostClassifier([[0, 9, -4], [1, 0, 1], [2, 3, 0]]).fit(X, Y),
         ValueError,
         "the entry for truth 'high' and prediction 'mid' is -4.0",
-        "replace it by a number from 0",
+        "costs_from_prices takes negative prices",
     ),
     call(
         "a price that is not known",

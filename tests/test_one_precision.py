@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -13,14 +12,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from badacost.cli.app import app
-from badacost.detection.annotations import Views, read_kitti
-from badacost.detection.evaluation import align, evaluate_voc, read_results
-from badacost.detection.inspection import Efficiency
-from badacost.detection.interchange import to_json_line
+from badacost.detection.annotations import read_kitti
+from badacost.detection.evaluation import align, evaluate_voc
+from badacost.detection.interchange import read_results, to_json_line
 from badacost.detection.models import synthetic_cars
 from badacost.detection.scenes import make_scenes
-from badacost.experiments.cars import evaluated
-from badacost.experiments.contest import Entry
+from experiments.cars import CarSettings
+from experiments.contest import Entry
 
 matplotlib.use("Agg")
 
@@ -103,11 +101,8 @@ def test_evaluate_report_and_experiments(folder) -> None:
     assert cells(figures["0.5"]) in reported(folder, *options)
     test = [image.measured() for image in read_kitti(folder / "label_2")]
     found = {Path(name).stem: boxes for name, boxes in read_results(folder / "found.jsonl").items()}
-    contest = SimpleNamespace(
-        test=test, views=Views.around(8), settings={"n_resamples": 500, "seed": 0}
-    )
-    entry = Entry(False, None, Efficiency(1, 1, 1, 1), found)
-    results = evaluated(contest, {"BAdaCost": entry})["BAdaCost"]
+    entry = Entry(found)
+    results = CarSettings().evaluate(test, {"BAdaCost": entry})["BAdaCost"]
     assert results["views"]["right"] == figures["0.5"]["view_accuracy"]
     for overlap, record in figures.items():
         assert results["voc"][overlap]["ap"] == record["ap"]

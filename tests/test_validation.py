@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.validation import validate_data
 
@@ -182,6 +182,43 @@ def test_order_of_categories(order, labels, polars) -> None:
     for plain in (labels, values, pd.Series(labels), pd.Categorical(labels), pl.Series(labels)):
         assert category_order(plain) is None
         assert distinct_classes(values, plain).tolist() == sorted({*labels})
+
+
+@settings(max_examples=50)
+@given(
+    st.one_of(
+        st.lists(st.integers(-5, 5), min_size=1),
+        st.lists(st.text(max_size=3), min_size=1),
+        st.lists(st.booleans(), min_size=1),
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_positions_of_labels_of_any_type_in_any_order(labels, random) -> None:
+    classes = sorted(set(labels))
+    random.shuffle(classes)
+    array = np.array(labels, dtype=object) if isinstance(labels[0], str) else np.array(labels)
+    for given_labels in (labels, array, pd.Series(array)):
+        assert [classes[k] for k in positions_in(classes, given_labels)] == labels
+    with pytest.raises(ValueError, match=r"answers has labels that are not among the classes \("):
+        positions_in([label for label in classes if label != labels[0]], array, "answers")
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "message"),
+    [
+        ([1, 2], ["1", 2], r"not among the classes \('1'\): leave out those rows"),
+        ([0], [*range(1, 9), None], r"\(1, 2, 3, 4, 5, ...\)"),
+        ([0.5], [float("nan")], r"\(nan\)"),
+        ([0, 1], [[0, 1]], r"y must be a column of labels; got shape \(1, 2\)"),
+    ],
+)
+def test_labels_of_no_class(classes, labels, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        positions_in(classes, labels)
+
+
+def test_classes_as_other_types() -> None:
+    assert positions_in(np.array([2, 1]), [1.0, np.int8(2), True]).tolist() == [1, 0, 1]
 
 
 def test_single_precision_is_kept() -> None:

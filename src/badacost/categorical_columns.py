@@ -23,6 +23,7 @@ from badacost.csv_dialect import as_number
 _DTYPES = ("category", "Categorical", "Enum")  # of pandas, and of polars
 _NUMBERS, _OBJECTS = "biuf", "OSU"  # kinds of arrays that may have categories
 MAX_CATEGORIES = 255  # of a column: a byte, less the code of what is missing
+_MAX_CODE = 2**16 - 1  # of categories that are counted instead of sorted
 _MAX_NAMES_LISTED = 20
 _MIN_ROWS_WITHOUT_KNOWN = 10  # to warn of: single samples may well have a new category
 _TRUTHS = {"True": True, "False": False}
@@ -223,14 +224,35 @@ def _levels(table: Any, position: int) -> tuple[list[Any], NDArray[np.integer]]:
     else:
         values = np.asarray(table.to_series(position))
     if values.dtype.kind in _NUMBERS:
-        levels, places = np.unique(values, return_inverse=True)
-        return levels.tolist(), places
+        return _levels_of_codes(values) or _levels_of_numbers(values)
     place_of: dict[Any, int] = {}
     cells = values.tolist() if values.dtype.kind in _OBJECTS else values  # dates would be numbers
     places = np.fromiter(
         (place_of.setdefault(cell, len(place_of)) for cell in cells), np.intp, len(values)
     )
     return list(place_of), places
+
+
+def _levels_of_numbers(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.integer]]:
+    levels, places = np.unique(values, return_inverse=True)
+    return levels.tolist(), places
+
+
+def _levels_of_codes(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.integer]] | None:
+    """The same for whole numbers from 0 on, without sorting; None where there are others."""
+    if values.dtype.kind != "f" or not len(values):
+        return None
+    missing = np.isnan(values)
+    known = values[~missing]
+    if not ((known >= 0.0) & (known <= _MAX_CODE)).all():
+        return None
+    codes = np.where(missing, 0.0, values).astype(np.int64)
+    if not ((codes == values) | missing).all():
+        return None
+    used = np.flatnonzero(np.bincount(codes, weights=~missing))
+    place_of = np.empty(codes.max() + 1, np.intp)
+    place_of[used] = np.arange(len(used))
+    return used.astype(float).tolist(), np.where(missing, -1, place_of[codes])
 
 
 def _is_missing(level: Any) -> bool:

@@ -10,8 +10,12 @@ from itertools import islice
 
 SEPARATORS = ",;\t"
 _LINES_LOOKED_AT = 20
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""What a number with a decimal point looks like."""
+_NUMBER = re.compile(NUMBER)
+DECIMAL_COMMA = r"([+-]?[0-9]*),([0-9]+([eE][+-]?[0-9]+)?)"
+"""What a number with a decimal comma looks like; the comma is between the first two groups."""
+_DECIMAL_COMMA = re.compile(DECIMAL_COMMA)
 _DECIMAL_POINT = re.compile(r"[0-9]\.[0-9]")
 
 

@@ -290,15 +290,13 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     features: Any
     data: NDArray[Any]
     if isinstance(model, TableClassifier):
-        features = model.encoder_.transform(X)
+        features = check_samples(booster, model.encoder_.transform(X))
         data = as_frame(X)[list(model.feature_names_in_)].to_numpy(object)
     else:
         features = check_samples(model, X)
         data = model._columns.as_given(X, features)
     with Threads(booster.n_jobs) as threads:
         values = booster.forest_.contributions(features, threads)
-    if isinstance(model, TableClassifier):
-        values = model._by_column(values, axis=1)
     names = getattr(model, "feature_names_in_", None)
     return Explanation(
         values=values,
@@ -420,8 +418,7 @@ def feature_importances(model: Any, kind: Literal["gain", "count"] = "gain") -> 
     >>> feature_importances(model, "count").round(2)
     array([0. , 0. , 0.8, 0.2])
     """
-    shares = _booster_of(model, "feature_importances").forest_.feature_importances(kind)
-    return model._by_column(shares) if isinstance(model, TableClassifier) else shares
+    return _booster_of(model, "feature_importances").forest_.feature_importances(kind)
 
 
 def _booster_of(model: Any, caller: str) -> Any:

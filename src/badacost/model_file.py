@@ -40,7 +40,7 @@ _ENCRYPTED = 0x41
 
 
 class ModelFileError(ValueError):
-    """A model file that is damaged, was altered, or is none.
+    """A file that is damaged, was altered, or is not a model file.
 
     Examples
     --------

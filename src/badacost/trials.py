@@ -6,7 +6,7 @@ and the explorer. Classes are positions, and prices a matrix in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from badacost.costs.decisions import Prices
 from badacost.progress import ProgressBar
 from badacost.validation import check_number, check_sample_weight
 
+_CATEGORICAL = "categorical_features"
 Rule = Literal["own", "bayes", "likeliest"]
 DEPTHS = (1, 2, 4, 6, 8)
 """Depths of trees to choose from."""
@@ -46,14 +47,14 @@ class Samples:
         Positions of the classes; each of them occurs.
     weight : ndarray of shape (n,) or None
         Weights of the rows.
-    categorical : sequence of int or None
-        Which features are categories; None leaves it to the estimators.
+    categorical : ndarray of shape (n_features,) or None
+        Which features are codes of categories; None leaves it to the estimators.
     """
 
     features: Any
     truth: Positions
     weight: FloatArray | None = None
-    categorical: Sequence[int] | None = None
+    categorical: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -115,8 +116,8 @@ class Contender:
         parameters = estimator.get_params(deep=False)
         if "cost_matrix" in parameters and self.gets_prices:
             estimator.set_params(cost_matrix=prices.average())
-        if samples.categorical is not None and "categorical_features" in parameters:
-            estimator.set_params(categorical_features=list(samples.categorical))
+        if samples.categorical is not None:
+            set_categories(estimator, samples.categorical)
         return estimator if self.tune is None else self.tune(estimator, samples, prices, seed)
 
     def fit(self, samples: Samples, prices: Prices, seed: int) -> Any:
@@ -126,6 +127,13 @@ class Contender:
     def decide(self, fitted: Any, features: Any, prices: Prices) -> dict[str, Positions]:
         """Return the decisions of each way, (n,)."""
         return {way: _decided(fitted, rule, features, prices) for way, rule in self.rules.items()}
+
+
+def set_categories(estimator: Any, is_category: Mask) -> None:
+    """Tell an estimator, or the one inside it, which features are codes of categories."""
+    mask = is_category.tolist() if is_category.any() else None
+    takers = [name for name in estimator.get_params() if name.split("__")[-1] == _CATEGORICAL]
+    estimator.set_params(**dict.fromkeys(takers, mask))
 
 
 def _fitted(estimator: Any, samples: Samples) -> Any:

@@ -19,6 +19,8 @@ from badacost.categorical_columns import (
 )
 
 _SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+_NUMBERS = "biuf"  # kinds of arrays
+_MAX_LABELS_NAMED = 5  # in errors
 _FEW = 1000  # values of samples that are checked without scikit-learn, which takes 0.1 ms
 
 
@@ -188,10 +190,31 @@ def distinct_classes(labels: NDArray[Any], y: Any) -> NDArray[Any]:
     return classes[np.argsort(ranks, kind="stable")]
 
 
-def positions_in(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Where labels, all of them among the classes, are in these; classes may be in any order."""
-    ascending = np.argsort(classes)
-    return ascending[np.searchsorted(classes, labels, sorter=ascending)]
+def positions_in(classes: ArrayLike, labels: ArrayLike, name: str = "y") -> NDArray[np.intp]:
+    """Where labels are among the classes, which may be in any order; errors call them `name`."""
+    known, values = (
+        given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
+        for given in (classes, labels)
+    )
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be a column of labels; got shape {values.shape}.")
+    if known.dtype.kind in _NUMBERS and values.dtype.kind in _NUMBERS:
+        order = np.argsort(known)
+        near = order[np.searchsorted(known, values, sorter=order).clip(max=len(known) - 1)]
+        found = np.where(known[near] == values, near, -1)
+    else:
+        index = {label: k for k, label in enumerate(known.tolist())}
+        places = (index.get(label, -1) for label in values.tolist())
+        found = np.fromiter(places, np.intp, len(values))
+    if (found < 0).any():
+        unknown = dict.fromkeys(f"{label!r:.40}" for label in values[found < 0].tolist())
+        named = ", ".join([*unknown][:_MAX_LABELS_NAMED])
+        more = ", ..." * (len(unknown) > _MAX_LABELS_NAMED)
+        raise ValueError(
+            f"{name} has labels that are not among the classes ({named}{more}): leave out those "
+            "rows, or take the column that the model was fitted to."
+        )
+    return found
 
 
 def check_training_data(

@@ -146,7 +146,7 @@ def test_fingerprints() -> None:
         ([0, 1, 2], "cv makes no folds of these samples"),
         ([], "cv has no folds, or one without samples"),
         ([([0, 1], [])], "cv has no folds, or one without samples"),
-        (iter([]), "a list where it was an iterator that has come to its end"),
+        (iter([]), "a list instead of an iterator that is exhausted"),
     ],
 )
 def test_folds_that_are_none(cv, message) -> None:

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import badacost
 from badacost import ImportedForestClassifier, MinimumCostClassifier, ModelFileError
 from badacost.boosting.foreign_trees import _least_above
-from badacost.explain import explain_decision
+from badacost.explain import explain_decision, explain_scores
 from badacost.model_file import read_model, write_model
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -223,8 +223,45 @@ def test_trees_that_are_not_understood(estimator, message) -> None:
         ImportedForestClassifier(estimator()).fit(X, Y)
 
 
+@pytest.mark.parametrize("make", [light, cat])
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_categories_are_expanded_and_joined_again(make, share, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    towns = np.array([f"town {k:02}" for k in range(40)], dtype=object)
+    codes = rng.integers(0, 40, 600)
+    values = with_gaps(rng.normal(size=600), share)
+    y = (codes * 7 % 3) * (rng.random(600) < 0.9)  # no order of the codes tells the class
+    frame = pd.DataFrame({"x": values, "town": towns[codes], "z": rng.random(600) < 0.5})
+    frame.loc[rng.random(600) < share, "town"] = None
+    frame["town"] = frame["town"].astype("category")
+    model = ImportedForestClassifier(make(), COSTS).fit(frame, y)
+    assert (model.forest_.n_features, model.n_features_in_) == (3, 3)
+    assert model.categories_["town"].tolist() == towns.tolist()
+    assert model.feature_importances_.argmax() == 1
+    marks = np.where(
+        frame["town"].isna().to_numpy()[:, np.newaxis], np.nan, codes[:, None] == np.arange(40)
+    )
+    expanded = np.column_stack([frame["x"], marks, frame["z"]]).astype(float)
+    other = make().fit(expanded, y)
+    np.testing.assert_allclose(
+        model.predict_proba(frame), other.predict_proba(expanded), atol=1e-12
+    )
+    later = pd.DataFrame({"x": [0.5, 0.5], "town": [None, "elsewhere"], "z": [True, True]})
+    unknown = np.full((2, 42), np.nan)
+    unknown[:, [0, 41]] = 0.5, 1.0
+    np.testing.assert_allclose(model.predict_proba(later), other.predict_proba(unknown), atol=1e-12)
+    model.save(tmp_path / "model")
+    again = badacost.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    explained = explain_scores(model, frame)
+    scores = explained.base_values + explained.values.sum(axis=1)
+    np.testing.assert_allclose(
+        scores, model.forest_.accumulate(model._columns.encode(frame).to_numpy(float))
+    )
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_categories() -> None:
+def test_categories_of_others() -> None:
     few = light(min_data_per_group=1, cat_smooth=1).fit(X.round(), Y, categorical_feature=[2])
     with pytest.raises(ValueError, match="tests of categories, which cannot be imported"):
         ImportedForestClassifier.of_fitted(few)

@@ -124,7 +124,7 @@ class TestFormats:
         assert found["b.jpg"].scores.tolist() == [200, 5]
         assert found["b.jpg"].views == ["front", "right"]
         assert "2 pictures, 4 detections, 0 failures." in result.stderr
-        assert "pictures a second" in result.stderr
+        assert "pictures per second" in result.stderr
 
     def test_quiet(self) -> None:
         assert detect("a.png", "--quiet").stderr == ""
@@ -302,7 +302,7 @@ class TestDrawing:
         monkeypatch.setattr("badacost.detection.drawing.draw", broken)
         result = detect("a.png", "--draw", "drawn", status=1)
         assert len(from_json_lines(result.stdout)["a.png"]) == 2
-        assert "Failed: cannot draw 'a.png': no space." in result.stderr
+        assert "Failed: cannot draw 'a': no space." in result.stderr
 
 
 class TestVideos:
@@ -403,7 +403,7 @@ class TestInterruption:
         assert "1 picture, 2 detections" in result.stderr
         assert Path("sheet.png").exists()
         if format == "coco":
-            assert "Stopped: nothing was written to 'r'." in result.stderr
+            assert "Stopped: r was not written." in result.stderr
             assert Path("r").read_text() == "earlier"
             assert not list(Path.cwd().glob(TEMPORARY_NAMES))
             return
@@ -425,11 +425,11 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["a.png", "--format", "kitti"], "name a folder as --output"),
-            (["a.png", "--format", "kitti", "--output", "b.jpg"], "name a folder as --output"),
-            (["a.png", "--output", "r.xml"], "add --format"),
+            (["a.png", "--format", "kitti"], "a file for each image: name a folder"),
+            (["a.png", "--format", "kitti", "--output", "b.jpg"], "name a folder"),
+            (["a.png", "--output", "r.xml"], "pass format (--format)"),
             (["a.png", "--output", ".", "--format", "csv"], "is a folder"),
-            (["a.png", "--sheet", "sheet.txt"], "must end like a picture"),
+            (["a.png", "--sheet", "sheet.txt"], "must have the suffix of a picture"),
             (["a.png", "--draw", "b.jpg"], "is a file: name a folder"),
             (["a.png", "--jobs", "0"], "--jobs must not be 0"),
             (["a.png", "--threshold", "nan"], "--threshold must be a number"),

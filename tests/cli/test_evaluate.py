@@ -145,7 +145,7 @@ class TestResults:
         assert got["ap"] == 1.0
         Path("one.jsonl").write_text(to_json_line("a.png", found["some/where/image_2/a.png"]))
         result = evaluate("one.jsonl", "two.csv", "--images", ".", status=1)
-        assert "fits several pictures" in result.stderr
+        assert "matches several pictures" in result.stderr
 
     @pytest.mark.parametrize("label", ["a.0001", "clip.mp4#000010"])
     def test_only_suffixes_of_pictures_are_left_out(self, label) -> None:
@@ -173,7 +173,9 @@ class TestResults:
         path = Path("results/000000.txt")
         path.write_text(path.read_text() + path.read_text().replace("Pedestrian", "Cyclist"))
         result = evaluate("results", "label_2", status=1)
-        assert "the results are of Cyclist, Pedestrian: add --category." in result.stderr
+        assert (
+            "the results are of Cyclist, Pedestrian: give category (--category)." in result.stderr
+        )
         assert figures("results", "label_2", "--category", "pedestrian")["n_true"] == N_OBJECTS
         figures("results", "label_2", "--protocol", "faces", "--category", "Pedestrian")
         result = evaluate("results", "label_2", "--category", "Cow", status=1)
@@ -253,7 +255,7 @@ class TestProtocols:
         line = path.read_text().splitlines()[0]
         path.write_text(path.read_text().replace("Car 0 0", "Car 0 3") + f"DontCare{line[3:]}\n")
         result = evaluate("r.jsonl", "label_2", "--json")
-        assert "--kitti-cars or --protocol kitti does not ask for them" in result.stderr
+        assert "(--kitti-cars) and the protocol kitti do not ask for them" in result.stderr
         assert json.loads(result.stdout)["n_objects"] == N_OBJECTS
         result = evaluate("r.jsonl", "label_2", "--kitti-cars", "--clip", "--json")
         assert "Note" not in result.stderr

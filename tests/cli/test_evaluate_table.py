@@ -78,7 +78,7 @@ def test_costs_by_hand(model) -> None:
 
 def test_as_tables(model) -> None:
     shown = evaluate("m.badacost", "data.csv").stdout
-    for text in ("cost", "How often", "What it has cost", "by hand"):
+    for text in ("cost", "Number of decisions", "Total cost", "by hand"):
         assert text in shown
 
 
@@ -118,7 +118,7 @@ def test_long_names_fit_on_a_terminal(model, monkeypatch, length) -> None:
     shown = evaluate("l.badacost", "long.csv").stdout
     rows = [line for line in shown.splitlines() if line.startswith("│")]
     assert max(map(len, rows)) <= 80
-    assert "…" not in shown.partition("How often")[2]
+    assert "…" not in shown.partition("Number of decisions")[2]
     assert ("┃  1 ┃" in shown) == (length > 5)
 
 
@@ -142,7 +142,7 @@ def test_many_classes(model) -> None:
     )
     frame.to_csv("letters.csv", index=False)
     TableClassifier(BAdaCostClassifier(n_estimators=2)).fit(frame, "y").save("l.badacost")
-    assert "costliest kinds of mistakes" in evaluate("l.badacost", "letters.csv").stdout
+    assert "Costliest mistakes" in evaluate("l.badacost", "letters.csv").stdout
 
 
 def test_text_of_users_is_no_markup(model) -> None:

@@ -122,6 +122,13 @@ def test_all_columns_are_kept_as_they_stand() -> None:
     assert read_table("o.parquet").columns.tolist() == ["x", "kind", "code", "prediction"]
 
 
+def test_decimal_commas_are_kept_as_they_stand() -> None:
+    Path("other.csv").write_text("x;kind;note\n0,50;a;=A1\n-1;b;+2\n")
+    lines = predict("m.badacost", "other.csv", "--keep-all").stdout.splitlines()
+    assert lines[1].startswith('"0,50",a,\'=A1,')
+    assert lines[2].startswith("-1,b,+2,")
+
+
 def test_no_folder_is_made_before_there_is_something_to_write() -> None:
     predict("m.badacost", "no.csv", "--output", "new/o.csv", status=1)
     assert not Path("new").exists()

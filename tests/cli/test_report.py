@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from html import escape
 from pathlib import Path
 
 import matplotlib
@@ -111,11 +113,12 @@ def test_classifier(grades) -> None:
     result = report(
         "grades.bada", "--data", "test.csv", "--title", "Grades <3", "--currency", "EUR"
     )
-    assert result.stdout == "The page is in report.html.\n"
+    assert result.stdout.endswith("\nThe page is in report.html.\n")
     assert "Report [" in result.stderr, "progress"
     text = Path("report.html").read_text(encoding="utf-8")
     assert "<h1>Grades &lt;3</h1>" in text
-    assert "What 30 decisions of the model (BAdaCost, margin rule) cost" in text
+    assert f'<p class="lead">{escape(result.stdout.splitlines()[0])}</p>' in text
+    assert "30 decisions of the model cost" in text
     model, test = load("grades.bada"), grades[60:]
     cost = average_cost(test["grade"], model.predict(test), model.cost_matrix_, labels=list("abc"))
     assert f"<dd>{cost:.2f} EUR" in text
@@ -124,9 +127,21 @@ def test_classifier(grades) -> None:
 def test_classifier_with_training_data_and_other_costs(grades) -> None:
     report("grades.bada", "--data", "test.csv", "--train", "train.csv", "--costs", "costs.csv")
     text = Path("report.html").read_text(encoding="utf-8")
-    assert "cost-blind boosting (SAMME)" in text
+    assert "HistGradientBoosting, minimum expected cost" in text
     assert "decisions look cheap" not in text
     assert "answer “c” where “b” is true: 90." in text
+
+
+def test_figures_as_json(grades) -> None:
+    result = report("grades.bada", "--data", "test.csv", "--costs", "costs.csv", "--json")
+    figures = json.loads(result.stdout)
+    model, test = load("grades.bada"), grades[60:]
+    costs = [[0, 10, 40], [20, 0, 90], [70, 50, 0]]
+    cost = average_cost(test["grade"], model.predict(test), costs, labels=list("abc"))
+    assert figures["average_cost"] == pytest.approx(cost)
+    assert figures["labels"] == list("abc")
+    assert figures["costs"] == costs
+    assert Path("report.html").exists()
 
 
 @pytest.mark.parametrize("options", [[], ["--train", "train.csv"]])
@@ -170,6 +185,7 @@ def test_classifier_that_was_fitted_to_a_frame(grades) -> None:
         (["grades.bada", "--data", "test.csv", "--output", "pictures"], "is a folder"),
         (["dark.bada", "--data", "test.csv"], "--data is of no use here"),
         (["dark.bada", "--costs", "costs.csv"], "--costs is of no use here"),
+        (["dark.bada", "--json"], "--json is of no use here"),
     ],
 )
 def test_mistakes_with_classifiers(grades, arguments, message) -> None:

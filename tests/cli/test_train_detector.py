@@ -121,7 +121,7 @@ class TestCheckpoints:
         ]
         Path("d").unlink()
         result = train(*arguments)
-        assert "Resuming from the checkpoints in d.training." in result.stderr
+        assert "resuming from the checkpoints in d.training" in result.stderr
         assert "trees [" not in result.stderr
         assert "round 1: " not in result.stderr
         assert Path("d").read_bytes() == first
@@ -180,12 +180,9 @@ class TestOptions:
         call = ("labels.csv", "--images", "pictures", "--output", "d")
         train(*call, status=1)
         assert [int(label) for image in seen["images"] for label in image.labels] == labels
-        assert seen["views"].names == ("view 1", "view 2", "view 3")
-        assert not seen["config"].mirror
-        assert not seen["config"].views_in_circle
+        assert seen["views"] == Views(("view 1", "view 2", "view 3"))
         train(*call, "--views", "4", status=1)
         assert seen["views"] == Views.around(4)
-        assert seen["config"].mirror
         assert [int(label) for image in seen["images"] for label in image.labels] == labels
         assert "labels up to 2" in train(*call, "--views", "2", status=1).stderr
 
@@ -196,9 +193,8 @@ class TestOptions:
         assert detector.names == ("Van", "Car")
         assert detector.angles is None
 
-    @pytest.mark.parametrize("source", ["synthetic:2:7", "made-up:2:7"], ids=["now", "formerly"])
-    def test_synthetic_scenes_have_a_seed(self, seen, source) -> None:
-        train(source, "--output", "d", status=1)
+    def test_synthetic_scenes_have_a_seed(self, seen) -> None:
+        train("synthetic:2:7", "--output", "d", status=1)
         expected = make_scenes(2, random_state=7)
         for image, scene in zip(seen["images"], expected, strict=True):
             np.testing.assert_array_equal(image.load(), scene.load())
@@ -229,7 +225,6 @@ class TestOptions:
         (image,) = seen["images"]
         assert image.categories == ("Car", "Car", "Van")
         assert image.ignore.tolist() == [False, True, True]
-        assert seen["category"] == "Car"
         assert seen["views"] == Views.around(8)
 
     def test_algorithm_and_configuration(self, seen) -> None:
@@ -274,15 +269,8 @@ class TestOptions:
         call = ("boxes.csv", "--images", "pictures", "--output", "d")
         train(*call, status=1)
         assert seen["groups"] is None
-        Path("more").mkdir()
-        Image.new("RGB", (96, 64)).save("more/empty.png")
-        train(*call, "--negatives", "more", "--group-by", "folder", status=1)
-        groups = seen["groups"]
-        assert len(groups) == len(seen["images"]) == 5
-        assert len(set(groups[:4])) == 1
-        assert groups[4] not in groups[:4]
-        train("synthetic:2", "--output", "d", "--group-by", "folder", status=1)
-        assert len(set(seen["groups"])) == 2  # scenes have no folder
+        train(*call, "--group-by", "folder", status=1)
+        assert seen["groups"] == "folder"
 
     def test_format(self, seen) -> None:
         Path("boxes.csv").rename("boxes.data")
@@ -332,10 +320,10 @@ class TestMistakes:
             (["nothing.csv"], "no such file or folder"),
             (["boxes.csv", "--format", "jpeg"], "format must be one of"),
             (["boxes.csv", "--images", "nowhere"], "nowhere"),
-            (["boxes.csv", "--images", "pictures", "--views", "8"], "add --single-view"),
+            (["boxes.csv", "--images", "pictures", "--views", "8"], "(--single-view)"),
             (["synthetic:2", "--views", "4", "--single-view"], "exclude each other"),
             (["synthetic:2", "--views", "4", "--category-views", "Car"], "exclude each other"),
-            (["synthetic:2", "--category-views", "Car,"], "must be distinct categories"),
+            (["synthetic:2", "--category-views", "Car,"], "must be non-empty printable text"),
             (["synthetic:2", "--category-views", "Cow"], "the categories are ['Car']"),
             (
                 ["synthetic:2", "--category-views", "Car", "--category", "Car"],
@@ -343,23 +331,29 @@ class TestMistakes:
             ),
             (["pictures", "--images", "pictures"], "pictures without annotations"),
             (["synthetic:2", "--yaw-limits", "20,a"], "--yaw-limits must be numbers"),
-            (["synthetic:2", "--yaw-limits", "20,10"], "limits must rise"),
+            (["synthetic:2", "--yaw-limits", "20,10"], "limits must increase"),
             (["synthetic:2", "--category", "Cow"], "no objects to learn"),
             (["synthetic:2", "--category", "Car", "--kitti-cars"], "leave out --category"),
-            (["synthetic:2", "--trees", "64;128"], "--trees must be numbers with commas"),
-            (["synthetic:2", "--trees", "99999999"], "--trees must be numbers with commas"),
+            (["synthetic:2", "--trees", "64;128"], "--trees must be numbers separated by commas"),
+            (["synthetic:2", "--trees", "99999999"], "--trees must be numbers separated by commas"),
             (["synthetic:2", "--trees", "0"], "trees must be an integer at least 1"),
             (["synthetic:2", "--beta", "0"], "beta must be a number greater than 0"),
             (["synthetic:2", "--costs", "nothing.csv"], "there is no file 'nothing.csv'"),
-            (["synthetic:2", "--costs", "boxes.csv"], "must have rows of numbers with commas"),
+            (
+                ["synthetic:2", "--costs", "boxes.csv"],
+                "must have rows of numbers separated by commas",
+            ),
             (["synthetic:2", "--costs", "pictures/0.png"], "must have rows of numbers"),
-            (["synthetic:2", "--columns", "yaw=a"], "and 'synthetic:2' is none"),
-            (["boxes.csv", "--columns", "yaw"], "--columns must be pairs with commas"),
-            (["boxes.csv", "--columns", "yaw=a=b"], "--columns must be pairs with commas"),
-            (["boxes.csv", "--columns", "yaw="], "--columns must be pairs with commas"),
+            (["synthetic:2", "--columns", "yaw=a"], "--columns are for CSV tables and COCO files"),
+            (["boxes.csv", "--columns", "yaw"], "--columns must be pairs separated by commas"),
+            (["boxes.csv", "--columns", "yaw=a=b"], "--columns must be pairs separated by commas"),
+            (["boxes.csv", "--columns", "yaw="], "--columns must be pairs separated by commas"),
             (["boxes.csv", "--columns", "jaw=a"], "columns has 'jaw'; known are image"),
             (["boxes.csv", "--columns", "x1=left"], "'left' is not there"),
-            (["pictures", "--columns", "x1=left"], "--columns are for CSV tables"),
+            (
+                ["pictures", "--columns", "x1=left"],
+                "columns are for CSV tables and COCO files, and",
+            ),
             (["synthetic:2", "--window", "48"], "--window must be a height and a width"),
             (["synthetic:2", "--window", "4x4"], "window must be an integer at least 8"),
             (["synthetic:2", "--jobs", "0"], "--jobs must not be 0"),

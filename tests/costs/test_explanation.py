@@ -211,7 +211,7 @@ def test_constant_answer_is_the_decision_of_least_cost():
     [
         ({"costs": 3}, "costs are of type int"),
         ({"costs": None}, "costs are of type NoneType"),
-        ({"costs": [[0, -1], [1, 0]]}, "is -1.0: replace"),
+        ({"costs": [[0, -1], [1, 0]]}, "is -1.0: costs are 0 or more; costs_from_prices"),
         ({"costs": COSTS, "priors": [1, 2, 3]}, "priors have shape (3,) for 2 classes"),
         ({"costs": COSTS, "priors": [1, -1]}, "none of them negative"),
         ({"costs": COSTS, "priors": [0, 0]}, "give finite numbers"),

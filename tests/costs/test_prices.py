@@ -76,7 +76,11 @@ def test_netting_changes_no_decision(numbers, seed):
 @pytest.mark.parametrize(
     ("prices", "arguments", "message"),
     [
-        (PRICES, {}, "prices have none for truth 'a' and prediction 'c': add it, or set default"),
+        (
+            PRICES,
+            {},
+            "prices lack the one for truth 'a' and prediction 'c': add it, or set default",
+        ),
         (PRICES, {"default": np.nan}, "default must be "),
         (PRICES, {"default": 1, "right": np.inf}, "right must be "),
         (PRICES, {"default": 1, "classes": ["a", "b"]}, "labels ['c'] in prices are not among"),

@@ -225,11 +225,11 @@ DAMAGED = {
     ),
     "unknown level": (
         text_of([ROWS[0], "2,mauve,Bad", ROWS[2]]),
-        "line 3, column colour: 'mauve' is none of the levels red, green, blue",
+        "line 3, column colour: 'mauve' is not one of the levels red, green, blue",
     ),
     "level in another case": (
         text_of(["1.5,Red,Good", *ROWS[1:]]),
-        "line 2, column colour: 'Red' is none of the levels",
+        "line 2, column colour: 'Red' is not one of the levels",
     ),
     "wrong counts": (
         text_of([ROWS[0], "2,blue,Good", ROWS[2]]),
@@ -466,7 +466,7 @@ def test_labels_that_openml_has_as_numbers(world: Path, openml: Any, monkeypatch
         ({"target": np.array(["good"] * 3, dtype=object)}, "found 1 labels, with 0 instances"),
         ({"data": np.array([[-1.0, 2.0], [2.0, 0.0], [5.5, 1.0]])}, "(?s)column means.*instead of"),
         ({"data": np.array([[np.nan, 2.0], [2.0, 0.0], [5.5, 1.0]])}, "line 2, column size: 'nan'"),
-        ({"categories": {}}, "column colour: '2' is none of the levels"),
+        ({"categories": {}}, "column colour: '2' is not one of the levels"),
         (
             {"data": np.ones((2, 2)), "target": np.array(["good"] * 2, dtype=object)},
             "found 2 instances",

@@ -362,7 +362,7 @@ def test_confidence() -> None:
     with pytest.raises(ValueError, match="greater than 0 and less than 1"):
         detector.with_confidence(1.5)
     assert detector.with_confidence(0) is detector
-    with pytest.raises(ValueError, match=r"no probabilities: use a threshold .*--threshold"):
+    with pytest.raises(ValueError, match=r"not probabilities: use a threshold .*--threshold"):
         replace(detector, curve=None).with_confidence(0.5)
 
 

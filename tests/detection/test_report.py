@@ -2,85 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
-from io import BytesIO
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from PIL import Image
 
-from badacost import html_page
 from badacost.detection import Cascade, Detector, ImageError, PyramidParameters, load_detector
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.report import write_report
 from badacost.tree.forest import Forest
+from tests.pages import HOSTILE, Page
 
 matplotlib.use("Agg")
-
-HOSTILE = "</td><script>alert('1')</script> \" $x^ & 自"
-VOID = {"meta", "img"}
-
-
-class Page(HTMLParser):
-    """A page taken apart, which must be well formed and ask for nothing from outside."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.texts: list[str] = []
-        self.headings: list[str] = []
-        self.rows: list[list[str]] = []
-        self.pictures: list[Image.Image] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-        style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
-        assert len(style) == 1
-        assert "url(" not in style[0]
-        assert "@import" not in style[0]
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attributes:
-            assert not name.startswith("on")
-            if name == "href":
-                assert value.startswith("#")
-            if name == "src":
-                kind, data = re.fullmatch(r"data:image/(png|jpeg);base64,(.*)", value).groups()
-                picture = Image.open(BytesIO(base64.b64decode(data, validate=True)))
-                assert picture.format == kind.upper()
-                picture.load()
-                self.pictures.append(picture)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] in ("td", "th"):
-            self.rows[-1][-1] += data
-        if self.open and self.open[-1] == "h2":
-            self.headings.append(data)
-        self.texts.append(data)
-
-    def row(self, name: str) -> list[str]:
-        (row,) = (row for row in self.rows if row[0] == name)
-        return row[1:]
 
 
 def pixel_detector(n_cascades: int = 1, names: tuple[str, ...] | None = None) -> Detector:
@@ -234,19 +171,6 @@ def test_hostile_names(tmp_path) -> None:
     assert "script" not in page.tags
     assert HOSTILE in page.texts
     assert [len(row) for row in page.rows if row[0] == HOSTILE] == [1, 9, 5]
-
-
-@settings(max_examples=60)
-@given(st.text(), st.lists(st.text(), max_size=3))
-def test_any_text_on_a_page(title, cells) -> None:
-    section = html_page.table([cells], cells) + html_page.paragraph(title)
-    text = html_page.page(title, title, {title: section, "empty": ""})
-    page = Page(text.encode("utf-8", errors="replace").decode("utf-8"))
-    assert page.tags.count("section") == 1
-    assert set(page.tags) <= {
-        "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "nav", "a", "main",
-        "section", "h2", "div", "table", "thead", "tbody", "tr", "th", "td", "footer",
-    }  # fmt: skip
 
 
 def test_a_failure_leaves_the_old_page(tmp_path) -> None:

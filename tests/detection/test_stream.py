@@ -138,7 +138,7 @@ class TestSources:
         ("source", "message"),
         [
             ("absent.png", "there is no such file"),
-            ("absent/*.png", "no file fits the pattern"),
+            ("absent/*.png", "no file matches the pattern"),
             ("drive/night/empty", "has no pictures"),
             (np.zeros((2, 2), np.int64), "no known range"),
         ],
@@ -300,7 +300,7 @@ class TestConfidence:
 
     @pytest.mark.parametrize("stream", [False, True])
     def test_refuses_at_once(self, detector, stream) -> None:
-        with pytest.raises(ValueError, match="no probabilities: use a threshold"):
+        with pytest.raises(ValueError, match="not probabilities: use a threshold"):
             detector.predict(RED, conf=0.5, stream=stream)
 
 

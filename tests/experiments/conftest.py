@@ -1,4 +1,4 @@
-"""Made-up images in the layouts of the detection experiments."""
+"""Synthetic images in the layouts of the detection experiments."""
 
 from __future__ import annotations
 

@@ -4,41 +4,45 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views
+from badacost.detection.annotations import KITTI_CARS, AnnotatedImage
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import evaluate_kitti
-from badacost.detection.inspection import Efficiency
-from badacost.experiments.cars import CarSettings, clean_names, evaluated, read_cars, run_cars
-from badacost.experiments.cars_report import write_report
-from badacost.experiments.contest import Entry
+from experiments.cars import CarSettings, clean_names
+from experiments.contest import Entry, Images
+from experiments.detection import run_contest, write_numbers, write_page
 
 TINY = CarSettings(
     kind="quick", n_views=2, trees=(4,), max_depth=3, n_negatives=30, n_accumulated=40,
     subcat_trees=(8,), n_subcat_negatives=20, n_subcat_accumulated=30, n_jittered=0,
     n_octaves_up=0, n_timed=1, n_resamples=5,
 )  # fmt: skip
-VIEWS = Views.around(4)
+FOUR = CarSettings(n_views=4, n_resamples=3)
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+
+
+def read_cars(folder: Path, **changes) -> Images:
+    return replace(FOUR, **changes).read(folder, None)
 
 
 @pytest.fixture(scope="module")
 def finished(kitti_folder: Path, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     output = tmp_path_factory.mktemp("cars")
-    return output, run_cars(TINY, output, data=kitti_folder, n_jobs=1, verbose=False)
+    return output, run_contest(TINY, output, data=kitti_folder, n_jobs=1, verbose=False)
 
 
 def test_lists_are_read(kitti_folder: Path) -> None:
-    images = read_cars(kitti_folder, VIEWS)
+    images = read_cars(kitti_folder)
     assert [image.name for image in images.training] == [f"{n:06d}" for n in range(6730, 6736)]
     assert [image.name for image in images.test] == ["006736", "006737", "006738"]
-    assert images.left_out == {"training": [], "test": []}
+    assert images.data["left_out"] == {"training": [], "test": []}
     assert clean_names([*images.training, *images.test])[0] == "006733"
     for image in images.training:
         cars = np.array(image.categories) == "Car"
@@ -49,15 +53,15 @@ def test_lists_are_read(kitti_folder: Path) -> None:
 def test_without_lists_the_parts_are_those_of_the_paper(kitti_folder: Path, tmp_path: Path) -> None:
     for name in ("image_2", "label_2"):
         shutil.copytree(kitti_folder / name, tmp_path / name)
-    images = read_cars(tmp_path, VIEWS)
+    images = read_cars(tmp_path)
     assert [image.name for image in images.training] == ["006730", "006731", "006732"]
     assert [image.name for image in images.test] == [
         "006733", "006734", "006736", "006737", "006738",
     ]  # fmt: skip
     for path in (tmp_path / "label_2").glob("00673[3-8].txt"):
         path.unlink()
-    with pytest.raises(ValueError, match="no images to test with"):
-        read_cars(tmp_path, VIEWS)
+    with pytest.raises(ValueError, match="has no test images"):
+        read_cars(tmp_path)
 
 
 @pytest.mark.parametrize(("size", "fits"), [((1224, 370), False), ((1242, 375), True)])
@@ -72,14 +76,14 @@ def test_resized_pictures_are_left_out(
     shutil.copy(tmp_path / "label_2" / "006730.txt", tmp_path / "label_2" / "000004.txt")
     with (tmp_path / "train.txt").open("a") as file:
         file.write("image_2/000004.png\n")
-    images = read_cars(tmp_path, VIEWS)
-    assert (images.left_out["training"] == []) is fits
+    images = read_cars(tmp_path)
+    assert (images.data["left_out"]["training"] == []) is fits
     assert ("000004" in [image.name for image in images.training]) is fits
 
 
 def test_the_richest_images_are_chosen(kitti_folder: Path) -> None:
-    everything = read_cars(kitti_folder, VIEWS).training
-    chosen = read_cars(kitti_folder, VIEWS, 2).training
+    everything = read_cars(kitti_folder).training
+    chosen = read_cars(kitti_folder, n_images=2).training
     counts = [len(KITTI_CARS.apply(image).positives) for image in everything]
     assert len(chosen) == 2
     assert sorted(len(KITTI_CARS.apply(image).positives) for image in chosen) == sorted(counts)[-2:]
@@ -90,10 +94,10 @@ def test_the_richest_images_are_chosen(kitti_folder: Path) -> None:
 
 
 def test_the_real_images(shared: Path) -> None:
-    images = read_cars(shared / "data" / "detection" / "kitti_cars", Views.around(8))
+    images = read_cars(shared / "data" / "detection" / "kitti_cars", n_views=8)
     assert len(images.training) == 89 + 83 - 6
     assert len(images.test) == 29 - 2
-    assert images.left_out["test"] == ["000008", "000025"]
+    assert images.data["left_out"]["test"] == ["000008", "000025"]
     assert clean_names(images.test) == ["006961", "007328"]
 
 
@@ -102,12 +106,11 @@ def judged(boxes: Any, angles: list[float]) -> dict[str, Any]:
     truth = [[60.0 * i, 10, 60 * i + 50, 60] for i in range(50)]
     image = AnnotatedImage(
         None, truth, angles=[90.0] * 50, categories=["Car"] * 50, size=(100, 3000), name="row"
-    ).with_views(VIEWS)
+    ).with_views(FOUR.views)
     n = len(boxes)
     found = Detections(boxes, range(n), range(n), [str(i) for i in range(n)], angles, "Car")
-    contest = SimpleNamespace(test=[image], views=VIEWS, settings={"n_resamples": 3, "seed": 0})
-    entry = Entry(False, None, Efficiency(1, 1, 1, 1), {"row": found})
-    return evaluated(contest, {"CostBoost": entry})["CostBoost"]
+    entry = Entry({"row": found})
+    return FOUR.evaluate([image], {"CostBoost": entry})["CostBoost"]
 
 
 def test_perfect_detections_are_judged_so() -> None:
@@ -147,7 +150,7 @@ def test_results_are_those_of_the_evaluator(
         json.dumps(r) for r in records if r["part"] == "image" and r["detector"] == "SubCat"
     )
     clipped = {name: boxes.clipped(200, 120) for name, boxes in found.items()}
-    truth = {image.name: image for image in read_cars(kitti_folder, Views.around(2)).test}
+    truth = {image.name: image for image in read_cars(kitti_folder, n_views=2).test}
     expected = evaluate_kitti(clipped, truth, overlap=0.5).to_dict()
     assert result["detectors"]["SubCat"]["kitti"]["0.5"] == expected
     assert result["data"]["clean"] == ["006736", "006737", "006738"]
@@ -161,7 +164,8 @@ def test_the_page(finished: tuple[Path, dict[str, Any]], tmp_path: Path) -> None
     }  # fmt: skip
     result["detectors"]["SAMME"]["training"]["n_starts"] = 2
     result["data"]["left_out"]["test"] = ["000008"]
-    page = write_report(result, tmp_path)
+    write_numbers(result, tmp_path)
+    page = write_page(TINY, tmp_path)
     text = page.read_text()
     assert page == tmp_path / "cars-quick.md"
     assert "43.2" in text
@@ -180,11 +184,19 @@ def test_one_page_tells_of_all_numbers_of_views(
         result = json.loads(json.dumps(finished[1]))
         settings = {**result["settings"], "kind": kind, "n_views": n_views}
         name = CarSettings(**settings).name
-        write_report({**result, "settings": settings, "experiment": name}, tmp_path)
+        write_numbers({**result, "settings": settings, "experiment": name}, tmp_path)
+        write_page(CarSettings(**settings), tmp_path)
     text = (tmp_path / "cars.md").read_text()
     assert text.index("## 8 views") < text.index("## 12 views")
     assert "## 8 views" not in (tmp_path / "cars-quick.md").read_text()
     assert "no fair comparison" not in text
+
+
+def test_the_committed_page_is_that_of_the_committed_numbers(tmp_path: Path) -> None:
+    for path in RESULTS.glob("cars-*.json"):
+        shutil.copy(path, tmp_path)
+    page = write_page(CarSettings(), tmp_path)
+    assert page.read_text() == (RESULTS / "cars.md").read_text()
 
 
 def test_settings() -> None:

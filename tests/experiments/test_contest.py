@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,42 +12,51 @@ import pytest
 from badacost.detection.annotations import Views
 from badacost.detection.scenes import make_scenes
 from badacost.detection.training.config import TrainingConfig
-from badacost.experiments import contest as module
-from badacost.experiments.contest import (
-    Contest,
+from experiments import contest as module
+from experiments.contest import (
+    ContestSettings,
     Entry,
-    contenders,
+    Images,
     data_folder,
     described,
     forget,
     run,
 )
-from badacost.experiments.journal import JournalError
+from experiments.journal import JournalError
 
 VIEWS = Views.around(2)
 SCENES = make_scenes(7, n_views=2, size=(96, 128), random_state=4)
-CONFIG = TrainingConfig(window=(24, 32), trees=(2, 4), max_depth=3, n_negatives=30, n_filters=0)
+IMAGES = Images(SCENES[:4], SCENES[4:])
 
 
-def small_contest(**changes) -> Contest:
-    given = Contest(
-        experiment="small",
-        settings={"seed": 0, "trees": (2, 4)},
-        category="Car",
-        views=VIEWS,
-        training=SCENES[:4],
-        test=SCENES[4:],
-        configs=contenders(CONFIG, trees=(2, 8), n_negatives=20),
-        n_octaves_up=0,
-        n_timed=1,
-    )
-    return replace(given, **changes)
+@dataclass(frozen=True)
+class SmallSettings(ContestSettings):
+    """Two views and few trees, of all contenders or of some."""
+
+    category = "Car"
+    name = "small"
+    views = VIEWS
+    trees: tuple[int, ...] = (2, 4)
+    max_depth: int = 3
+    n_negatives: int = 30
+    subcat_trees: tuple[int, ...] = (2, 8)
+    n_subcat_negatives: int = 20
+    n_octaves_up: int = 0
+    n_timed: int = 1
+    n_contenders: int = 4
+
+    def configs(self) -> dict[str, TrainingConfig]:
+        found = self._contenders({"n_filters": 0}, window=(24, 32), n_filters=0)
+        return dict(list(found.items())[: self.n_contenders])
+
+
+SMALL = SmallSettings()
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Entry]]:
     folder = tmp_path_factory.mktemp("contest")
-    return folder, run(small_contest(), folder, n_jobs=1, verbose=False)
+    return folder, run(SMALL, IMAGES, folder, n_jobs=1, verbose=False)
 
 
 def lines_of(folder: Path) -> list[str]:
@@ -73,10 +82,9 @@ def test_everything_is_recorded(finished: tuple[Path, dict[str, Entry]]) -> None
         (name, part) for name in entries for part in parts
     ]
     for name, entry in entries.items():
-        assert not entry.is_published
-        assert entry.training is not None
-        assert entry.training["n_starts"] == 1
-        assert entry.work.n_cascades == (2 if name == "SubCat" else 1)
+        assert not entry.numbers["is_published"]
+        assert entry.numbers["training"]["n_starts"] == 1
+        assert entry.numbers["work"]["n_cascades"] == (2 if name == "SubCat" else 1)
         assert list(entry.detections) == [image.name for image in SCENES[4:]]
     assert sum(map(len, entries["SubCat"].detections.values())) > 0
 
@@ -85,7 +93,7 @@ def test_a_second_run_does_nothing(finished, monkeypatch) -> None:
     folder, entries = finished
     before = lines_of(folder)
     monkeypatch.setattr(module, "train_detector", None)
-    assert_same(entries, run(small_contest(), folder, n_jobs=1, verbose=False))
+    assert_same(entries, run(SMALL, IMAGES, folder, n_jobs=1, verbose=False))
     assert lines_of(folder) == before
 
 
@@ -96,34 +104,37 @@ def test_a_stopped_run_goes_on(finished, tmp_path: Path, kept: int) -> None:
     (tmp_path / "journal.jsonl").write_text("\n".join(lines[:kept]) + "\n" + lines[kept][:20])
     for model in folder.glob("*.detector"):
         (tmp_path / model.name).write_bytes(model.read_bytes())
-    again = run(small_contest(), tmp_path, n_jobs=1, verbose=False)
+    again = run(SMALL, IMAGES, tmp_path, n_jobs=1, verbose=False)
     assert_same(entries, again)
     starts = 2 if kept == 2 else 1  # the first training had begun, no more
-    assert again["CostBoost"].training["n_starts"] == starts
+    assert again["CostBoost"].numbers["training"]["n_starts"] == starts
 
 
 def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> None:
     folder, entries = finished
     published = tmp_path / "rival.detector"
     published.write_bytes((folder / "SAMME.detector").read_bytes())
-    only = small_contest(configs={})
-    found = run(only, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
+    only = SmallSettings(n_contenders=0)
+    found = run(only, IMAGES, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
     rival = found["published rival"]
-    assert rival.is_published
-    assert rival.training is None
+    assert rival.numbers["is_published"]
+    assert rival.numbers["training"] is None
     assert_same({"x": entries["SAMME"]}, {"x": rival})
     published.write_bytes((folder / "SubCat.detector").read_bytes())
     with pytest.raises(JournalError, match="results of another rival"):
-        run(only, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
+        run(only, IMAGES, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
 
 
 @pytest.mark.parametrize(
-    ("changes", "what"),
-    [({"settings": {"seed": 1}}, "settings"), ({"test": SCENES[5:]}, "images")],
+    ("settings", "images", "what"),
+    [
+        (replace(SMALL, seed=1), IMAGES, "settings"),
+        (SMALL, replace(IMAGES, test=SCENES[5:]), "images"),
+    ],
 )
-def test_other_settings_and_images_are_refused(finished, changes, what) -> None:
+def test_other_settings_and_images_are_refused(finished, settings, images, what) -> None:
     with pytest.raises(JournalError, match=f"other {what}"):
-        run(small_contest(**changes), finished[0], n_jobs=1, verbose=False)
+        run(settings, images, finished[0], n_jobs=1, verbose=False)
 
 
 def test_forget_removes_its_own_files_only(tmp_path: Path) -> None:
@@ -136,10 +147,13 @@ def test_forget_removes_its_own_files_only(tmp_path: Path) -> None:
 
 
 def test_contenders_differ_in_costs_and_trees() -> None:
-    configs = contenders(CONFIG, trees=(2, 8), n_negatives=7)
-    assert configs["SAMME"] == replace(CONFIG, algorithm="samme")
+    configs = SMALL.configs()
+    assert list(configs) == ["CostBoost", "BAdaCost", "SAMME", "SubCat"]
+    config = configs["BAdaCost"]
+    assert (config.trees, config.n_negatives, config.algorithm) == ((2, 4), 30, "badacost")
+    assert configs["SAMME"] == replace(config, algorithm="samme")
     assert configs["SubCat"] == replace(
-        CONFIG, algorithm="subcat", trees=(2, 8), max_depth=2, n_negatives=7
+        config, algorithm="subcat", trees=(2, 8), max_depth=2, n_negatives=20, n_accumulated=3000
     )
 
 

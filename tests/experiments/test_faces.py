@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,23 +12,24 @@ import pytest
 
 from badacost.detection.annotations import AnnotatedImage, AnnotationError
 from badacost.detection.boxes import Detections
-from badacost.detection.inspection import Efficiency
-from badacost.experiments.contest import Entry
-from badacost.experiments.faces import FaceSettings, evaluated, read_faces, run_faces
-from badacost.experiments.faces_report import write_report
+from experiments.contest import Entry
+from experiments.detection import run_contest, write_numbers, write_page
+from experiments.faces import FaceSettings, read_faces
 
 TINY = FaceSettings(
     kind="quick", limits=(45.0,), trees=(4,), max_depth=3, n_negatives=30, n_accumulated=40,
     subcat_trees=(8,), n_subcat_negatives=20, n_subcat_accumulated=30, n_jittered=0, n_timed=1,
     n_resamples=5,
 )  # fmt: skip
-VIEWS = FaceSettings().views
+FIVE = FaceSettings(n_resamples=3)
+VIEWS = FIVE.views
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 
 
 @pytest.fixture(scope="module")
 def finished(faces_folder: Path, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     output = tmp_path_factory.mktemp("faces")
-    return output, run_faces(TINY, output, data=faces_folder, n_jobs=1, verbose=False)
+    return output, run_contest(TINY, output, data=faces_folder, n_jobs=1, verbose=False)
 
 
 def test_views_are_mirrored_and_named_from_right_to_left() -> None:
@@ -118,9 +118,8 @@ def judged(shift: float, scale: float) -> dict[str, Any]:
     x = x + shift
     boxes = np.stack([x - w, y - h, x + w, y + h], axis=1)
     found = Detections(boxes, np.arange(20.0), [2] * 20, VIEWS.names, VIEWS.angles, "Face")
-    contest = SimpleNamespace(test=[image], views=VIEWS, settings={"n_resamples": 3, "seed": 0})
-    entry = Entry(False, None, Efficiency(1, 1, 1, 1), {"row": found})
-    return evaluated(contest, {"SAMME": entry})["SAMME"]
+    entry = Entry({"row": found})
+    return FIVE.evaluate([image], {"SAMME": entry})["SAMME"]
 
 
 def test_good_boxes_need_no_refinement() -> None:
@@ -152,7 +151,8 @@ def test_run_and_page(finished: tuple[Path, dict[str, Any]], tmp_path: Path) -> 
         **plain["detectors"]["SAMME"], "is_published": True, "training": None,
     }  # fmt: skip
     plain["detectors"]["SubCat"]["voc"]["5"]["ap"] = 0.8764
-    page = write_report(plain, tmp_path)
+    write_numbers(plain, tmp_path)
+    page = write_page(TINY, tmp_path)
     text = page.read_text()
     assert page == tmp_path / "faces-quick.md"
     assert "87.6" in text
@@ -168,5 +168,12 @@ def test_a_page_without_ellipses(finished: tuple[Path, dict[str, Any]], tmp_path
     plain = json.loads(json.dumps(finished[1]))
     for found in plain["detectors"].values():
         found["fddb"] = None
-    assert "### FDDB" not in write_report(plain, tmp_path).read_text()
+    write_numbers(plain, tmp_path)
+    assert "### FDDB" not in write_page(TINY, tmp_path).read_text()
     assert not (tmp_path / "faces-quick-45-roc.png").exists()
+
+
+def test_the_committed_page_is_that_of_the_committed_numbers(tmp_path: Path) -> None:
+    for path in RESULTS.glob("faces-*.json"):
+        shutil.copy(path, tmp_path)
+    assert write_page(FIVE, tmp_path).read_text() == (RESULTS / "faces.md").read_text()

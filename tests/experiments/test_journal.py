@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from badacost.experiments.journal import Journal, JournalError
+from experiments.journal import Journal, JournalError
 
 HEADER = {"settings": {"seed": 0, "sets": ("a", "b")}, "versions": {"numpy": "2"}}
 

@@ -22,7 +22,7 @@ from badacost.plotting import (
     FeatureImportancesDisplay,
     MarginDisplay,
 )
-from badacost.plotting.canvas import MARKERS, PALETTE, ask, colours_of, positions, short_number
+from badacost.plotting.canvas import MARKERS, PALETTE, ask, colours_of, short_number
 
 # Linear RGB as seen without the long, middle and short cones (Machado et al. 2009, severity 1).
 _EYES = {
@@ -172,21 +172,3 @@ def test_short_numbers_are_short_and_right(value):
     for suffix, power in zip("kMGT", ("e3", "e6", "e9", "e12"), strict=True):
         text = text.replace(suffix, power)
     assert float(text) == pytest.approx(value, rel=6e-3, abs=0.0)
-
-
-@settings(max_examples=50)
-@given(
-    st.one_of(
-        st.lists(st.integers(-5, 5), min_size=1),
-        st.lists(st.text(max_size=3), min_size=1),
-        st.lists(st.booleans(), min_size=1),
-    ),
-    st.randoms(use_true_random=False),
-)
-def test_positions_of_labels_of_any_type_in_any_order(labels, random):
-    classes = sorted(set(labels))
-    random.shuffle(classes)
-    array = np.array(labels, dtype=object) if isinstance(labels[0], str) else np.array(labels)
-    assert [classes[k] for k in positions(array, classes, "y")] == labels
-    with pytest.raises(ValueError, match=r"y has labels \[.*\] that are not among the classes"):
-        positions(array, [label for label in classes if label != labels[0]], "y")

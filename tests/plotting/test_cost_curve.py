@@ -160,7 +160,7 @@ def test_errors(model, samples, costs):
             CostCurveDisplay.from_estimator(model, **wrong)
     with pytest.raises(ValueError, match=r"set 'a' must be \(X, y\)"):
         CostCurveDisplay.from_estimator(model, sets={"a": (X,)})
-    with pytest.raises(ValueError, match=r"y has labels \['dog'\]"):
+    with pytest.raises(ValueError, match=r"y has labels that are not among the classes \('dog'\)"):
         CostCurveDisplay.from_estimator(model, X, np.where(y == "cat", "dog", y))
     with pytest.raises(ValueError, match="200 predictions for 3 samples"):
         CostCurveDisplay.from_estimator(model, X, y[:3])

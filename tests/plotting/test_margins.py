@@ -142,7 +142,7 @@ def test_errors_of_predictions(arguments, message):
     ("arguments", "message"),
     [
         ({"margins": [[1.0]], "y": [0, 1]}, "for each of the 1 columns of margins; got 2"),
-        ({"margins": [[1.0]], "y": [0], "classes": [1, 2]}, r"y has labels \[0\]"),
+        ({"margins": [[1.0]], "y": [0], "classes": [1, 2]}, r"not among the classes \(0\)"),
         ({"margins": [[1.0], [2.0]], "y": [0]}, "rounds must number the 2 rows of margins"),
         ({"margins": [[1.0], [2.0]], "y": [0], "rounds": [3, 3]}, "must number the 2 rows"),
     ],
@@ -160,7 +160,7 @@ def test_errors(model, samples):
         MarginDisplay.from_estimator(model, X, y, rounds=(0,))
     with pytest.raises(ValueError, match="at least one number of a round"):
         MarginDisplay.from_estimator(model, X, y, rounds=())
-    with pytest.raises(ValueError, match=r"y has labels \['dog'\]"):
+    with pytest.raises(ValueError, match=r"not among the classes \('dog'\)"):
         MarginDisplay.from_estimator(model, X[:1], ["dog"])
     plain = LogisticRegression().fit(X, y)
     with pytest.raises(TypeError, match="needs an estimator with staged_cost_scores: 'Logistic"):

@@ -247,7 +247,7 @@ def test_errors_of_estimators_and_frames(model, samples, costs):
     X, y = samples
     with pytest.raises(TypeError, match="needs an estimator with predict"):
         DecisionRegionsDisplay.from_estimator(object(), X, y)
-    with pytest.raises(ValueError, match=r"y has labels \['dog'\]"):
+    with pytest.raises(ValueError, match=r"not among the classes \('dog'\)"):
         DecisionRegionsDisplay.from_estimator(model, X, np.where(y == "cat", "dog", y))
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0], "word": ["x", "y"]})
     with pytest.raises(ValueError, match=r"'word' is not numeric: .* give its value in fixed"):

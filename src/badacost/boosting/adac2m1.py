@@ -56,7 +56,7 @@ class AdaC2M1Classifier(ReweightingClassifier):
     ----------
     classes_, cost_matrix_, charged_costs_, forest_, estimators_, estimator_weights_, n_estimators_,
     train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
-        See `BAdaCostClassifier`. Votes are no probabilities: there is no predict_proba.
+        See `BAdaCostClassifier`. Votes are not probabilities: there is no predict_proba.
 
     References
     ----------

@@ -46,7 +46,7 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
     learning_rate : float, default=0.1
         Factor of every step.
     decision : {"margin", "bayes"}, default="margin"
-        "margin" is the rule of the paper, the class of least score c(x). "bayes" is the class of
+        "margin" is the rule of the paper, the class of lowest score c(x). "bayes" is the class of
         minimum expected cost under the probabilities of `predict_proba`. They agree for two classes
         and, nearly, on clean data; on noisy data with strongly different costs "bayes" is cheaper.
         It needs costs that link all classes, see `predict_proba`.
@@ -92,7 +92,7 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         scale changes no ratio of costs, only how strongly the trees react to them.
     early_stopping : bool, default=False
         Whether to stop when neither score nor loss on the validation data improves any more. The
-        model goes back to its round of best score in any case, that of least loss if several are
+        model goes back to its round of best score in any case, that of lowest loss if several are
         equally good.
     scoring : {"cost", "loss"}, default="cost"
         Score of a round: the average cost of the decisions, or the loss. Lower is better.

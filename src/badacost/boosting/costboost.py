@@ -1,4 +1,4 @@
-"""CostBoost: boosting of class probabilities with one tree a round, and decisions by least cost."""
+"""CostBoost: class probabilities, boosted with one tree a round, and minimum-cost decisions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SMALL_LOSS = 0.02  # classes are told apart nearly always: what is left is not 
 @saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
 class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
-    """Boosted class probabilities, and the decision of least expected cost.
+    """Boosted class probabilities, and the decision of minimum expected cost.
 
     Minimises the log-loss of softmax scores. A round grows one tree, whatever the number of
     classes: its structure follows random projections of the gradients (a sketch [1]_), its leaves

@@ -1,6 +1,6 @@
 """Compiled loops of CostBoost: probabilities, sketches of their gradients, leaf values.
 
-Scores are cost scores: the class of the least one is the most likely. Whatever is summed over
+Scores are cost scores: the class of the smallest one is the most likely. Whatever is summed over
 samples is rounded before, to a multiple of a quantum, so that sums are exact.
 """
 

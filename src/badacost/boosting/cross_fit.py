@@ -81,7 +81,7 @@ def given_folds(cv: Any, y: Labels, kept: Mask) -> list[Fold]:
     if not folds or not all(len(fold.train) and len(fold.left_out) for fold in folds):
         raise ValueError(
             "cv has no folds, or one without samples to train on or to leave out: give fewer "
-            "folds, or a list where it was an iterator that has come to its end."
+            "folds, or a list instead of an iterator that is exhausted."
         )
     return folds
 

@@ -31,7 +31,7 @@ class Followed(metaclass=ABCMeta):
         """Move on by a stage, and record score and loss."""
 
     def best_round(self, tol: float) -> int:
-        """Position of the round of least score; of equal ones, that of the least loss."""
+        """Position of the round of the lowest score; of equal ones, that of the lowest loss."""
         curve = np.array(self.curve)
         return int(np.argmin(np.where(curve <= curve.min() + tol, self.losses, np.inf)))
 

@@ -201,7 +201,7 @@ def _catboost_tree(tree: dict[str, Any], table: FloatArray, missing_right: list[
 
 
 def _least_above(border: float) -> float:
-    """The least number that is larger than a border once it is rounded to single precision."""
+    """The smallest number that is larger than a border once it is rounded to single precision."""
     low = np.float32(border)
     with np.errstate(over="ignore"):
         middle = (float(low) + float(np.nextafter(low, np.float32(np.inf)))) / 2.0

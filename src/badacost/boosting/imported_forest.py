@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
+from badacost.boosting.category_marks import CategoryMarks
 from badacost.boosting.foreign_trees import SOURCES, read_trees, reader_of
 from badacost.boosting.saving import SavedForest, saved_log_prior
-from badacost.categorical_columns import CategoricalColumns
+from badacost.categorical_columns import CategoricalColumns, check_categorical_features
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import warn_of_alphabet
 from badacost.model_file import ModelFile
@@ -26,7 +27,7 @@ from badacost.validation import check_choice, check_number, check_samples, check
 
 @saved_model
 class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, BaseEstimator):
-    """Trees of LightGBM or CatBoost, and the decision of least expected cost.
+    """Trees of LightGBM or CatBoost, and the decision of minimum expected cost.
 
     The other library grows the trees; then they are copied into a `badacost.tree.forest.Forest`.
     From there on nothing of the other library is needed: the forest predicts, explains, and is
@@ -36,13 +37,18 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, Ba
     Parameters
     ----------
     estimator : LGBMClassifier, CatBoostClassifier or None, default=None
-        Cloned and fitted. Features are numbers, missing or not; categories, linear leaves, averaged
-        or asymmetric trees and other losses than the default are refused. None is for models that
-        come from `of_fitted` or from a file, which cannot be fitted again.
+        Cloned and fitted. Linear leaves, averaged or asymmetric trees, categories of its own and
+        other losses than the default are refused. None is for models that come from `of_fitted` or
+        from a file, which cannot be fitted again.
     cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
         ``C[truth, prediction]``: rows are the truth. None is a price of one for each mistake.
     n_jobs : int or None, default=None
         Threads for predictions. None is one, -1 is one for each core.
+    categorical_features : "from_dtype", list or None, default="from_dtype"
+        Columns of categories: those of a category dtype in a data frame, or their names, their
+        positions, or True or False for each column. The other library gets a feature of 0 and 1 for
+        each category (of a column, for the 255 most frequent); in the copied trees a test of such a
+        feature is one of the category.
 
     Attributes
     ----------
@@ -77,14 +83,19 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, Ba
     """
 
     _unsaved: ClassVar[tuple[str, ...]] = ("estimator",)
-    _categorical_features = None
 
     def __init__(
-        self, estimator: Any = None, cost_matrix: Any = None, *, n_jobs: int | None = None
+        self,
+        estimator: Any = None,
+        cost_matrix: Any = None,
+        *,
+        n_jobs: int | None = None,
+        categorical_features: Any = "from_dtype",
     ):
         self.estimator = estimator
         self.cost_matrix = cost_matrix
         self.n_jobs = n_jobs
+        self.categorical_features = categorical_features
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the other classifier, and copy its trees.
@@ -118,7 +129,9 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, Ba
                 f"class {weightless[0]!r} has no sample of positive weight: leave it out."
             )
         options = {} if sample_weight is None else {"sample_weight": weight}
-        self._take(clone(self.estimator).fit(samples, codes.astype(np.int64), **options))
+        marks = CategoryMarks.of(samples.shape[1], self._columns.codes())
+        fitted = clone(self.estimator).fit(marks.expand(samples), codes.astype(np.int64), **options)
+        self._take(fitted, marks)
         warn_of_alphabet(self.cost_matrix, self.classes_, y)
         return self
 
@@ -156,17 +169,17 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, Ba
         names = _names_of_features(estimator)
         if names is not None:
             model.feature_names_in_ = np.asarray(names, dtype=object)
-        model._take(estimator)
+        model._take(estimator, None)
         warn_of_alphabet(cost_matrix, model.classes_, None)
         return model
 
-    def _take(self, estimator: Any) -> None:
-        """Copy the trees of a fitted classifier."""
+    def _take(self, estimator: Any, marks: CategoryMarks | None) -> None:
+        """Copy the trees of a fitted classifier; with marks, those tell which test is of what."""
         trees = read_trees(estimator)
         self._set_costs(self.cost_matrix)
-        self.n_features_in_ = trees.forest.n_features
         self.log_prior_, self.source_ = trees.log_prior, trees.source
-        self.forest_ = trees.forest
+        self.forest_ = trees.forest if marks is None else marks.join(trees.forest)
+        self.n_features_in_ = self.forest_.n_features
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return class probabilities.
@@ -211,6 +224,7 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, Ba
 
     def _check_parameters(self) -> None:
         check_number("n_jobs", self.n_jobs, Integral, none=True)
+        check_categorical_features(self.categorical_features)
 
     def _extra_header(self) -> dict[str, Any]:
         return {"source": self.source_}
@@ -230,6 +244,7 @@ class ImportedForestClassifier(CostDecisionMixin, SavedForest, AccuracyMixin, Ba
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags
 
 

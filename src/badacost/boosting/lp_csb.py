@@ -226,7 +226,7 @@ class LpCSBClassifier(StagewiseClassifier):
 
     At the minimum of the expected cost ``H(k|x)`` is proportional to ``R_k^(-1/(p-1))``, where R_k
     is the expected cost of deciding k: the largest share is the decision of minimum cost, but
-    shares are no probabilities, and there is no `predict_proba`. With p=1 weights do not depend on
+    shares are not probabilities, and there is no `predict_proba`. With p=1 weights do not depend on
     H: all rounds fit the same tree or, with `subsample`, trees of the same kind, whose average is
     the way of costing.
 
@@ -249,7 +249,7 @@ class LpCSBClassifier(StagewiseClassifier):
     p : float or "auto", default=8.0
         Exponent of the shares, at least 1. The higher it is, the more a round is devoted to the
         worst pairs. "auto" tries 2, 4, 8 and 16 on validation data (``X_val``, or
-        `validation_fraction` of the training data), takes the one of least average cost and fits
+        `validation_fraction` of the training data), takes the one of minimum average cost and fits
         with it to all training data, five fits in all. The default was chosen on parts of the
         training data of five UCI sets, with equal and with random costs: 8 and 16 were best on
         satimage, car and waveform, 4 and 16 on letter, 2 on cmc, which is mostly noise.
@@ -257,7 +257,7 @@ class LpCSBClassifier(StagewiseClassifier):
         How trees are mixed. "average", after the authors: all weigh `learning_rate`, the even
         shares from which H starts weigh one. "line_search": a tree gets the share that minimises
         the cost exactly, times `learning_rate`, and the first takes the place of the start; where
-        a tree does not lower the cost, its leaves keep the one label of least linearised cost. The
+        a tree does not lower the cost, its leaves keep the label of minimum linearised cost. The
         line search was better on noisy data with very different costs (cmc, with ``p=2`` and
         ``learning_rate=1``), the average nearly everywhere else.
     n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf,
@@ -289,7 +289,7 @@ class LpCSBClassifier(StagewiseClassifier):
         The same on validation data.
     stop_reason_ : {"perfect", "useless", "early stopping", "callback"} or None
         Why the fit ended before `n_estimators` rounds: a tree that takes no wrong label for right,
-        one that tells nothing or does not lower the cost, or on request.
+        one that is uninformative or does not lower the cost, or on request.
     categories_ : dict
         Known categories of each categorical feature, by its name or position.
     n_features_in_ : int
@@ -366,7 +366,7 @@ class LpCSBClassifier(StagewiseClassifier):
         super()._boost(task)
 
     def _chosen_p(self, task: Task) -> float:
-        """The exponent of least cost on validation data, or on a part of the training data."""
+        """The exponent of minimum cost on validation data, or on a part of the training data."""
         trial = task
         if task.validation is None:
             parts = self._hold_out(task.samples.X, task.y, task.weight)

@@ -268,7 +268,7 @@ class PIBoostClassifier(StagewiseClassifier):
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return class probabilities, from the minimisers of the losses; with ``subsets=1`` only.
 
-        Where all losses are least, ``P(l | x) = 1 / (1 + exp(c_l(x) / (K - 1) - t))`` with the one
+        Where losses are minimal, ``P(l | x) = 1 / (1 + exp(c_l(x) / (K - 1) - t))`` with the one
         t for which these sum to one, for more than two classes; for two, it is the logistic
         function of the difference of the scores. Boosted scores are over-confident when many
         rounds fit noise: calibrate (``sklearn.calibration``) if probabilities matter.

@@ -121,7 +121,7 @@ class StagewiseClassifier(
     """Base of the boosting classifiers; `BAdaCostClassifier` documents the parameters.
 
     A subclass gives a meaning to the leaves of its trees (`_table`), says what a round does
-    (`_start`), and may decide otherwise than by the least cost score (`_charges`).
+    (`_start`), and may decide otherwise than by the smallest cost score (`_charges`).
     """
 
     n_estimators: int = 100
@@ -159,7 +159,7 @@ class StagewiseClassifier(
         """Begin to boost."""
 
     def _charges(self, scores: FloatArray) -> FloatArray:
-        """What the decision rule compares, (n, K): the least charge wins."""
+        """What the decision rule compares, (n, K): the smallest charge wins."""
         return scores
 
     def fit(
@@ -526,7 +526,7 @@ class StagewiseClassifier(
         return np.asarray(self.classes_[self._decide(scores)])
 
     def cost_scores(self, X: ArrayLike) -> FloatArray:
-        """Return the cost scores c(x), the sums over the learners; the class of the least wins.
+        """Return the cost scores c(x), the sums over the learners; the class of the smallest wins.
 
         Parameters
         ----------

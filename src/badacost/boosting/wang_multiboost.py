@@ -5,7 +5,7 @@ is the sum over k of the charges ``u[n, k] = weight[n] C(y[n], k) exp(f_k(x[n]))
 answers g(n) adds the code of g(n) to f: with a step a, the charge it answers with grows by a factor
 ``exp(a)`` and all others shrink by ``exp(-a / (K - 1))``. Hence the loss after the best step
 depends only on the share A of the charges that the member answers with: the member of steepest
-descent is the one with the least A. Up to a factor common to all charges a round changes one charge
+descent has the smallest A. Up to a factor common to all charges a round changes one charge
 of each sample, so that the shares of the whole pool are brought up to date by adding, for each
 sample, what its charge gained to the members that gave the same answer.
 """

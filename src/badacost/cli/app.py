@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from badacost import __version__
 from badacost.cli import (
@@ -14,7 +13,6 @@ from badacost.cli import (
     demo,
     detect,
     evaluate,
-    experiment,
     explore,
     fit,
     predict,
@@ -22,19 +20,19 @@ from badacost.cli import (
     train_detector,
     warmup,
 )
+from badacost.cli.help_text import Group, show_flags
 
 _TABLES = "Tables"
 _DETECTION = "Detection"
-_RESEARCH = "Research"
 _HOUSEKEEPING = "Housekeeping"
 
 
-class _Panels(TyperGroup):
-    """Shows panels of commands in the order of their use."""
+class _Panels(Group):
+    """A group that lists its panels of commands in the order of their use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, panel by panel."""
-        panels = (_TABLES, _DETECTION, _RESEARCH, _HOUSEKEEPING)
+        panels = (_TABLES, _DETECTION, _HOUSEKEEPING)
         return sorted(
             super().list_commands(ctx),
             key=lambda name: panels.index(self.commands[name].rich_help_panel),  # type: ignore[attr-defined]
@@ -44,8 +42,7 @@ class _Panels(TyperGroup):
 app = typer.Typer(
     cls=_Panels,
     help="Decisions whose mistakes have different prices.",
-    epilog="Exit status: 0 fine, 1 something is wrong with data or files, 2 wrong usage, "
-    "130 interrupted.",
+    epilog="Exit status: 0 success, 1 an error in data or files, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -61,8 +58,8 @@ app.add_typer(datasets.app, name="datasets", rich_help_panel=_TABLES)
 app.command(rich_help_panel=_DETECTION)(detect.detect)
 app.command(rich_help_panel=_DETECTION)(train_detector.train_detector)
 app.add_typer(demo.app, name="demo", rich_help_panel=_DETECTION)
-app.add_typer(experiment.app, name="experiment", rich_help_panel=_RESEARCH)
 app.command(rich_help_panel=_HOUSEKEEPING)(warmup.warmup)
+show_flags(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -75,7 +72,12 @@ def _show_version(wanted: bool) -> None:
 def _root(
     show_version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
     ] = False,
 ) -> None:
     """Decisions whose mistakes have different prices."""

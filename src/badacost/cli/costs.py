@@ -1,17 +1,18 @@
-"""``badacost costs``: a table of prices to fill in, and what a table of prices means."""
+"""``badacost costs``: tables of prices to fill in, and their explanation."""
 
 from __future__ import annotations
 
+import math
 import sys
+from collections import Counter
 from pathlib import Path
 from shutil import get_terminal_size
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from badacost.cli.errors import plain_errors
+from badacost.cli.help_text import Group
 from badacost.cli.json_output import note
 from badacost.cli.table_inputs import (
     check_absent,
@@ -22,11 +23,11 @@ from badacost.cli.table_inputs import (
 )
 
 
-class _TemplateByDefault(TyperGroup):
-    """Takes the name of a table in the place of a command."""
+class _TemplateByDefault(Group):
+    """A group that takes the name of a table for that of its first command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Put the name of the command before that of a table."""
+        """Insert the name of the command before that of a table."""
         if args and args[0] not in self.commands:
             args = ["template", *args]
         return super().resolve_command(ctx, args)
@@ -38,22 +39,41 @@ app = typer.Typer(cls=_TemplateByDefault, no_args_is_help=True)
 
 @app.callback()
 def _costs() -> None:
-    """Make a table of the prices of mistakes, or explain one.
+    """Write a table of the costs of mistakes to fill in, or explain one.
 
-    `badacost costs DATA --target COLUMN` is short for `badacost costs template`.
+    `badacost costs DATA --target COLUMN` is short for `badacost costs template DATA --target
+    COLUMN`.
     """
 
 
 @app.command()
 def template(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, either with .gz, .parquet.")],
+    data: Annotated[
+        Path, typer.Argument(help="Table: .csv or .tsv, also with .gz added, or .parquet.")
+    ],
     target: Annotated[str, typer.Option(help="Column of the classes.")],
     output: Annotated[
-        Path | None, typer.Option(help="CSV file to write; - or nothing is stdout.")
+        Path | None, typer.Option(help="CSV file to write; standard output by default.")
     ] = None,
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Start with prices that compensate for rare classes.")
     ] = False,
+    ordinal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNDER:OVER",
+            help="Start with prices that grow with the distance between ordered classes: UNDER for "
+            "each class that an answer is too low, OVER for each that it is too high, as 5:1.",
+        ),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASSES",
+            help="Order of the classes, from the lowest to the highest, as low,middle,high. By "
+            "default that of an ordered column, or sorted.",
+        ),
+    ] = None,
     many: Annotated[
         bool, typer.Option("--many", help=f"Allow more than {_MANY_CLASSES} classes.")
     ] = False,
@@ -63,41 +83,56 @@ def template(
 ) -> None:
     """Write a table of costs for the classes of a column, to be filled in.
 
-    A row for each truth, a column for each answer, and 1 for every mistake, until you write your
-    prices into it. What is right costs 0.
+    It has a row for each truth, a column for each answer, and 1 for every mistake until you write
+    your prices into it. A right answer costs 0.
     """
     with plain_errors("Stopped."):
-        from badacost.costs import costs_from_class_weights, write_costs, zero_one_costs
+        from badacost.costs import template_costs, write_costs
         from badacost.tabular.target import target_labels
 
-        to_file = output is not None and str(output) != "-"
-        if output is not None and to_file:
-            check_place(output)
-            check_absent(output, force)
+        path = None if output is None or str(output) == "-" else output
+        if path is not None:
+            check_place(path)
+            check_absent(path, force)
+        prices = None if ordinal is None else _under_and_over(ordinal)
         labels = target_labels(table_with_target(data, target)[target], target)
-        classes = sorted(set(labels.tolist()))
-        if len(classes) > _MANY_CLASSES and not many:
+        n_classes = len(set(labels))
+        if n_classes > _MANY_CLASSES and not many:
             raise ValueError(
-                f"--target {target!r:.80} has {len(classes)} classes, which makes "
-                f"{len(classes) * (len(classes) - 1)} prices: name another column, or add --many "
-                "if it is the right one."
+                f"--target {target!r:.80} has {n_classes} classes, which makes "
+                f"{n_classes * (n_classes - 1)} prices: name another column, or add --many if it "
+                "is the right one."
             )
-        costs = zero_one_costs(len(classes))
-        if balanced:
-            costs = costs_from_class_weights("balanced", y=labels, classes=classes).round(3)
-        if output is not None and to_file:
-            check_output_file(output)
-            write_costs(costs, output, classes=classes)
-            typer.echo(
-                f"Costs of {len(classes)} classes are in {output}: write your prices into it. Each "
-                "row is a truth, each column an answer.",
-                err=True,
-            )
+        costs = template_costs(
+            labels,
+            balanced=balanced,
+            ordinal=prices,
+            order=None if order is None else [name.strip() for name in order.split(",")],
+        )
+        if path is None:
+            write_costs(costs, sys.stdout)
             return
-        with TemporaryDirectory() as folder:
-            path = Path(folder, "costs.csv")
-            write_costs(costs, path, classes=classes)
-            sys.stdout.write(path.read_text(encoding="utf-8"))
+        check_output_file(path)
+        write_costs(costs, path)
+        typer.echo(
+            f"Costs of {n_classes} classes are in {path}: write your prices into it. Each row is "
+            "a truth, each column an answer.",
+            err=True,
+        )
+
+
+def _under_and_over(text: str) -> tuple[float, float]:
+    """Parse the two prices of ordinal costs."""
+    from badacost.csv_dialect import as_number
+
+    prices = [as_number(part.strip()) for part in text.split(":")]
+    match prices:
+        case [float(under), float(over)] if 0 < under < math.inf and 0 < over < math.inf:
+            return under, over
+    raise ValueError(
+        f"--ordinal must be two positive prices, of an answer that is too low and of one that is "
+        f"too high, as 5:1; got {text!r:.80}."
+    )
 
 
 @app.command()
@@ -108,27 +143,28 @@ def explain(
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column of its classes.")] = None,
 ) -> None:
-    """Say in plain sentences which decisions a table of costs leads to."""
+    """Explain in plain sentences which decisions a table of costs leads to."""
     with plain_errors("Stopped."):
-        from badacost.costs import explain_costs, read_costs
+        from badacost.costs import explain_costs, is_template, read_costs
 
         if (data is None) != (target is None):
             raise ValueError("--data and --target belong together: give both or neither.")
+        counts: Any = None
         if data is None or target is None:
             if not costs.is_file():
                 raise FileNotFoundError(f"there is no file {str(costs)!r}: check its name.")
-            typer.echo(explain_costs(read_costs(costs), width=_width()))
-            return
-        from badacost.tabular.target import target_labels
+            prices = read_costs(costs)
+        else:
+            from badacost.tabular.target import target_labels
 
-        labels = target_labels(table_with_target(data, target)[target], target).tolist()
-        classes = sorted(set(labels))
-        prices = costs_of_classes(costs, classes)
-        shares = [labels.count(label) / len(labels) for label in classes]
-        note(f"shares of the classes are those of {len(labels)} rows.")
-        typer.echo(explain_costs(prices, classes=classes, priors=shares, width=_width()))
+            counts = Counter(target_labels(table_with_target(data, target)[target], target))
+            prices = costs_of_classes(costs, counts)
+            note(f"class frequencies are those of {counts.total()} rows.")
+        if is_template(prices):
+            note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
+        typer.echo(explain_costs(prices, priors=counts, width=_width()))
 
 
 def _width() -> int:
-    """Columns of the terminal, 80 where there is none, and never too few for sentences."""
+    """Width of the terminal, 80 without one, and at least 40."""
     return max(40, get_terminal_size().columns)

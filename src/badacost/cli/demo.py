@@ -1,4 +1,4 @@
-"""``badacost demo``: something to look at, seconds after installation."""
+"""``badacost demo``: demonstrations that need no data."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from badacost.cli.jobs import check_jobs
 from badacost.cli.json_output import note
 from badacost.cli.warmup import DETECTION_KERNELS, is_compiled
 
-app = typer.Typer(help="Something to look at, without any data.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
 def _demo() -> None:
-    """Something to look at, without any data."""
+    """Demonstrations that need no data."""
 
 
 @app.command()
 def detect(
     output: Annotated[Path, typer.Option(help="Picture to write.")] = Path("detections.png"),
     scenes: Annotated[int, typer.Option(min=1, max=60, metavar="N", help="Number of scenes.")] = 6,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the scenes.")] = 0,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 is one for each core.")] = -1,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Random seed.")] = 0,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", help="Number of threads; -1 for one per core.")
+    ] = -1,
 ) -> None:
     """Find cars in synthetic scenes with the detector that comes with the package.
 
-    Draws boxes, scores and an arrow for the heading as seen from above, and says how many of the
-    cars were found in the right place and from the right side.
+    Draws boxes, scores and arrows for the headings as seen from above, and prints how many of the
+    cars were found, and how many of these with the right view.
     """
     with plain_errors("Stopped."):
         from badacost.detection.drawing import contact_sheet, draw
@@ -44,7 +46,7 @@ def detect(
         output.parent.mkdir(parents=True, exist_ok=True)
         detector = synthetic_cars()
         if not is_compiled(DETECTION_KERNELS):
-            note("compiling, once: about half a minute.")
+            note("compiling the inner loops, once: about half a minute.")
         images = make_scenes(scenes, n_views=len(detector.names), random_state=seed)
         found = list(detector.detect_many((image.load() for image in images), n_jobs=jobs))
         pictures = [draw(image.load(), boxes) for image, boxes in zip(images, found, strict=True)]
@@ -55,6 +57,6 @@ def detect(
         )
         typer.echo(
             f"{detector}: {result.n_true} of {result.n_objects} cars found, "
-            f"{result.n_false} false alarms, {result.view_accuracy:.0%} of the views right.\n"
+            f"{result.n_false} false alarms, {result.view_accuracy:.0%} of the views correct.\n"
             f"The picture is {output}."
         )

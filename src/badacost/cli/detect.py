@@ -1,19 +1,17 @@
-"""``badacost detect``: a trained detector on pictures, folders of pictures, and videos."""
+"""``badacost detect``: objects in pictures, folders of pictures, and videos."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from badacost.cli.detection_results import Format, open_results, source_of
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
 from badacost.progress import ProgressBar
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
 
     from badacost.detection.boxes import Detections
     from badacost.detection.detector import Detector
-    from badacost.detection.images import ImageError, ImageSource
-    from badacost.detection.stream import Unreadable
+    from badacost.detection.images import ImageSource
 
 _MAX_ON_SHEET = 60
 _SHEET_WIDTH = 1800
@@ -32,22 +29,34 @@ _SHEET_COLUMNS = 3
 _TILE_WIDTH = _SHEET_WIDTH // _SHEET_COLUMNS
 
 
+class Format(StrEnum):
+    """Formats of results."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+    kitti = "kitti"
+    coco = "coco"
+
+
 def detect(
     model: Annotated[Path, typer.Argument(help="A saved detector, or a published .mat file.")],
-    inputs: Annotated[list[Path], typer.Argument(help="Pictures, folders of them, videos.")],
+    inputs: Annotated[list[Path], typer.Argument(help="Pictures, folders of pictures, videos.")],
     output: Annotated[
         Path | None,
-        typer.Option(help="File for the results, or folder for kitti; - or nothing is stdout."),
+        typer.Option(help="File for the results, or folder for kitti; standard output by default."),
     ] = None,
     format: Annotated[
         Format | None,
-        typer.Option(help="By default what the suffix of --output says, or jsonl."),
+        typer.Option(
+            help="Format of the results; by default inferred from the suffix of --output, or jsonl."
+        ),
     ] = None,
     draw: Annotated[
         Path | None, typer.Option(help="Folder for pictures with the detections drawn.")
     ] = None,
     sheet: Annotated[
-        Path | None, typer.Option(help=f"One picture with the first {_MAX_ON_SHEET} of these.")
+        Path | None,
+        typer.Option(help=f"Contact sheet of the first {_MAX_ON_SHEET} pictures with detections."),
     ] = None,
     conf: Annotated[
         float | None, typer.Option(help="Minimum probability of a detection, 0 to 1.")
@@ -55,59 +64,69 @@ def detect(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Minimum raw score of a window, before it becomes a probability; also below "
-            "that of the saved detector."
+            help="Minimum raw score of a detection, before it becomes a probability; it may be "
+            "below the threshold of the saved detector."
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(help="Pictures at a time: one for each core (-1), by default 4 at most."),
+        typer.Option(
+            help="Number of pictures to search at the same time; -1 for one per core. By default "
+            "one per core, but at most 4."
+        ),
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Fewer sizes, no small objects: several times faster.")
+        bool,
+        typer.Option(
+            "--fast", help="Search fewer sizes and no small objects: several times faster."
+        ),
     ] = False,
     octaves_up: Annotated[
         int | None,
-        typer.Option(min=0, max=4, help="How often to double the picture, for small objects."),
+        typer.Option(
+            min=0, max=4, help="Number of times to double the pictures, to find small objects."
+        ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Take every n-th frame of videos.")] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only on stderr.")] = False,
+    every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print only errors on standard error.")
+    ] = False,
 ) -> None:
-    """Find objects in pictures, in folders of pictures (searched to the bottom) and in videos.
+    """Find objects in pictures, folders of pictures (with all folders inside) and videos.
 
-    Results are written as they come: jsonl has a line of JSON for each picture, also for those that
+    Results are written one by one: jsonl has a line of JSON for each picture, also for those that
     failed; csv a row for each detection; kitti a text file for each picture. coco is one document,
     with the names of pictures relative to the folder that all inputs share; it replaces an earlier
     file when it is complete. The name of a video frame is the name of its file, a # and the number
-    of the frame. Files of the same name in KITTI and --draw folders get -2, -3, ...
+    of the frame. Files of the same name in folders of kitti and --draw are numbered: -2, -3, ...
 
-    Inputs that cannot be read are reported on stderr; the others are processed. A picture that is
-    smaller than the smallest object the detector can find is no failure: nothing was found in it.
+    Inputs that cannot be read are reported on standard error; the others are processed. A picture
+    that is smaller than the smallest object of the detector is not a failure: nothing is found.
 
-    Exit status: 0 if all went well, 1 if some inputs failed, 2 if nothing could begin, 130 after
-    Ctrl-C: what jsonl, csv and kitti have by then is complete.
+    Exit status: 0 on success, 1 if some inputs failed, 2 if nothing was searched, 130 after Ctrl-C;
+    what jsonl, csv and kitti have by then is complete.
     """
-    from badacost.detection.stream import images_at_a_time, search
+    from badacost.detection.interchange import open_results
+    from badacost.detection.stream import InputFiles, images_at_a_time, search
 
     with plain_errors("Stopped before the first picture.", status=2):
         if jobs is not None:
             check_jobs(jobs)
         detector = _detector(model, fast, octaves_up, conf, threshold)
-        files = _files(inputs)
-        stems = _Stems(files)
-        report = _Report(0 if quiet else _number_of_pictures(files, every), quiet)
+        files = InputFiles(inputs)
+        report = _Report(0 if quiet else files.n_images(every), quiet)
         gallery = _Gallery(draw, sheet)
-        results = open_results(output, format, _shared_folder(inputs))
-    with plain_errors(results.stopped), ExitStack() as last:
+        path = None if output is None or str(output) == "-" else output
+        results = open_results(path, format and format.value, folder=files.folder)
+    kept = "what was written is complete" if results.is_complete else f"{path} was not written"
+    with plain_errors(f"Stopped: {kept}."), ExitStack() as last:
         last.callback(report.close)
         last.callback(gallery.close, report)
         last.enter_context(results)
-        for image, outcome in search(
-            detector, _images(files, every), n_jobs=images_at_a_time(jobs)
-        ):
+        for image, outcome in search(detector, files.images(every), n_jobs=images_at_a_time(jobs)):
             try:
-                found = _checked(outcome, detector, report)
-                stem = stems.of(found)
+                found, source = _checked(outcome, detector, report)
+                stem = files.stems.of(source)
                 results.write(found, stem)
             except (ValueError, MemoryError) as error:
                 reason = str(error) or f"there is not enough memory for {image.name!r}."
@@ -124,11 +143,11 @@ def detect(
 def _detector(
     model: Path, fast: bool, octaves_up: int | None, conf: float | None, threshold: float | None
 ) -> Detector:
-    """Load a detector and set its pyramid and its threshold."""
+    """Load a detector, and set its pyramid and its threshold."""
     from badacost import detection
 
     if conf is not None and threshold is not None:
-        raise ValueError("--conf and --threshold are two ways to say the same: leave one out.")
+        raise ValueError("--conf and --threshold exclude each other: leave one out.")
     if threshold is not None and threshold != threshold:
         raise ValueError("--threshold must be a number; got nan.")
     detector = detection.load_detector(model)
@@ -143,98 +162,20 @@ def _detector(
     return detector
 
 
-@dataclass(frozen=True)
-class _File:
-    """An input and the name of what is made from it, or why there is none."""
-
-    path: Path
-    stem: str
-    error: ImageError | None = None
-
-
-def _files(inputs: Iterable[Path]) -> list[_File]:
-    """Return what the inputs name, each once, if the packages to read it are there."""
-    from badacost.detection.images import ImageError, import_av, import_pil, is_video
-    from badacost.detection.stream import files_of
-
-    files: dict[Path, _File] = {}
-    for path in inputs:
-        try:
-            found = files_of(path)
-        except ImageError as error:
-            files.setdefault(path, _File(path, path.name, error))
-            continue
-        for file in found:
-            stem = str(file.relative_to(path).with_suffix("")) if path.is_dir() else file.stem
-            files.setdefault(file, _File(file, stem))
-    for path in files:
-        import_av() if is_video(path) else import_pil()
-    return list(files.values())
-
-
-def _number_of_pictures(files: Iterable[_File], every: int) -> int:
-    """Return how many pictures to expect; an unreadable video counts as one."""
-    from badacost.detection.images import ImageError, count_frames, is_video
-
-    total = 0
-    for file in files:
-        n_frames: int | None = None
-        if is_video(file.path):
-            with suppress(ImageError):  # the reason is told when its turn comes
-                n_frames = count_frames(file.path)
-        total += -(-(n_frames or 1) // every)
-    return total
-
-
-def _shared_folder(inputs: Iterable[Path]) -> Path:
-    """Return the folder that all inputs are in, or are."""
-    folders = [os.path.abspath(path if path.is_dir() else path.parent) for path in inputs]
-    return Path(os.path.commonpath(folders))
-
-
-def _images(files: Iterable[_File], every: int) -> Iterator[ImageSource | Unreadable]:
-    """Read all pictures, one by one."""
-    from badacost.detection.stream import Unreadable, file_images
-
-    for file in files:
-        if file.error is not None:
-            yield Unreadable(str(file.path), file.error)
-        else:
-            yield from file_images(file.path, every=every)
-
-
-class _Stems:
-    """Names of the files that are made from pictures."""
-
-    def __init__(self, files: Iterable[_File]):
-        self._stems = {str(file.path): file.stem for file in files}
-        self._used: set[str] = set()
-
-    def of(self, found: Detections) -> str:
-        """Return a name that no other file has; some file systems do not tell A from a."""
-        source = source_of(found)
-        stem = self._stems[str(source.path)]
-        if source.frame is not None:
-            stem += f"-{source.frame:06d}"
-        unused, number = stem, 1
-        while unused.casefold() in self._used:
-            number += 1
-            unused = f"{stem}-{number}"
-        self._used.add(unused.casefold())
-        return unused
-
-
-def _checked(found: Detections | Exception, detector: Detector, report: _Report) -> Detections:
-    """Return what was found, with a note where there was no room for an object, or raise."""
+def _checked(
+    found: Detections | Exception, detector: Detector, report: _Report
+) -> tuple[Detections, ImageSource]:
+    """Return what was found and where, with a note if there was no room for an object, or raise."""
     from badacost.detection.pyramid import pyramid_scales
 
     if isinstance(found, Exception):
         raise found
-    source = source_of(found)
+    assert found.source is not None
+    source = found.source
     if not pyramid_scales(source.size, detector.pyramid):
         height, width = source.size
-        report.note(f"{source.name!r} of {width} x {height} pixels is too small to search.")
-    return found
+        report.note(f"{source.name!r} of {width} x {height} pixels is too small to be searched.")
+    return found, source
 
 
 class _Gallery:
@@ -245,7 +186,9 @@ class _Gallery:
 
         if sheet is not None:
             if not is_image(sheet):
-                raise ValueError(f"--sheet {str(sheet)!r} must end like a picture, as .png does.")
+                raise ValueError(
+                    f"--sheet {str(sheet)!r} must have the suffix of a picture, as .png."
+                )
             sheet.parent.mkdir(parents=True, exist_ok=True)
         if folder is not None:
             if folder.exists() and not folder.is_dir():
@@ -264,7 +207,7 @@ class _Gallery:
             self._draw(found, stem)
         except (ValueError, OSError, MemoryError) as error:
             reason = str(error) or "there is not enough memory"
-            report.fail(f"cannot draw {source_of(found).name!r}: {reason}.")
+            report.fail(f"cannot draw {stem!r}: {reason}.")
 
     def _draw(self, found: Detections, stem: str) -> None:
         self._n_drawn += 1
@@ -291,7 +234,7 @@ class _Gallery:
 
 @dataclass
 class _Report:
-    """What the user sees on stderr: progress, notes, failures, and a summary."""
+    """What is printed on standard error: progress, notes, failures, and a summary."""
 
     n_expected: int
     quiet: bool
@@ -312,17 +255,17 @@ class _Report:
         self._first = self._first or self._latest
 
     def fail(self, reason: str) -> None:
-        """Tell what went wrong."""
+        """Count and print a failure."""
         self.n_failed += 1
         self._say(f"Failed: {reason}")
 
     def note(self, text: str) -> None:
-        """Tell what is good to know."""
+        """Print a note."""
         if not self.quiet:
             self._say(f"Note: {text}")
 
     def close(self) -> None:
-        """Sum up."""
+        """Print a summary."""
         if self._bar is None:
             return
         self._bar.close()
@@ -330,11 +273,11 @@ class _Report:
         text = ", ".join(f"{n} {word}{'s' * (n != 1)}" for word, n in counts.items()) + "."
         if self._latest > self._first:  # the first one waits for the compiler
             speed = (self.n_pictures - 1) / (self._latest - self._first)
-            text += f" {speed:.3g} pictures a second after the first."
+            text += f" {speed:.3g} pictures per second after the first."
         self._say(text)
 
     def step(self) -> None:
-        """Show how far it is."""
+        """Update the progress bar."""
         self._n_done += 1
         if self._bar is not None:
             # Containers do not always know how many frames they have.

@@ -1,4 +1,4 @@
-"""What a command says when something goes wrong: one line and an exit status."""
+"""Errors of commands: one line and an exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plain_errors(stopped: str, status: int = 1) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(stopped, err=True)
         raise typer.Exit(130) from None
-    except BrokenPipeError:  # as of `| head`: the one who reads has enough
+    except BrokenPipeError:  # as of `| head`
         raise
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         typer.echo(f"Error: {error}", err=True)
@@ -28,7 +28,7 @@ def plain_errors(stopped: str, status: int = 1) -> Iterator[None]:
 
 
 def refuse_options(options: dict[str, Any], reason: str) -> None:
-    """Refuse options that were given, but are not for this case."""
-    given = [name for name, value in options.items() if value]
+    """Refuse options that were given, but are not for this case; None and False stand for none."""
+    given = [name for name, value in options.items() if value is not None and value is not False]
     if given:
         raise ValueError(f"{given[0]} is of no use here, since {reason}: leave it out.")

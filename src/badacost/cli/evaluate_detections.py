@@ -1,4 +1,4 @@
-"""How good detections are, by the rules of a benchmark."""
+"""``badacost evaluate`` for detections: their quality by the rules of a benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from badacost.cli.annotated import annotated_images, yaw_views
-from badacost.cli.json_output import note, warnings_as_notes, write_json
+from badacost.cli.json_output import warnings_as_notes, write_json
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage
     from badacost.detection.boxes import Detections
     from badacost.detection.evaluation import (
-        Alignment,
         CocoResult,
+        Evaluation,
         FddbResult,
         KittiResult,
         VocResult,
     )
-
-    Result = VocResult | KittiResult | FddbResult | CocoResult
 
 _FALSE_POSITIVES = (100, 500, 1000, 2000)
 
@@ -44,13 +42,13 @@ class Protocol(StrEnum):
 
 
 class Rule(StrEnum):
-    """Programs of KITTI."""
+    """Versions of the evaluation program of KITTI."""
 
     official = "official"
     reference = "reference"
 
 
-_PROTOCOLS = {  # which have an option that not all have
+_PROTOCOLS = {  # to which an option belongs
     "--category": (Protocol.voc, Protocol.kitti, Protocol.coco),
     "--kitti-cars": (Protocol.voc, Protocol.coco),
     "--overlap": (Protocol.voc, Protocol.kitti, Protocol.fddb),
@@ -78,7 +76,7 @@ def evaluate_detections(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Tell how good detections are; `badacost.cli.evaluate` documents the options."""
+    """Show how good detections are; `badacost.cli.evaluate` documents the options."""
     given = {
         # A folder of KITTI may have results of several categories.
         "--category": category is not None and not detections.is_dir(),
@@ -93,46 +91,30 @@ def evaluate_detections(
             raise ValueError(f"{option} is of no use for {protocol.value}: leave it out.")
     if kitti_cars and category is not None:
         raise ValueError("--kitti-cars has a category of its own: leave out --category.")
-    from badacost.detection.annotations import KITTI_CARS, Selection
-    from badacost.detection.evaluation import align
+    from badacost.detection import evaluation
+    from badacost.detection.annotations import KITTI_CARS
 
-    everything = Selection() if protocol in (Protocol.faces, Protocol.fddb) else None
+    chosen = {"overlap": overlap, "rounds": rounds, "rule": rule and rule.value}
     with warnings_as_notes():
-        truth = _by_name(annotated_images(annotations, format, images))
-        aligned = align(
+        truth = evaluation.images_by_name(annotated_images(annotations, format, images))
+        evaluated = evaluation.evaluate_detections(
             _found(detections, truth, category, jobs),
             truth,
-            category=None if everything else category,
-            selection=KITTI_CARS if kitti_cars else everything,
+            protocol.value,
+            category=category if protocol in _PROTOCOLS["--category"] else None,
+            selection=KITTI_CARS if kitti_cars else None,
             views=None if yaw_limits is None else yaw_views(yaw_limits),
             clip=clip,
+            **{name: value for name, value in chosen.items() if value is not None},
         )
-        if protocol in (Protocol.voc, Protocol.coco) and not kitti_cars:
-            _tell_of_kitti(truth.values())
-        chosen = {"overlap": overlap, "rounds": rounds, "rule": rule and rule.value}
-        options = {name: value for name, value in chosen.items() if value is not None}
-        result = _evaluated(protocol, aligned, category, options)
     if plot is not None:
-        _draw(result, plot)
+        _draw(evaluated.result, plot)
     if as_json:
-        write_json({"protocol": protocol.value, "views": _views(aligned)} | result.to_dict())
+        write_json(evaluated.to_dict())
         return
-    _show(result, aligned)
+    _show(evaluated)
     if plot is not None:
         typer.echo(f"The curves are in {plot}.")
-
-
-def _by_name(images: Sequence[AnnotatedImage]) -> dict[str, AnnotatedImage]:
-    """Annotated pictures by their paths, or by their names if they have none."""
-    named: dict[str, AnnotatedImage] = {}
-    for image in images:
-        name = str(image.image) if isinstance(image.image, Path) else image.name
-        if name in named:
-            raise ValueError(f"the picture {name!r:.200} is annotated twice: leave one out.")
-        named[name] = image.measured()
-    if not named:
-        raise ValueError("there are no annotated pictures: name other annotations.")
-    return named
 
 
 def _found(
@@ -140,11 +122,11 @@ def _found(
 ) -> dict[str, Detections]:
     """Detections of results, or of a detector in the annotated pictures."""
     from badacost import detection
-    from badacost.detection.evaluation.results import SUFFIXES, read_results
+    from badacost.detection.interchange import RESULT_SUFFIXES, read_results
 
     if not source.exists():
         raise FileNotFoundError(f"there is no {str(source)!r}: name results or a detector.")
-    if source.is_dir() or source.suffix.lower() in SUFFIXES:
+    if source.is_dir() or source.suffix.lower() in RESULT_SUFFIXES:
         return read_results(source, category)
     detector = detection.load_detector(source)
     bar = ProgressBar(len(truth), "Detecting")
@@ -158,37 +140,7 @@ def _found(
     return found
 
 
-def _tell_of_kitti(images: Iterable[AnnotatedImage]) -> None:
-    """Say that hidden objects count, where annotations are KITTI's."""
-    if any(kind.casefold() == "dontcare" for image in images for kind in image.categories):
-        note(
-            "the annotations are those of KITTI, and small and hidden objects are to be found, "
-            "too; --kitti-cars or --protocol kitti does not ask for them."
-        )
-
-
-def _evaluated(
-    protocol: Protocol, aligned: Alignment, category: str | None, options: dict[str, Any]
-) -> Result:
-    """Apply the rules."""
-    from badacost.detection import evaluation
-
-    if protocol is not Protocol.kitti:
-        evaluate = getattr(evaluation, f"evaluate_{protocol.value}")
-        result: Result = evaluate(*aligned, **options)
-        return result
-    if category is None:
-        annotated = {kind for image in aligned.annotations.values() for kind in image.categories}
-        known = (found.category for found in aligned.detections.values())
-        category = next((kind for kind in known if kind in annotated), None)
-    if category is None:
-        raise ValueError(
-            "no annotated object is of the category of the detections: add --category."
-        )
-    return evaluation.evaluate_kitti(*aligned, category=category, **options)
-
-
-def _draw(result: Result, path: Path) -> None:
+def _draw(result: Any, path: Path) -> None:
     """Draw the curves."""
     from badacost.plotting.canvas import import_pyplot
 
@@ -199,14 +151,14 @@ def _draw(result: Result, path: Path) -> None:
     plt.close(figure)
 
 
-def _show(result: Result, aligned: Alignment) -> None:
+def _show(evaluated: Evaluation) -> None:
     """Print the figures as tables."""
     from rich.console import Console
 
     from badacost.detection.evaluation import CocoResult, FddbResult, KittiResult
 
-    n_found = sum(map(len, aligned.detections.values()))
-    title = f"{n_found} detections in {len(aligned.annotations)} pictures"
+    result, (found, truth) = evaluated.result, evaluated.alignment
+    title = f"{sum(map(len, found.values()))} detections in {len(truth)} pictures"
     if isinstance(result, KittiResult):
         tables = [_kitti_table(result, title)]
     elif isinstance(result, FddbResult):
@@ -214,19 +166,18 @@ def _show(result: Result, aligned: Alignment) -> None:
     elif isinstance(result, CocoResult):
         tables = [_coco_table(result, title)]
     else:
-        tables = _voc_tables(result, title, aligned)
+        tables = _voc_tables(result, title, evaluated.views)
     for table in tables:
         Console().print(table)
-    typer.echo("Ranges: 95 % of 500 draws of the pictures with replacement.")
+    typer.echo("Ranges: 95 % of 500 bootstrap samples of the pictures.")
 
 
-def _voc_tables(result: VocResult, title: str, aligned: Alignment) -> list[Table]:
+def _voc_tables(result: VocResult, title: str, names: Sequence[str]) -> list[Table]:
     counts = (result.n_objects, result.n_true, result.n_false)
     figures = [_figure(result.ap), _range(result.ap_range), _figure(result.ap_11)]
-    head = ["objects", "found", "false", "AP", "range", "AP 11", "views right"]
+    head = ["objects", "found", "false", "AP", "range", "AP 11", "view accuracy"]
     row = [*map(str, counts), *figures, _figure(result.view_accuracy)]
     tables = [_table(title, head, [row], n_text=0)]
-    names = _views(aligned)
     if len(names) > 1 and result.objects_per_view.any():
         found = result.view_confusion.sum(axis=1)
         rows = [
@@ -255,7 +206,7 @@ def _fddb_table(result: FddbResult, title: str) -> Table:
         for name, curve in (("discrete", result.discrete), ("continuous", result.continuous)):
             rows[-1] += [_figure(curve.rate_below(limit)), _range(ranges[name])]
     ap = f"AP {_figure(result.ap)}, {_range(result.ap_range)}"
-    head = ["false positives below", "discrete", "range", "continuous", "range"]
+    head = ["max. false positives", "discrete", "range", "continuous", "range"]
     return _table(f"{title}, {result.n_faces} faces ({ap}): true-positive rate", head, rows, 0)
 
 
@@ -280,11 +231,6 @@ def _table(
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _views(aligned: Alignment) -> list[str]:
-    """Names of the views that are compared."""
-    return list(next((found.names for found in aligned.detections.values()), ()))
 
 
 def _range(limits: tuple[float, float]) -> str:

@@ -173,7 +173,8 @@ def fit(
         if algorithm == _AUTO:
             models, not_installed = contenders(prices, n_jobs=jobs, random_state=seed)
             if not_installed and not quiet:
-                note(f"not installed, so not compared: {', '.join(not_installed)}.")
+                remedy = 'pip install "badacost[boosters]"'
+                note(f"not compared: {', '.join(not_installed)}; to add them, type {remedy}.")
         else:
             given = {name: value for name, value in options.items() if value is not None}
             given |= {"n_jobs": jobs, "random_state": seed, "verbose": int(not quiet)}

@@ -18,13 +18,13 @@ def write_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Print a remark on standard error."""
+    """Print a note on standard error."""
     typer.echo(f"Note: {text}", err=True)
 
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Tell each warning of the library once, in a line."""
+    """Print each warning of the library once, in a line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:

@@ -49,7 +49,8 @@ def predict(
 
     The column of the answers is called prediction. The table needs the columns that the model was
     fitted to, in any order; others are ignored. Categories that the model has not seen are missing
-    values to it. Columns that are copied stand before it, as they are in the table.
+    values to it. Columns that are copied stand before it, as they are in the table. In CSV files,
+    an apostrophe is put before texts that a spreadsheet would take for formulae.
 
     Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
     """
@@ -62,9 +63,12 @@ def predict(
             check_place(output)
             check_table_name(output)
         fitted = table_model(model)
-        frame = read_table(data)
-        kept = [*frame.columns] if keep_all else (keep or [])
+        frame = read_table(data, like=fitted)
         check_columns(frame, [*fitted.feature_names_in_, *(keep or [])], repr(str(data)))
+        kept = frame[[]]
+        if keep_all or keep:  # as they are in the file, not as the model sees them
+            cells = read_table(data, like=())
+            kept = cells if keep_all else cells[list(dict.fromkeys(keep or []))]
         with warnings_as_notes():
             answers = _answers(fitted, frame, kept, probabilities, expected_costs)
         if output is not None and to_file:
@@ -86,7 +90,7 @@ def predict(
 def _answers(
     model: TableClassifier,
     frame: pd.DataFrame,
-    keep: list[str],
+    kept: pd.DataFrame,
     probabilities: bool,
     expected_costs: bool,
 ) -> pd.DataFrame:
@@ -105,11 +109,10 @@ def _answers(
     if expected_costs:
         costs = model.predict_costs(frame)
         columns |= {f"cost({name})": costs[:, k] for k, name in enumerate(model.classes_)}
-    for name in keep:
+    for name in kept:
         if name in columns:
             raise ValueError(f"{name!r:.80} to keep is the name of a column of results: rename it.")
-    kept = frame[list(dict.fromkeys(keep))].reset_index(drop=True)
-    return pd.concat([kept, pd.DataFrame(columns)], axis=1)
+    return pd.concat([kept.reset_index(drop=True), pd.DataFrame(columns)], axis=1)
 
 
 def _records(answers: pd.DataFrame) -> list[dict[str, Any]]:

@@ -12,9 +12,10 @@ import typer
 from badacost.cli.annotated import check_annotated
 from badacost.cli.errors import plain_errors, refuse_options
 from badacost.cli.jobs import check_jobs
-from badacost.cli.json_output import note, warnings_as_notes
+from badacost.cli.json_output import note, warnings_as_notes, write_json
 from badacost.cli.table_inputs import (
     check_output_file,
+    check_place,
     costs_of_classes,
     table_model,
     table_with_target,
@@ -22,6 +23,7 @@ from badacost.cli.table_inputs import (
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
+    from badacost.cost_report import CostReport
     from badacost.detection.annotations import AnnotatedImage
     from badacost.detection.detector import Detector
     from badacost.tabular import TableClassifier
@@ -50,7 +52,7 @@ def report(
     train: Annotated[
         Path | None,
         typer.Option(
-            help="The table that the model was fitted to: adds its cost, and two rivals.",
+            help="The table that the model was fitted to: adds rivals trained without costs.",
             rich_help_panel=_OF_CLASSIFIERS,
         ),
     ] = None,
@@ -79,6 +81,14 @@ def report(
             rich_help_panel=_OF_CLASSIFIERS,
         ),
     ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Also write the figures to standard output, as JSON.",
+            rich_help_panel=_OF_CLASSIFIERS,
+        ),
+    ] = False,
     images: Annotated[
         list[Path] | None,
         typer.Option(
@@ -120,7 +130,8 @@ def report(
     """Write a page of HTML about a trained model, which holds all its pictures.
 
     Of a classifier, what its decisions on --data cost: the average with an interval, by class and
-    by kind of mistake, against other ways to decide, after each round, and if prices changed.
+    by kind of mistake, against other ways to decide, after each round, and if prices changed. The
+    first sentence says if anything is cheaper than the model.
 
     Of a detector, what it is and where it looks; --images add work and time, score traces and
     examples; --annotations add average precision as `badacost evaluate` has it, curves,
@@ -138,45 +149,53 @@ def report(
             "--target": target,
             "--currency": currency,
             "--abstain": abstain is not None,
+            "--json": as_json,
         }
         of_annotations = {"--format": format, "--kitti-cars": kitti_cars, "--clip": clip}
         of_detectors = {"--images": images, "--annotations": annotations, **of_annotations}
-        if output.is_dir():
-            raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
-        options: dict[str, Any] = {"title": title, "n_jobs": jobs}
+        check_place(output)
         if _is_classifier(model):
+            from badacost.cost_report.money import check_currency
+
             refuse_options(of_detectors, f"{str(model)!r} is a classifier")
             if data is None:
                 raise ValueError(
                     f"{str(model)!r} is a classifier: add --data, a table with the classes of rows "
                     "that it was not fitted to."
                 )
-            options |= {"currency": currency, "abstain": abstain}
-            _report_costs(model, data, train, costs, target, output, **options)
+            check_currency(currency)
+            measured = _cost_report(model, data, train, costs, target, abstain=abstain, n_jobs=jobs)
+            check_output_file(output)
+            measured.save(output, title=title, currency=currency)
+            if as_json:
+                write_json(measured.to_dict())
+                return
+            typer.echo(measured.summary(currency))
         else:
             refuse_options(of_classifiers, f"{str(model)!r} is no classifier")
             if annotations is None:
                 for name in [name for name, value in of_annotations.items() if value]:
                     raise ValueError(f"{name} is about annotations: add --annotations.")
+            options: dict[str, Any] = {"title": title, "n_jobs": jobs, "clip": clip}
             if kitti_cars:
                 from badacost.detection.annotations import KITTI_CARS
 
                 options["selection"] = KITTI_CARS
-            options["clip"] = clip
             _report_detector(model, images or [], annotations, format, output, **options)
         typer.echo(f"The page is in {output}.")
 
 
-def _report_costs(
+def _cost_report(
     path: Path,
     data: Path,
     train: Path | None,
     costs: Path | None,
     target: str | None,
-    output: Path,
     **options: Any,
-) -> None:
-    """Write the page of a classifier."""
+) -> CostReport:
+    """Measure what the decisions of a classifier cost."""
+    from badacost.cost_report import CostReport
+
     model = table_model(path)
     target = target or model.target_name_
     if target is None:
@@ -186,18 +205,18 @@ def _report_costs(
         options["train"] = _samples(train, target, model)
     if costs is not None:
         options["costs"] = costs_of_classes(costs, model.classes_.tolist())
-    from badacost.cost_report import write_cost_report
-
-    check_output_file(output)
     with warnings_as_notes(), _progress("Report") as show:
-        write_cost_report(model, output, X, y, progress=show, note=note, **options)
+        measured = CostReport.from_estimator(model, X, y, progress=show, **options)
+    if measured.known_rows is not None:
+        note(measured.known_rows)
+    return measured
 
 
 def _samples(path: Path, target: str, model: TableClassifier) -> tuple[Any, Any]:
     """Read a table and its classes."""
     from badacost.tabular.target import known_labels
 
-    frame = table_with_target(path, target)
+    frame = table_with_target(path, target, model)
     return frame, known_labels(frame[target], model.classes_, target)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +16,28 @@ if TYPE_CHECKING:
     from badacost.tabular import TableClassifier
 
 
-def table_with_target(path: Path, target: str) -> pd.DataFrame:
-    """Read a table, without the rows whose class is not known; texts of numbers become numbers."""
+def table_with_target(
+    path: Path, target: str, model: TableClassifier | None = None
+) -> pd.DataFrame:
+    """Read a table, for a model if there is one, without the rows whose class is not known.
+
+    Classes that are texts of numbers become numbers.
+    """
     from badacost.tabular import read_table
-    from badacost.tabular.files import TAKEN_FOR_MISSING
     from badacost.tabular.frames import check_columns
     from badacost.tabular.target import classes_in_text
 
-    frame = read_table(path)
+    frame = read_table(path, like=model, text=[target])
     check_columns(frame, [target], repr(str(path)))
-    taken = frame.attrs.get(TAKEN_FOR_MISSING, {}).get(target)
     known = frame[target].notna()
     n_unknown = int((~known).sum())
     if n_unknown == len(frame):
         raise ValueError(f"column {target!r:.80} of {str(path)!r} is empty: fill in classes.")
     if n_unknown:
-        reason = f": {taken!r} stands for no value; if it is a class, rename it" if taken else ""
-        note(f"{n_unknown} of {len(frame)} rows have no {target!r:.80} and are left out{reason}.")
+        note(
+            f"{n_unknown} of {len(frame)} rows have no {target!r:.80} and are left out; NA, N/A, "
+            "NaN, null and ? stand for no value in files of text: if one is a class, rename it."
+        )
         frame = frame[known]
     return frame.assign(**{target: classes_in_text(frame[target])})
 
@@ -48,7 +53,7 @@ def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
     check_columns(frame, [column])
     values = frame[column]
     try:
-        weight = Column(column, "number").encode(values)[:, 0]
+        weight = Column(column, "number").encode(values)
         for wrong, reason in (
             (np.isnan(weight), "is empty in {}: write 0 for a row that should not count."),
             (weight < 0.0, "is negative in {}: write 0 or more."),
@@ -77,7 +82,7 @@ def table_model(path: Path) -> TableClassifier:
     return TableClassifier.of_fitted(model)
 
 
-def costs_of_classes(path: Path, classes: Sequence[Any]) -> dict[Any, dict[Any, float]]:
+def costs_of_classes(path: Path, classes: Iterable[Any]) -> dict[Any, dict[Any, float]]:
     """Read a file of costs for these classes."""
     from badacost.costs import read_costs
 

@@ -1,12 +1,12 @@
-"""``badacost train-detector``: from annotated pictures to a detector in a file."""
+"""``badacost train-detector``: a detector from annotated pictures."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,34 +14,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.atomic_file import TEMPORARY_NAMES
-from badacost.cli.annotated import DEFAULT_VIEWS, annotated_images, with_views
+from badacost.cli.annotated import annotated_images, yaw_views
 from badacost.cli.errors import plain_errors
 from badacost.cli.jobs import check_jobs
 
 if TYPE_CHECKING:
-    from badacost.detection.annotations import AnnotatedImage, Selection
+    from badacost.detection.annotations import Selection, Views
     from badacost.detection.training.config import TrainingConfig
 
-_TITLES = {
-    "costboost": "CostBoost",
-    "badacost": "BAdaCost",
-    "samme": "SAMME",
-    "subcat": "SubCat",
-}
-_CHECKPOINTS = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint")
 _MAX_COSTS_BYTES = 2**20
 
 
 class GroupBy(StrEnum):
-    """What is held out together."""
+    """Units to hold out."""
 
     picture = "picture"
     folder = "folder"
 
 
 class Algorithm(StrEnum):
-    """What to train."""
+    """Boosting algorithms."""
 
     costboost = "costboost"
     badacost = "badacost"
@@ -54,19 +46,19 @@ def train_detector(
         list[str],
         typer.Argument(
             help="Files or folders of KITTI, VOC, COCO, YOLO, FDDB or CSV annotations, or "
-            "synthetic:200 for 200 generated scenes (synthetic:200:7 with the seed 7)."
+            "synthetic:200 for 200 synthetic scenes (synthetic:200:7 with the random seed 7)."
         ),
     ],
     output: Annotated[Path, typer.Option(help="File for the detector.")],
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with parameters; see TrainingConfig.")
+        Path | None, typer.Option(help="TOML file with parameters of TrainingConfig.")
     ] = None,
     small: Annotated[
         bool,
         typer.Option(
             "--small",
-            help="Start with settings for a few hundred pictures, which take minutes; --config and "
-            "options refine them.",
+            help="Use settings for a few hundred pictures, which take minutes, unless --config or "
+            "options say otherwise.",
         ),
     ] = False,
     window: Annotated[
@@ -77,34 +69,39 @@ def train_detector(
         str | None, typer.Option(help="Format of the annotations; guessed by default.")
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(help="Folder of the pictures, if not beside the annotations.")
+        Path | None,
+        typer.Option(help="Folder of the pictures, if they are not beside the annotations."),
     ] = None,
     negatives: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder or list of pictures without objects; may be repeated."),
+        typer.Option(
+            help="Folder of pictures without objects, or a list of such pictures; may be repeated."
+        ),
     ] = None,
     views: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=360,
-            help=f"Views around the object; by default {DEFAULT_VIEWS} where angles are known, "
-            "or else those of the labels if objects have some, or else a single one.",
+            help="Number of views around the object; by default 8 where angles are known, "
+            "or else those of the labels of objects, or else 1.",
         ),
     ] = None,
     yaw_limits: Annotated[
         str | None,
         typer.Option(
-            help="Views of faces instead: the yaws between them, as -60,-20,20,60. Mistakes "
-            "between any two of them cost the same."
+            help="Limits between the views of faces in degrees of yaw, as -60,-20,20,60. All "
+            "confusions of views cost the same."
         ),
     ] = None,
-    single_view: Annotated[bool, typer.Option("--single-view", help="Ignore views.")] = False,
+    single_view: Annotated[
+        bool, typer.Option("--single-view", help="Learn all objects as a single view.")
+    ] = False,
     category_views: Annotated[
         str | None,
         typer.Option(
-            help="Categories that are views, as front,side,rear: for data whose classes say from "
-            "where an object is seen. Others are not learned."
+            help="Categories to learn as views, as front,side,rear, for data whose categories are "
+            "views. Others are not learned."
         ),
     ] = None,
     category: Annotated[
@@ -114,51 +111,62 @@ def train_detector(
     kitti_cars: Annotated[
         bool,
         typer.Option(
-            "--kitti-cars", help="Learn what the paper's car detectors do, and ignore the rest."
+            "--kitti-cars",
+            help="Learn the cars of KITTI's moderate level, as the paper does; ignore other cars, "
+            "vans, trucks and trams.",
         ),
     ] = False,
     algorithm: Annotated[
         Algorithm | None,
-        typer.Option(help="Boosting algorithm; that of the configuration by default."),
+        typer.Option(help="Boosting algorithm; by default that of the configuration."),
     ] = None,
-    depth: Annotated[int | None, typer.Option(min=1, max=12, help="Levels of the trees.")] = None,
-    trees: Annotated[str | None, typer.Option(help="Trees of each round, as 64,128,512.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, max=12, help="Maximum depth of the trees.")
+    ] = None,
+    trees: Annotated[
+        str | None, typer.Option(help="Number of trees in each round, as 64,128,512.")
+    ] = None,
     beta: Annotated[
-        float | None, typer.Option(help="Price of a missed object; a false alarm costs alpha.")
+        float | None, typer.Option(help="Cost of a missed object; that of a false alarm is alpha.")
     ] = None,
     costs: Annotated[
         Path | None,
         typer.Option(
-            help="CSV file of numbers: the costs of the background, first, and of the views, a row "
-            "for each truth."
+            help="CSV file with the cost matrix, numbers only: a row for each truth, a column for "
+            "each answer, the background first, then the views."
         ),
     ] = None,
     validation: Annotated[
         float | None,
-        typer.Option(min=0.0, max=0.9, help="Share of the objects whose pictures are held out."),
+        typer.Option(
+            min=0.0, max=0.9, help="Share of the objects to hold out, with their pictures."
+        ),
     ] = None,
-    group_by: Annotated[GroupBy, typer.Option(help="What is held out together.")] = GroupBy.picture,
+    group_by: Annotated[
+        GroupBy, typer.Option(help="Unit to hold out: pictures, or folders of them.")
+    ] = GroupBy.picture,
     columns: Annotated[
         str | None,
         typer.Option(
-            help="What the header of a CSV table calls its columns, as yaw=yaw_est,angle=heading."
+            help="Names of columns of a CSV table, or of attributes of COCO, that differ from the "
+            "usual ones, as yaw=yaw_est,angle=heading."
         ),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Folder for checkpoints; OUTPUT with .training added by default."),
+        typer.Option(help="Folder for checkpoints; by default OUTPUT with .training added."),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Do not remove the checkpoints after success.")
+        bool, typer.Option("--keep", help="Keep the checkpoints after success.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    jobs: Annotated[int, typer.Option(help="Number of threads; -1 for one per core.")] = -1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors.")] = False,
 ) -> None:
-    """Train a detector of several views on annotated pictures.
+    """Train a multi-view detector on annotated pictures.
 
-    What is reached is kept in checkpoints: after Ctrl-C, a crash or a power cut the same command
-    resumes where it stopped, and the detector is the same as without the interruption. Checkpoints
-    are removed once the detector is written, unless --keep.
+    Progress is kept in checkpoints: after Ctrl-C, a crash or a power cut the same command resumes
+    where it stopped, and the detector is the same as without the interruption. Checkpoints are
+    removed once the detector is written, unless --keep is given.
 
     Exit status: 0 if the detector was written, 1 if not, 130 after Ctrl-C.
     """
@@ -172,45 +180,56 @@ def train_detector(
         )
         if yaw_limits is not None:
             settings = replace(settings, views_in_circle=False)
+        chosen_views = _views(views, yaw_limits, single_view, category_views)
         if category_views is not None and (kitti_cars or category is not None):
             raise ValueError(
                 "--category-views choose the categories: leave out --category and --kitti-cars."
             )
-        selection = _selection(category, kitti_cars)
-        read = annotated_images(annotations, format, images, _columns(columns))
-        chosen = [selection.apply(image) for image in read]
-        _check_objects(chosen, read, category)
-        found_views, labelled, have_headings = with_views(
-            chosen, views, yaw_limits, single_view, category_views
-        )
-        if not have_headings and len(found_views) > 1:
-            settings = replace(settings, views_in_circle=False, mirror=False)
-        name = category or ("Car" if kitti_cars else _category_of(labelled))
-        checkpoints = folder or output.with_name(f"{output.name}.training")
-        output.parent.mkdir(parents=True, exist_ok=True)
-        if not quiet:
-            _announce(labelled, len(found_views), name, settings, checkpoints)
+        from badacost.detection.annotations import label_views, read_folder
+        from badacost.detection.training import remove_checkpoints
         from badacost.detection.training import train_detector as train
 
+        read = annotated_images(annotations, format, images, _columns(columns))
+        selected = _selection(category, kitti_cars).apply_all(read)
+        found_views, pictures = label_views(selected, chosen_views)
+        pictures += [image for path in negatives or [] for image in read_folder(path)]
+        checkpoints = folder or output.with_name(f"{output.name}.training")
+        output.parent.mkdir(parents=True, exist_ok=True)
         with _log_lines(quiet):
-            pictures = [*labelled, *_negatives(negatives or [])]
             detector = train(
                 pictures,
                 found_views,
                 settings,
-                category=name,
-                groups=_groups(pictures, group_by),
+                category=category,
+                groups="folder" if group_by is GroupBy.folder else None,
                 folder=checkpoints,
                 n_jobs=jobs,
                 verbose=not quiet,
             )
-        if not have_headings:
-            detector = replace(detector, angles=None)
         detector.save(output)
         if not keep:
-            _remove(checkpoints)
+            remove_checkpoints(checkpoints)
         if not quiet:
             typer.echo(f"{detector!r} is in {output}, after {_duration(time.monotonic() - begin)}.")
+
+
+def _views(
+    n_views: int | None, yaw_limits: str | None, single_view: bool, category_views: str | None
+) -> Views | list[str] | int | None:
+    """The views that were asked for; None if they depend on the annotations."""
+    given: list[Any] = [] if n_views is None else [n_views]
+    if yaw_limits is not None:
+        given.append(yaw_views(yaw_limits))
+    if single_view:
+        given.append(1)
+    if category_views is not None:
+        given.append([name.strip() for name in category_views.split(",")])
+    if len(given) > 1:
+        raise ValueError(
+            "--views, --yaw-limits, --single-view and --category-views exclude each other: give "
+            "one."
+        )
+    return given[0] if given else None
 
 
 def _settings(
@@ -224,7 +243,7 @@ def _settings(
     costs: Path | None,
     validation: float | None,
 ) -> TrainingConfig:
-    """The configuration, with what the options say."""
+    """The configuration, changed by the options."""
     from badacost.detection.training.config import TrainingConfig
 
     given = {"max_depth": depth, "beta": beta, "validation": validation}
@@ -235,7 +254,7 @@ def _settings(
         numbers = trees.split(",")
         if not all(part.strip().isdecimal() and len(part) < 8 for part in numbers):
             raise ValueError(
-                f"--trees must be numbers with commas between them, as 64,128; got {trees!r:.80}."
+                f"--trees must be numbers separated by commas, as 64,128; got {trees!r:.80}."
             )
         changes["trees"] = tuple(map(int, numbers))
     if costs is not None:
@@ -248,47 +267,40 @@ def _settings(
             )
         changes |= {"window": tuple(map(int, sides)), "padded_window": None}
     if beta is not None and changes.get("algorithm") in ("samme", "subcat"):
-        raise ValueError(f"--beta is a cost, and {changes['algorithm']} knows none: leave it out.")
+        raise ValueError(f"--beta is a cost, and {changes['algorithm']} has none: leave it out.")
     if config is not None:
         return replace(TrainingConfig.from_toml(config, small=small), **changes)
     return TrainingConfig.small(**changes) if small else TrainingConfig(**changes)
 
 
 def _cost_rows(path: Path) -> tuple[tuple[float, ...], ...]:
-    """Rows of numbers of a CSV file."""
+    """Read rows of numbers from a CSV file."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}: check its name and folder.")
     if path.stat().st_size > _MAX_COSTS_BYTES:
-        raise ValueError(f"--costs {str(path)!r} is too large for a table of costs.")
+        raise ValueError(
+            f"--costs {str(path)!r} is too large for a table of costs: name another file."
+        )
     try:
         rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         return tuple(tuple(float(part) for part in row.split(",")) for row in rows)
     except ValueError:
         raise ValueError(
-            f"--costs {str(path)!r} must have rows of numbers with commas between them, and no "
-            "header."
+            f"--costs {str(path)!r} must have rows of numbers separated by commas, without "
+            "a header."
         ) from None
 
 
 def _columns(text: str | None) -> dict[str, str] | None:
-    """Names of columns by what they are."""
+    """Parse the names of columns."""
     if text is None:
         return None
     pairs = [part.split("=") for part in text.split(",")]
     if not all(len(pair) == 2 and all(side.strip() for side in pair) for pair in pairs):
         raise ValueError(
-            f"--columns must be pairs with commas between them, as yaw=yaw_est; got {text!r:.80}."
+            f"--columns must be pairs separated by commas, as yaw=yaw_est; got {text!r:.80}."
         )
     return {ours.strip(): theirs.strip() for ours, theirs in pairs}
-
-
-def _groups(images: Sequence[AnnotatedImage], group_by: GroupBy) -> list[str] | None:
-    """What each picture is held out with."""
-    if group_by is GroupBy.picture:
-        return None
-    return [
-        str(image.image.parent) if isinstance(image.image, Path) else image.name for image in images
-    ]
 
 
 def _selection(category: str | None, kitti_cars: bool) -> Selection:
@@ -299,60 +311,6 @@ def _selection(category: str | None, kitti_cars: bool) -> Selection:
     if kitti_cars:
         return KITTI_CARS
     return Selection() if category is None else Selection(categories=(category,))
-
-
-def _check_objects(
-    chosen: Sequence[AnnotatedImage], read: Sequence[AnnotatedImage], category: str | None
-) -> None:
-    """Refuse pictures in which nothing is to be learned."""
-    if any((~image.ignore).any() for image in chosen):
-        return
-    known = sorted({name for image in read for name in image.categories})
-    if category is None or not known:
-        raise ValueError(
-            "there are no objects to learn: name annotations with boxes that are not ignored."
-        )
-    raise ValueError(
-        f"there are no objects to learn of the category {category!r:.80}: the categories are "
-        f"{known!r:.200}."
-    )
-
-
-def _category_of(images: Sequence[AnnotatedImage]) -> str:
-    """The category of all objects, if there is only one."""
-    names = {
-        name
-        for image in images
-        for name, ignored in zip(image.categories, image.ignore, strict=True)
-        if not ignored
-    }
-    return names.pop() if len(names) == 1 else "object"
-
-
-def _negatives(paths: Sequence[Path]) -> list[AnnotatedImage]:
-    from badacost.detection.annotations import read_folder
-
-    return [image for path in paths for image in read_folder(path)]
-
-
-def _announce(
-    images: Sequence[AnnotatedImage],
-    n_views: int,
-    category: str,
-    settings: TrainingConfig,
-    checkpoints: Path,
-) -> None:
-    """Tell what is going to be done."""
-    n_objects = sum(int((~image.ignore & (image.labels >= 0)).sum()) for image in images)
-    height, width = settings.window
-    title = _TITLES[settings.algorithm]
-    typer.echo(
-        f"{title} for {category!r} in {n_views} view{'s' * (n_views > 1)}: {len(images)} pictures, "
-        f"{n_objects} objects, windows of {height} x {width} pixels.",
-        err=True,
-    )
-    if any(checkpoints.glob("*.checkpoint")):
-        typer.echo(f"Resuming from the checkpoints in {checkpoints}.", err=True)
 
 
 class _LineHandler(logging.Handler):
@@ -378,15 +336,6 @@ def _log_lines(quiet: bool) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
-
-
-def _remove(folder: Path) -> None:
-    """Remove checkpoints, what a killed training left, and the folder if nothing else is there."""
-    for pattern in (*_CHECKPOINTS, TEMPORARY_NAMES):
-        for path in folder.glob(pattern):
-            path.unlink()
-    with suppress(OSError):
-        folder.rmdir()
 
 
 def _duration(seconds: float) -> str:

@@ -18,6 +18,8 @@ N_RESAMPLES = 2000
 _MAX_DRAWS = 2**22  # numbers of resamples that are in memory at a time
 _MAX_LABEL_LENGTH = 24
 
+Kind = Literal["model", "most likely", "minimum expected", "constant", "trained without costs"]
+
 
 @dataclass(frozen=True, eq=False)
 class Way:
@@ -28,109 +30,111 @@ class Way:
 
     name: str
     answers: Positions
-    kind: Literal["model", "without costs", "constant", "other"] = "other"
+    kind: Kind = "trained without costs"
     remark: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What ways to decide cost; the first is that of the model.
+@dataclass(frozen=True)
+class WayCost:
+    """What a way to decide costs on the samples.
 
-    `paid` has the cost of each decision, (n_samples, n_ways); `resampled` the average costs in
-    samples drawn again, (n_resamples, n_ways).
+    `interval` holds the average cost, `saved_interval` what the model saves a decision against
+    this way; both are of `LEVEL` percent. What is saved is negative where the model costs more.
     """
 
-    ways: list[Way]
-    paid: FloatArray
-    resampled: FloatArray
+    name: str
+    kind: Kind
+    average_cost: float
+    interval: tuple[float, float]
+    error_rate: float
+    saved: float
+    saved_interval: tuple[float, float]
+    remark: str = ""
 
     @property
-    def averages(self) -> FloatArray:
-        """Average cost of each way."""
-        return np.asarray(self.paid.mean(axis=0))
-
-    @property
-    def intervals(self) -> FloatArray:
-        """Ends of the intervals of these averages, (n_ways, 2)."""
-        return _intervals(self.resampled)
-
-    @property
-    def saved(self) -> FloatArray:
-        """What the model saves a decision against each way; negative where it costs more."""
-        return np.asarray(self.averages - self.averages[0])
-
-    @property
-    def saved_intervals(self) -> FloatArray:
-        """Ends of the intervals of these savings, (n_ways, 2)."""
-        return _intervals(self.resampled - self.resampled[:, :1])
-
-    def is_clear(self, index: int) -> bool:
-        """Tell whether the model differs from a way by more than chance."""
-        low, high = self.saved_intervals[index]
-        return bool(low > 0 or high < 0)
-
-    @property
-    def n_costly(self) -> int:
-        """Decisions of the model that cost something."""
-        return int((self.paid[:, 0] > 0).sum())
+    def is_clear(self) -> bool:
+        """Whether the model differs from this way by more than chance."""
+        low, high = self.saved_interval
+        return low > 0 or high < 0
 
 
 def own_ways(evidence: Evidence) -> list[Way]:
     """Return the decisions of the model, first, those by its probabilities, and a constant."""
-    ways = [Way(model_name(evidence.classifier), evidence.answers, "model")]
+    ways = [Way(model_name(evidence.model), evidence.answers, "model")]
     beliefs = evidence.probabilities
     prices = evidence.prices
     if beliefs is not None:
         likeliest, cheapest = beliefs.argmax(axis=1), prices.expected(beliefs).argmin(axis=1)
-        ways.append(Way("most likely class of the same model", likeliest))
+        ways.append(Way("the most likely class of the same model", likeliest, "most likely"))
         if (cheapest != evidence.answers).any():
-            ways.append(Way("minimum expected cost by its probabilities", cheapest))
+            name = "minimum expected cost by the probabilities of the same model"
+            ways.append(Way(name, cheapest, "minimum expected"))
     truths = np.eye(len(evidence.labels))[evidence.truth]
     best = int(prices.expected(truths).sum(axis=0).argmin())
-    constant = (
-        f"always “{shorten(evidence.labels[best], _MAX_LABEL_LENGTH)}”, the best constant answer"
-    )
-    return [*ways, Way(constant, np.full_like(evidence.truth, best), "constant")]
+    label = shorten(evidence.labels[best], _MAX_LABEL_LENGTH)
+    name = f"always “{label}”, the best constant answer"
+    return [*ways, Way(name, np.full_like(evidence.truth, best), "constant")]
 
 
 def trained_without_costs(evidence: Evidence, seed: int, n_jobs: int | None) -> list[Way]:
-    """Fit boosting without any costs to the training samples, and let it decide in two ways."""
+    """Fit rivals without any costs to the training samples, and let each decide in two ways."""
     if evidence.training is None:
         return []
-    features, truth = evidence.training
     asked = rival_probabilities(
-        evidence.booster,
-        Samples(evidence.encoded(features), truth),
-        evidence.encoded(evidence.features),
+        evidence.estimator,
+        Samples(*evidence.training),
+        evidence.features,
         evidence.prices,
         n_jobs=n_jobs,
         seed=seed,
     )
     ways = []
     for name, shares in asked.items():
-        likeliest, cheapest = shares.argmax(axis=1), evidence.prices.expected(shares).argmin(axis=1)
-        ways.append(Way(f"{name}, most likely class", likeliest, "without costs"))
-        ways.append(Way(f"{name}, minimum expected cost", cheapest, "without costs"))
+        ways.append(Way(f"{name}, most likely class", shares.argmax(axis=1)))
+        cheapest = evidence.prices.expected(shares).argmin(axis=1)
+        ways.append(Way(f"{name}, minimum expected cost", cheapest))
     return ways
 
 
-def compare(evidence: Evidence, ways: list[Way], seed: int) -> Comparison:
-    """Return the costs of ways to decide, that of the model first, resampled for intervals."""
+def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ...]:
+    """Return what ways to decide cost, that of the model first, resampled for intervals."""
     paid = np.stack([evidence.prices.paid(evidence.truth, way.answers) for way in ways], axis=1)
+    resampled = _resampled(paid, seed)
+    averages = paid.mean(axis=0)
+    saved = averages - averages[0]
+    intervals, saved_intervals = _intervals(resampled), _intervals(resampled - resampled[:, :1])
+    return tuple(
+        WayCost(
+            way.name,
+            way.kind,
+            float(averages[i]),
+            intervals[i],
+            float((way.answers != evidence.truth).mean()),
+            float(saved[i]),
+            saved_intervals[i],
+            way.remark,
+        )
+        for i, way in enumerate(ways)
+    )
+
+
+def _resampled(paid: FloatArray, seed: int) -> FloatArray:
+    """Return averages of what is paid, (n_samples, n_ways), in samples drawn again."""
     # Samples that cost the same in all ways are drawn together: their number is multinomial.
     kinds, counts = np.unique(paid, axis=0, return_counts=True)
     rng, n_samples = np.random.default_rng(seed), len(paid)
     n_at_once = max(1, _MAX_DRAWS // len(kinds))
-    resampled = [
+    averages = [
         rng.multinomial(n_samples, counts / n_samples, min(n_at_once, N_RESAMPLES - first))
         @ kinds
         / n_samples
         for first in range(0, N_RESAMPLES, n_at_once)
     ]
-    return Comparison(ways, paid, np.concatenate(resampled))
+    return np.concatenate(averages)
 
 
-def _intervals(resampled: FloatArray) -> FloatArray:
-    """Return the ends of the intervals of columns, (n_columns, 2)."""
+def _intervals(resampled: FloatArray) -> list[tuple[float, float]]:
+    """Return the ends of the intervals of columns."""
     tail = (100 - LEVEL) / 2
-    return np.asarray(np.percentile(resampled, [tail, 100 - tail], axis=0).T)
+    low, high = np.percentile(resampled, [tail, 100 - tail], axis=0).tolist()
+    return list(zip(low, high, strict=True))

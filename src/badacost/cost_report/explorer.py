@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from badacost import __version__
 from badacost.arrays import FloatArray, Positions
-from badacost.cost_report.evidence import positions
 from badacost.cost_report.known_rows import known_rows_remark
 from badacost.costs.decisions import check_no_class_abstains, own_costs
 from badacost.costs.matrix import as_classes, charged_costs, named_classes, plain
 from badacost.html_page import shorten, write_page
-from badacost.validation import check_number, check_sample_weight
+from badacost.validation import check_number, check_sample_weight, positions_in
 
 _MAX_CLASSES = 50  # a matrix that people can edit
 _MAX_FEATURES = 12
@@ -231,7 +230,7 @@ class CostExplorer:
             rows = np.sort(drawn)
             notes.append(f"A random sample of {max_rows:,} of {n_samples:,} rows.")
             X = _taken(X, rows)
-        truth = None if y is None else _taken(positions(y, labels, "y"), rows)
+        truth = None if y is None else _taken(positions_in(labels, y), rows)
         if truth is not None and len(truth) != X.shape[0]:
             raise ValueError(
                 f"X has {X.shape[0]} rows and y has {len(truth)}: give one label for each row."
@@ -240,7 +239,7 @@ class CostExplorer:
             [str(label) for label in labels],
             np.asarray(model.predict_proba(X))[:, order],
             charged_costs(costs, labels),
-            positions(model.predict(X), labels, "the answers of the model"),
+            positions_in(labels, model.predict(X), "the model"),
             truth,
             features=_columns(X, feature_names, getattr(model, "feature_names_in_", ())),
             row_names=_row_names(X, rows),

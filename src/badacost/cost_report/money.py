@@ -10,6 +10,7 @@ import numpy as np
 from badacost.arrays import FloatArray
 
 _MAX_DECIMALS = 6
+_MAX_CURRENCY_LENGTH = 12
 
 
 @dataclass(frozen=True)
@@ -69,3 +70,14 @@ def number(value: float) -> str:
     ('1,234', '0.123', '7')
     """
     return f"{value:,.0f}" if 100 <= value < 1e15 else f"{value:.3g}"
+
+
+def check_currency(currency: str | None) -> None:
+    """Raise unless a currency is a short text or None."""
+    if currency is not None and not isinstance(currency, str):
+        raise TypeError(f"currency must be a str; got {type(currency).__name__}.")
+    if currency is not None and len(currency) > _MAX_CURRENCY_LENGTH:
+        raise ValueError(
+            f"currency {currency!r} is too long: give at most {_MAX_CURRENCY_LENGTH} letters, "
+            "as 'EUR'."
+        )

@@ -1,157 +1,334 @@
-"""The report: what goes on the page, step by step."""
+"""What the decisions of a classifier cost: plain numbers first, then text and a page."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from badacost.cost_report import sections
-from badacost.cost_report.comparison import Way, compare, own_ways, trained_without_costs
-from badacost.cost_report.evidence import Evidence, gather
-from badacost.cost_report.known_rows import known_rows_remark
-from badacost.cost_report.money import Money
-from badacost.cost_report.naming import model_name
-from badacost.html_page import missing_glyphs_ignored, page, write_page
+from badacost.arrays import FloatArray
+from badacost.cost_report import parts
+from badacost.cost_report.comparison import WayCost, compare, own_ways, trained_without_costs
+from badacost.cost_report.evidence import Evidence, gather, out_of_fold_cost
+from badacost.cost_report.known_rows import count_known, known_rows_remark
 
 Progress = Callable[[int, int], None]
-_MAX_CURRENCY_LENGTH = 12
 
 
-def write_cost_report(
-    model: Any,
-    path: str | os.PathLike[str],
-    X: Any,
-    y: ArrayLike,
-    *,
-    costs: Any = None,
-    train: tuple[Any, ArrayLike] | None = None,
-    title: str | None = None,
-    currency: str | None = None,
-    feature_names: Sequence[Any] | None = None,
-    sample_cost: ArrayLike | None = None,
-    abstain: float | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    note: Callable[[str], None] | None = None,
-) -> None:
-    """Write a page that tells what the decisions of a classifier cost, and what others would.
+@dataclass(frozen=True, eq=False, repr=False)
+class CostReport:
+    """What the decisions of a classifier cost, and what others would have cost.
 
-    The page is one HTML file: pictures are inside, and it asks for nothing from anywhere. It has
-    the average cost with an interval, the costs by class and by kind of mistake, other ways to
-    decide on the same samples, and, as far as the model has trees, probabilities and importances,
-    the cost after each round, what a change of each price would do, how far probabilities can be
-    trusted, and the features that matter.
+    All attributes are plain numbers, texts, arrays, and tuples or small dataclasses of them.
+    Matrices have the truth in rows and the answer in columns, classes in the order of
+    ``classes_``.
 
-    Parameters
+    Attributes
     ----------
-    model : fitted classifier
-        Any with ``predict`` and ``classes_``: those of this package, a
-        `badacost.MinimumCostClassifier`, a `badacost.tabular.TableClassifier`, or a pipeline that
-        ends in one of them.
-    path : str or path-like
-        Where to write; an existing file is replaced once the new one is complete.
-    X : array-like or data frame of n_samples rows
-        Samples that the model was not trained on, as its ``predict`` takes them.
-    y : array-like of shape (n_samples,)
-        Their classes.
-    costs : array-like of shape (K, K), mapping or data frame, optional
-        ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. By default
-        those of the model. Being right is charged, too, if it has a price.
-    train : tuple of X and y, optional
-        What the model was trained on. It adds the cost of training to the curve, and boosting that
-        is trained and tuned on these samples without any costs, which decides by most likely class
-        and by minimum expected cost.
-    title : str, optional
-        Title of the page.
-    currency : str, optional
-        Unit of the costs, such as "€" or "EUR".
-    feature_names : sequence of str, optional
-        Names of the features, if neither model nor samples have them.
-    sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), optional
-        Prices of each sample, in the place of `costs`; see `badacost.metrics.average_cost`. A model
-        that has `decide` decides by them.
-    abstain : float, optional
-        The price of asking a person. It adds how many samples would be handed to one, and what
-        that would save.
-    random_state : int, default=0
-        Seed of the resamples that intervals are from, and of the rivals.
-    n_jobs : int, optional
-        Threads for fitting the rivals; None is one, -1 is one for each core.
-    progress : callable, optional
-        Called with the number of steps that are done and the number of all steps.
-    note : callable, optional
-        Called with a sentence if the samples seem to be those of the training. The page has it,
-        too.
-
-    Raises
-    ------
-    TypeError
-        Where the model is no classifier.
-    ValueError
-        Where model, samples and costs do not fit together.
+    model : str
+        What the model is.
+    labels : tuple of K str
+        The classes.
+    n_samples, n_costly : int
+        Number of decisions, and of those that cost something.
+    costs : ndarray of shape (K, K)
+        The price of each answer, ``C[truth, prediction]``; the mean where samples have prices of
+        their own.
+    counts, charged : ndarray of shape (K, K)
+        How often each answer was given, and what that cost in all.
+    ways : tuple of WayCost
+        Average costs of ways to decide on these samples, with intervals. The first is the model;
+        the best constant answer is among the others, and what was trained without costs if the
+        training samples were given.
+    at_fit : AtFit or None
+        The model and rivals on held-out rows, as measured when the model was fitted.
+    out_of_fold_cost : float or None
+        What the training expected for each decision, if it was measured under the same costs.
+    known_rows : str or None
+        A warning, if the samples seem to be those of the training.
+    has_own_prices, has_other_costs : bool
+        Whether samples have prices of their own, and whether the model was fitted under other
+        costs.
+    asking : Asking or None
+        What decisions cost if a person may be asked.
+    curves : dict of str to tuple of float
+        The average cost after each round.
+    sensitivity : Sensitivity or None
+        What changes if one price is doubled or halved.
+    reliability : Reliability or None
+        How far the probabilities can be trusted; None if the model has none.
+    importances : tuple of (str, float)
+        Features and their importances, the largest first.
+    settings : dict of str to str
+        Parameters of the model.
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_iris
     >>> from badacost import BAdaCostClassifier
-    >>> from badacost.cost_report import write_cost_report
+    >>> from badacost.cost_report import CostReport
     >>> X, y = load_iris(return_X_y=True)
     >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
     >>> model = BAdaCostClassifier(costs, n_estimators=5, max_depth=1).fit(X[::2], y[::2])
-    >>> with TemporaryDirectory() as folder:
-    ...     write_cost_report(model, Path(folder, "page.html"), X[1::2], y[1::2], title="Irises")
-    ...     "<h1>Irises</h1>" in Path(folder, "page.html").read_text(encoding="utf-8")
+    >>> report = CostReport.from_estimator(model, X[1::2], y[1::2], train=(X[::2], y[::2]))
+    >>> report.n_samples, report.average_cost < report.constant.average_cost
+    (75, True)
+    >>> report.counts.sum(axis=1)
+    array([25, 25, 25])
+    >>> "<h1>Irises</h1>" in report.to_html(title="Irises")
     True
     """
-    for name, text in (("title", title), ("currency", currency)):
-        if text is not None and not isinstance(text, str):
-            raise TypeError(f"{name} must be a str; got {type(text).__name__}.")
-    if currency is not None and len(currency) > _MAX_CURRENCY_LENGTH:
-        raise ValueError(
-            f"currency {currency!r} is too long: give at most {_MAX_CURRENCY_LENGTH} letters, "
-            "as 'EUR'."
+
+    model: str
+    labels: tuple[str, ...]
+    n_samples: int
+    n_costly: int
+    costs: FloatArray
+    counts: NDArray[np.int64]
+    charged: FloatArray
+    ways: tuple[WayCost, ...]
+    at_fit: parts.AtFit | None
+    out_of_fold_cost: float | None
+    known_rows: str | None
+    has_own_prices: bool
+    has_other_costs: bool
+    asking: parts.Asking | None
+    curves: Mapping[str, tuple[float, ...]]
+    sensitivity: parts.Sensitivity | None
+    reliability: parts.Reliability | None
+    importances: tuple[tuple[str, float], ...]
+    settings: Mapping[str, str]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        costs: Any = None,
+        train: tuple[Any, ArrayLike] | None = None,
+        sample_cost: ArrayLike | None = None,
+        abstain: float | None = None,
+        feature_names: Sequence[Any] | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Measure what the decisions of a model cost.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            Any with ``predict`` and ``classes_``: those of this package, a
+            `badacost.MinimumCostClassifier`, a `badacost.tabular.TableClassifier`, or a pipeline
+            that ends in one of them.
+        X : array-like or data frame of n_samples rows
+            Samples that the model was not trained on, as its ``predict`` takes them.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        costs : array-like of shape (K, K), mapping or data frame, optional
+            ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. By default
+            those of the model. Being right is charged, too, if it has a price.
+        train : tuple of X and y, optional
+            What the model was trained on. Rivals that know no costs are fitted to it and decide on
+            the samples, by their own rule and by minimum expected cost; and the curve of the
+            training is added.
+        sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), optional
+            Prices of each sample, in the place of `costs`; see `badacost.metrics.average_cost`. A
+            model that has `decide` decides by them.
+        abstain : float, optional
+            The price of asking a person.
+        feature_names : sequence of str, optional
+            Names of the features, if neither model nor samples have them.
+        random_state : int, default=0
+            Seed of the resamples that intervals are from, and of the rivals.
+        n_jobs : int, optional
+            Threads for fitting the rivals; None is one, -1 is one for each core.
+        progress : callable, optional
+            Called with the number of steps that are done and the number of all steps.
+
+        Returns
+        -------
+        CostReport
+            The figures.
+
+        Raises
+        ------
+        TypeError
+            Where the model is no classifier.
+        ValueError
+            Where model, samples and costs do not fit together.
+        """
+        evidence = gather(
+            model,
+            X,
+            y,
+            costs=costs,
+            train=train,
+            feature_names=feature_names,
+            sample_cost=sample_cost,
+            abstain=abstain,
         )
-    evidence = gather(model, X, y, costs, train, feature_names, sample_cost, abstain)
-    known = known_rows_remark(evidence.classifier, len(evidence.truth), evidence.n_known)
-    if known is not None and note is not None:
-        note(known)
-    rivals: list[Callable[[], list[Way]]] = []
+        steps: dict[str, Callable[[], Any]] = {
+            "ways": lambda: compare(
+                evidence,
+                own_ways(evidence) + trained_without_costs(evidence, random_state, n_jobs),
+                random_state,
+            ),
+            "curves": lambda: parts.cost_curves(evidence),
+            "sensitivity": lambda: parts.sensitivity(evidence),
+            "known_rows": lambda: _known_rows(evidence),
+        }
+        figures = {}
+        for done, (name, compute) in enumerate(steps.items(), start=1):
+            figures[name] = compute()
+            if progress is not None:
+                progress(done, len(steps))
+        return cls(
+            model=figures["ways"][0].name,
+            labels=evidence.labels,
+            n_samples=len(evidence.truth),
+            n_costly=int((evidence.prices.paid(evidence.truth, evidence.answers) > 0).sum()),
+            costs=evidence.costs,
+            counts=evidence.confusion(evidence.answers),
+            charged=evidence.charged,
+            at_fit=parts.at_fit(evidence),
+            out_of_fold_cost=out_of_fold_cost(evidence.estimator, evidence.costs),
+            has_own_prices=evidence.prices.of_samples,
+            has_other_costs=parts.has_other_costs(evidence),
+            asking=parts.asking(evidence),
+            reliability=parts.reliability(evidence),
+            importances=parts.importances(evidence),
+            settings=parts.settings(evidence),
+            **figures,
+        )
+
+    @property
+    def average_cost(self) -> float:
+        """What a decision of the model costs."""
+        return self.ways[0].average_cost
+
+    @property
+    def total_cost(self) -> float:
+        """What all its decisions cost."""
+        return float(self.charged.sum())
+
+    @cached_property
+    def constant(self) -> WayCost:
+        """The best constant answer, chosen on these very samples."""
+        return next(way for way in self.ways if way.kind == "constant")
+
+    @cached_property
+    def rivals(self) -> tuple[WayCost, ...]:
+        """What was trained without costs and decided on these samples, the cheapest first."""
+        rivals = (way for way in self.ways if way.kind == "trained without costs")
+        return tuple(sorted(rivals, key=lambda way: way.average_cost))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures in a form that JSON holds.
+
+        Returns
+        -------
+        dict
+            The attributes by their names, ``average_cost`` and ``total_cost``. Arrays and tuples
+            are lists; a way to decide is a dict of its ``name``, ``kind``, ``average_cost``,
+            ``interval``, ``error_rate``, ``saved`` (by the model, for each decision), its
+            ``saved_interval``, and ``remark``.
+        """
+        headline = {"average_cost": self.average_cost, "total_cost": self.total_cost}
+        return headline | _plain(asdict(self))
+
+    def summary(self, currency: str | None = None) -> str:
+        """Return what was found in a few lines of text.
+
+        Parameters
+        ----------
+        currency : str, optional
+            Unit of the costs, such as "€" or "EUR".
+
+        Returns
+        -------
+        str
+            The text; ``str(report)`` is the same without a unit.
+        """
+        from badacost.cost_report.words import summary
+
+        return summary(self, currency)
+
+    def to_html(self, *, title: str | None = None, currency: str | None = None) -> str:
+        """Return a page of HTML, which holds all that it shows and asks for nothing.
+
+        Parameters
+        ----------
+        title : str, optional
+            Title of the page.
+        currency : str, optional
+            Unit of the costs, such as "€" or "EUR".
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from badacost.cost_report.page import report_page
+
+        return report_page(self, title, currency)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        currency: str | None = None,
+    ) -> None:
+        """Write the page of `to_html` to a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced once the new one is complete.
+        title : str, optional
+            Title of the page.
+        currency : str, optional
+            Unit of the costs, such as "€" or "EUR".
+        """
+        from badacost.html_page import write_page
+
+        write_page(path, self.to_html(title=title, currency=currency))
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks: its styles stay inside."""
+        from badacost.cost_report.page import framed_page
+
+        return framed_page(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<CostReport of {self.n_samples:,} decisions at {self.average_cost:.4g} each>"
+
+
+def _known_rows(evidence: Evidence) -> str | None:
+    """Return a warning if samples are those of the training."""
+    n_known = None
     if evidence.training is not None:
-        rivals = [lambda: trained_without_costs(evidence, random_state, n_jobs)]
-    n_steps = len(rivals) + 1 + len(sections.SECTIONS)
-    written = {}
-    steps = _steps(evidence, rivals, currency or None, random_state)
-    for done, (name, body) in enumerate(steps, start=1):
-        written[name] = body
-        if progress is not None:
-            progress(done, n_steps)
-    n_samples = len(evidence.truth)
-    lead = (
-        f"What {n_samples:,} decision{'s' * (n_samples != 1)} of {model_name(evidence.classifier)} "
-        "cost, and what other ways to decide would have cost on the same samples."
-    )
-    write_page(path, page(title or "What the decisions cost", lead, written))
+        n_known = count_known(evidence.features, evidence.truth, *evidence.training)
+    return known_rows_remark(evidence.model, len(evidence.truth), n_known)
 
 
-def _steps(
-    evidence: Evidence, rivals: list[Callable[[], list[Way]]], currency: str | None, seed: int
-) -> Iterator[tuple[str, str]]:
-    """Fit the rivals, compare, and write one section after the other."""
-    ways = own_ways(evidence)
-    for rival in rivals:
-        ways += rival()
-        yield "", ""
-    compared = compare(evidence, ways, seed)
-    yield "", ""
-    (constant,) = (i for i, way in enumerate(ways) if way.kind == "constant")
-    money = Money(currency, float(compared.averages[constant]))
-    for name, section in sections.SECTIONS.items():
-        with missing_glyphs_ignored():
-            body = section(evidence, compared, money)
-        yield name, body
+def _plain(value: Any) -> Any:
+    """Return arrays and tuples as lists, at any depth."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value

@@ -21,6 +21,7 @@ from badacost.costs.matrix import (
 )
 from badacost.costs.prices import costs_from_prices, costs_from_ratios
 from badacost.costs.table_file import read_costs, write_costs
+from badacost.costs.template import is_template, template_costs
 
 __all__ = [
     "ABSTAIN",
@@ -34,12 +35,14 @@ __all__ = [
     "costs_from_ratios",
     "explain_costs",
     "is_irreducible",
+    "is_template",
     "labelled_costs",
     "minimum_cost_decision",
     "ordinal_costs",
     "read_costs",
     "scale_costs",
     "stationary_distribution",
+    "template_costs",
     "write_costs",
     "zero_one_costs",
 ]

@@ -126,6 +126,11 @@ def costs_from_confusion(
     check_positive(scale=scale)
     if floor != 0:
         check_positive(floor=floor)
+    if (counts < 0).any():
+        i, j = np.argwhere(counts < 0)[0]
+        raise ValueError(
+            f"confusion has {counts[i, j]:g} for truth {i} and prediction {j}: give counts."
+        )
     check_entries(counts, numbers)
     totals = counts.sum(axis=1, keepdims=True)
     if not totals.all():

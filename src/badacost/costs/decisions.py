@@ -126,8 +126,8 @@ def asking_prices(abstain: Any, n_samples: int) -> FloatArray:
         )
     if not (prices >= 0).all():
         raise ValueError(
-            f"abstain has the price {prices[~(prices >= 0)].flat[0]}: give 0 or more, infinity to "
-            "ask never."
+            f"abstain has the price {prices[~(prices >= 0)].flat[0]}: give 0 or more, or infinity "
+            "to never ask."
         )
     return np.broadcast_to(prices.astype(np.float64), n_samples)
 

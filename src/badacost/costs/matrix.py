@@ -355,8 +355,15 @@ def check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
         i, j = wrong[0]
         raise ValueError(
             f"the entry for {_cell(labels[i], labels[j])} is {matrix[i, j]}: "
-            f"replace it by a number from 0 to {MAX_COST:g}."
+            f"{remedy_for(matrix[i, j])}."
         )
+
+
+def remedy_for(entry: float) -> str:
+    """Return what to do about a cost that is negative, not finite or too large."""
+    if entry < 0:
+        return "costs are 0 or more; costs_from_prices takes negative prices, which are gains"
+    return f"replace it by a number from 0 to {MAX_COST:g}"
 
 
 def _without_price_of_being_right(matrix: FloatArray, labels: Sequence[Any]) -> FloatArray:

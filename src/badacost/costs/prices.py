@@ -84,7 +84,7 @@ def costs_from_prices(
             price = named.get((truth, prediction), right if i == j else default)
             if price is None:
                 raise ValueError(
-                    f"prices have none for truth {truth!r} and prediction {prediction!r}: "
+                    f"prices lack the one for truth {truth!r} and prediction {prediction!r}: "
                     "add it, or set default to the price of mistakes that are not named."
                 )
             paid[i, j] = price

@@ -18,7 +18,7 @@ from difflib import get_close_matches
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from badacost.costs.builders import labelled_costs
 from badacost.costs.matrix import (
@@ -30,6 +30,7 @@ from badacost.costs.matrix import (
     costs_as_given,
     listed,
     named_classes,
+    remedy_for,
 )
 from badacost.csv_dialect import as_number, guess_separator, with_decimal_points
 
@@ -53,14 +54,15 @@ def read_costs(
     path : str or path-like
         The file, of at most 16 MiB.
     classes : iterable of K labels, optional
-        The classes that the file must name, no more and no fewer; the result has these labels in
-        this order. By default labels are the text of the file, in the order of its rows.
-        Estimators take the text of numbers for classes that are numbers.
+        The classes that the file must name, no more and no fewer; the result has these labels. By
+        default labels are the text of the file. Estimators take the text of numbers for classes
+        that are numbers.
 
     Returns
     -------
     dict
-        ``{truth: {prediction: cost}}``, diagonal included: rows are the truth.
+        ``{truth: {prediction: cost}}``, diagonal included: rows are the truth, in the order of the
+        file.
 
     Raises
     ------
@@ -82,14 +84,11 @@ def read_costs(
     try:
         records = _records(_text_of(Path(path)))
         truths, matrix = _table(records)
-        if classes is None:
-            labels: list[Any] = truths
-        else:
-            labels = class_labels(classes)
-            names = as_classes(truths, labels)
-            _check_classes(names, labels, records)
-            order = [names.index(label) for label in labels]
-            matrix = [[matrix[i][j] for j in order] for i in order]
+        labels: list[Any] = truths
+        if classes is not None:
+            known = class_labels(classes)
+            labels = as_classes(truths, known)
+            _check_classes(labels, known, records)
         as_cost_matrix(matrix, labels)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
@@ -97,7 +96,7 @@ def read_costs(
 
 
 def write_costs(
-    costs: Any, path: str | PathLike[str], *, classes: Iterable[Any] | None = None
+    costs: Any, path: str | PathLike[str] | TextIO, *, classes: Iterable[Any] | None = None
 ) -> None:
     r"""Write a cost matrix to a CSV file that `read_costs` and spreadsheets read.
 
@@ -106,8 +105,8 @@ def write_costs(
     costs : array-like of shape (K, K), nested mapping or data frame
         ``C[truth, prediction]``: rows are the truth; see `as_cost_matrix`. Written as given,
         diagonal included, every number with all its digits.
-    path : str or path-like
-        The file; one that exists is replaced.
+    path : str, path-like or text stream
+        The file; one that exists is replaced. Or an open stream, as ``sys.stdout``.
     classes : iterable of K labels, optional
         The classes, in the order of the rows of an array, for which it is needed. By default those
         that a mapping or data frame names.
@@ -137,7 +136,10 @@ def write_costs(
     for name, row in zip(names, costs_as_given(costs, labels).tolist(), strict=True):
         writer.writerow([name, *(repr(cost).removesuffix(".0") for cost in row)])
     class_labels(names)  # 0 and "0" are two classes, but one text
-    Path(path).write_bytes(text.getvalue().encode())
+    if isinstance(path, str | PathLike):
+        Path(path).write_bytes(text.getvalue().encode())
+    else:
+        path.write(text.getvalue())
 
 
 def _writable(label: Any) -> str:
@@ -146,8 +148,8 @@ def _writable(label: Any) -> str:
     text = name.encode(errors="replace").decode()
     if not name or name != text.strip():
         raise ValueError(
-            f"label {_shown(name)} cannot be kept in a CSV file: rename the class, in letters that "
-            "Unicode has and without space around it."
+            f"label {_shown(name)} cannot be kept in a CSV file: rename the class: use "
+            "valid Unicode text without spaces around it."
         )
     return name
 
@@ -274,7 +276,7 @@ def _cost(text: str, truth: str, prediction: str, place: str) -> float:
             "thousands separators."
         )
     if not 0 <= cost <= MAX_COST:
-        raise ValueError(f"{cell} is {_shown(text)}: give a number from 0 to {MAX_COST:g}.")
+        raise ValueError(f"{cell} is {_shown(text)}: {remedy_for(cost)}.")
     return cost
 
 

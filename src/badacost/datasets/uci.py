@@ -380,7 +380,7 @@ def _read(path: Path) -> str:
         ) from error
     if len(data) > _MAX_BYTES:
         raise ValueError(
-            f"{path} unpacks to more than {_MAX_BYTES} bytes: it is no set of Table 1."
+            f"{path} unpacks to more than {_MAX_BYTES} bytes: it is not a data set of Table 1."
         )
     try:
         return data.decode()
@@ -449,7 +449,7 @@ def _encoded(lines: list[str], source: _Source, where: str) -> list[str]:
             if tokens[column] not in code:
                 raise ValueError(
                     f"{where}, line {number}, column {source.features[column]}: "
-                    f"{reprlib.repr(tokens[column])} is none of the levels {', '.join(code)}."
+                    f"{reprlib.repr(tokens[column])} is not one of the levels {', '.join(code)}."
                 )
             tokens[column] = code[tokens[column]]
         encoded.append(",".join(tokens))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from badacost.detection.images import ImageSource
 
+UNNAMED = "object"  # the category of what does not name one
 MAX_COORDINATE = 1e9  # areas of larger boxes would lose their digits, and no image is larger
 _MIN_DOUBT = 1e-12  # of a probability
 _PAIRS_AT_ONCE = 2**15  # overlaps computed together: few enough to stay in the cache
@@ -75,7 +76,7 @@ class Detections:
     labels: IndexArray
     names: tuple[str, ...]
     angles: tuple[float, ...] | None = None
-    category: str = "object"
+    category: str = UNNAMED
     source: ImageSource | None = None
 
     def __post_init__(self) -> None:
@@ -98,7 +99,7 @@ class Detections:
         cls,
         names: Sequence[str],
         angles: Sequence[float] | None = None,
-        category: str = "object",
+        category: str = UNNAMED,
     ) -> Detections:
         """Return no detections of these views."""
         return cls(
@@ -289,7 +290,7 @@ def check_name(what: str, text: Any) -> None:
     if not isinstance(text, str):
         raise TypeError(f"{what} must be a string; got {type(text).__name__}.")
     if not text or not text.isprintable():
-        raise ValueError(f"{what} must be printable text, and some; got {text!r:.80}.")
+        raise ValueError(f"{what} must be non-empty printable text; got {text!r:.80}.")
 
 
 def check_same_views(parts: Iterable[Detections]) -> None:

@@ -491,7 +491,7 @@ class Detector:
         """
         if self.curve is None:
             raise ValueError(
-                "the scores of this detector are no probabilities: use a threshold of scores "
+                "the scores of this detector are not probabilities: use a threshold of scores "
                 "(with_threshold, --threshold), or train a detector."
             )
         return self if conf == 0.0 else self.with_threshold(self.curve.score(conf))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Pixels = NDArray[np.uint8]
 
 MAX_PIXELS = 2**27
-_INSTALL = 'type pip install "badacost[detection]".'
+_INSTALL = 'run pip install "badacost[detection]".'
 # Some other formats of PIL and FFmpeg start programs or open further files and addresses.
 _FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _CONTAINERS = "asf,avi,flv,matroska,mov,mpeg,mpegts,mpegvideo,ogg"
@@ -127,6 +127,27 @@ class ImageSource:
     def without_pixels(self) -> ImageSource:
         """Return the source without pixels that a file has, too."""
         return self if self.path is None else replace(self, pixels=None)
+
+
+class FileStems:
+    """Names of files that are made from images, each of them given once."""
+
+    def __init__(self, stems: Mapping[str, str] | None = None):
+        self._stems = stems or {}
+        self._used: set[str] = set()
+
+    def of(self, source: ImageSource) -> str:
+        """Return a name that no other file has; some file systems do not tell A from a."""
+        stem = source.name if source.path is None else source.path.stem
+        stem = self._stems.get(str(source.path), stem)
+        if source.frame is not None:
+            stem += f"-{source.frame:06d}"
+        unused, number = stem, 1
+        while unused.casefold() in self._used:
+            number += 1
+            unused = f"{stem}-{number}"
+        self._used.add(unused.casefold())
+        return unused
 
 
 def read_image(

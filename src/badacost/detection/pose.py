@@ -168,7 +168,7 @@ class PoseRegression:
         return np.concatenate([centres - halves, centres + halves], axis=1)
 
     def labels(self, outputs: FloatArray) -> IndexArray:
-        """Return the view of least expected cost of each window."""
+        """Return the view of minimum expected cost of each window."""
         shares = softmax(outputs[:, N_OFFSETS:], axis=1)
         return (shares @ self.view_costs).argmin(axis=1).astype(np.int64)
 

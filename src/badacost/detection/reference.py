@@ -101,7 +101,7 @@ class _Struct:
         if isinstance(item, np.ndarray) and item.size == 1:  # an element of a cell array
             item = item.flat[0]
         if not isinstance(item, mat_struct):
-            refuse("a part that should be a struct is none")
+            refuse("a part that should be a struct is not one")
         self._item = item
 
     def has(self, name: str) -> bool:

@@ -158,7 +158,7 @@ def _checked_world(
     low, high = _checked_pair("object_height", object_height, Real, 0.05, 0.6)
     if n_min > n_max or low > high:
         raise ValueError(
-            "objects_per_image and object_height must not fall: give the smaller first."
+            "objects_per_image and object_height must not decrease: give the smaller number first."
         )
     world = _World(
         Views.around(n_views), (int(height), int(width)), (int(n_min), int(n_max)), (low, high)

@@ -64,7 +64,7 @@ class ScoreCurve:
         from sklearn.linear_model import LogisticRegression
 
         if not (right.any() and (~right).any()):
-            raise ValueError("a curve needs detections that are right, and some that are wrong.")
+            raise ValueError("a curve needs right and wrong detections.")
         centre, width = float(scores.mean()), max(float(scores.std()), 1e-9)
         model = LogisticRegression(C=_REGULARISATION)
         model.fit(((scores - centre) / width)[:, None], right)

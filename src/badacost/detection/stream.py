@@ -6,6 +6,7 @@ import glob
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -14,9 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from badacost.detection.images import (
+    FileStems,
     ImageError,
     ImageSource,
+    count_frames,
     find_images,
+    import_av,
+    import_pil,
     is_video,
     read_image,
     video_frames,
@@ -36,6 +41,49 @@ class Unreadable:
 
     name: str
     error: ImageError
+
+
+class InputFiles:
+    """The files that paths, folders and patterns name, each once, and what is made from them."""
+
+    def __init__(self, paths: Iterable[Path]):
+        self._files: dict[Path, ImageError | None] = {}
+        stems: dict[str, str] = {}
+        folders = []
+        for path in paths:
+            folders.append(os.path.abspath(path if path.is_dir() else path.parent))
+            try:
+                found = files_of(path)
+            except ImageError as error:
+                self._files.setdefault(path, error)
+                continue
+            for file in found:
+                stem = str(file.relative_to(path).with_suffix("")) if path.is_dir() else file.stem
+                stems.setdefault(str(file), stem)
+                self._files.setdefault(file, None)
+        for file in self._files:  # before any work is done
+            import_av() if is_video(file) else import_pil()
+        self.folder = Path(os.path.commonpath(folders))  # that all inputs are in, or are
+        self.stems = FileStems(stems)
+
+    def n_images(self, every: int = 1) -> int:
+        """Return how many images to expect; an unreadable video counts as one."""
+        total = 0
+        for file in self._files:
+            n_frames: int | None = None
+            if is_video(file):
+                with suppress(ImageError):  # the reason is told when its turn comes
+                    n_frames = count_frames(file)
+            total += -(-(n_frames or 1) // every)
+        return total
+
+    def images(self, every: int = 1) -> Iterator[ImageSource | Unreadable]:
+        """Yield all images, one by one."""
+        for file, error in self._files.items():
+            if error is not None:
+                yield Unreadable(str(file), error)
+            else:
+                yield from file_images(file, every=every)
 
 
 def predict(
@@ -68,7 +116,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     if not os.path.exists(name) and glob.has_magic(name):
         found = sorted(file for file in glob.glob(name, recursive=True) if os.path.isfile(file))
         if not found:
-            raise ImageError(f"no file fits the pattern {name!r}: check its folder.")
+            raise ImageError(f"no file matches the pattern {name!r}: check its folder.")
         return [Path(file) for file in found]
     return [Path(name)]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from badacost.arrays import FloatArray
 from badacost.costs.decisions import own_costs
@@ -38,7 +38,7 @@ def import_pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('displays need matplotlib: type pip install "badacost[plot]".') from error
+        raise ImportError('displays need matplotlib: run pip install "badacost[plot]".') from error
     return plt
 
 
@@ -129,16 +129,6 @@ def labels_of(cost_matrix: Any, *labels: ArrayLike) -> list[Any]:
     seen = distinct_classes(unique_labels(*labels), labels[0]).tolist()
     named = named_classes(cost_matrix)
     return seen if named is None else as_classes(named, seen)
-
-
-def positions(labels: ArrayLike, classes: Sequence[Any] | NDArray[Any], name: str) -> NDArray[Any]:
-    """Return where each label is in `classes`, as an array of shape (n,)."""
-    values, inverse = np.unique(column_or_1d(labels), return_inverse=True)
-    index = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
-    unknown = [value for value in values.tolist() if value not in index]
-    if unknown:
-        raise ValueError(f"{name} has labels {unknown} that are not among the classes {[*index]}.")
-    return np.array([index[value] for value in values.tolist()], dtype=np.intp)[inverse]
 
 
 def short_number(value: float) -> str:

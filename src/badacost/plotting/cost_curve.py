@@ -19,10 +19,9 @@ from badacost.plotting.canvas import (
     colours_of,
     costs_for,
     labels_of,
-    positions,
     short_number,
 )
-from badacost.validation import check_choice, check_sample_weight
+from badacost.validation import check_choice, check_sample_weight, positions_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -295,13 +294,13 @@ def _average_costs(
     sample_weight: ArrayLike | None = None,
 ) -> list[float]:
     """Return the average cost of each array of predictions."""
-    truth = positions(y, classes, "y")
+    truth = positions_in(classes, y)
     weight = check_sample_weight(sample_weight, len(truth))
     prices = costs[truth]
     rows = np.arange(len(truth))
     curve = []
     for predictions in staged_predictions:
-        predicted = positions(predictions, classes, "predictions")
+        predicted = positions_in(classes, predictions, "predictions")
         if len(predicted) != len(truth):
             raise ValueError(f"{len(predicted)} predictions for {len(truth)} samples.")
         curve.append(float(np.average(prices[rows, predicted], weights=weight)))

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from badacost.arrays import FloatArray
-from badacost.plotting.canvas import DASHES, ask, canvas, class_bar, colours_of, positions
-from badacost.validation import check_flag, check_number, distinct_classes
+from badacost.plotting.canvas import DASHES, ask, canvas, class_bar, colours_of
+from badacost.validation import check_flag, check_number, distinct_classes, positions_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ class MarginDisplay:
         self.margins = np.asarray(check_array(margins, dtype=np.float64, input_name="margins"))
         self.y = column_or_1d(y)
         self.classes = distinct_classes(self.y, y) if classes is None else np.asarray(classes)
-        self._truth = positions(self.y, self.classes, "y")
+        self._truth = positions_in(self.classes, self.y)
         self.rounds = None if rounds is None else [int(number) for number in rounds]
         if len(self.y) != self.margins.shape[1]:
             raise ValueError(
@@ -115,7 +115,7 @@ class MarginDisplay:
         check_flag("per_class", per_class)
         staged_costs = ask(estimator, "staged_cost_scores", cls.__name__)(X)
         classes = ask(estimator, "classes_", cls.__name__)
-        truth = positions(y, classes, "y")
+        truth = positions_in(classes, y)
         wanted = None if rounds is None else _checked_rounds(rounds)
         margins: dict[int, FloatArray] = {}
         number = 0
@@ -167,7 +167,7 @@ class MarginDisplay:
                 f"costs must have a column for each class; got {scores.shape[1]} columns and "
                 f"{len(labels)} classes: give classes if some are missing from y."
             )
-        margins = _margins(scores, positions(y, labels, "y"))
+        margins = _margins(scores, positions_in(labels, y))
         display = cls(margins[np.newaxis], y, classes=labels)
         return display.plot(per_class=per_class, colors=colors, ax=ax)
 

@@ -21,10 +21,9 @@ from badacost.plotting.canvas import (
     colours_of,
     import_pyplot,
     lighter,
-    positions,
     short_number,
 )
-from badacost.validation import check_flag, check_number, distinct_classes
+from badacost.validation import check_flag, check_number, distinct_classes, positions_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -236,8 +235,8 @@ class DecisionRegionsDisplay:
         title = prefix
         if cost_matrix is not None:
             costs = charged_costs(cost_matrix, classes)
-            predicted = positions(predict(plane.X), classes, "predictions")
-            average = costs[positions(labels, classes, "y"), predicted].mean()
+            predicted = positions_in(classes, predict(plane.X), "predictions")
+            average = costs[positions_in(classes, labels), predicted].mean()
             title += f"Average cost per decision: {short_number(average)}"
         return cls(
             plane.grid_x,
@@ -281,14 +280,14 @@ class DecisionRegionsDisplay:
         check_flag("legend", legend)
         n_classes = len(self.classes)
         colours = colours_of(n_classes, colors)
-        truth = positions(self.y, self.classes, "y")
+        truth = positions_in(self.classes, self.y)
         self.figure_, self.ax_ = canvas(ax, 6.0, max(4.6, 0.2 * n_classes))
         from matplotlib.colors import ListedColormap
 
         self.surface_ = self.ax_.pcolormesh(
             self.grid_x,
             self.grid_y,
-            positions(self.regions.ravel(), self.classes, "regions").reshape(self.regions.shape),
+            positions_in(self.classes, self.regions.ravel(), "regions").reshape(self.regions.shape),
             cmap=ListedColormap([lighter(colour) for colour in colours]),
             vmin=-0.5,
             vmax=n_classes - 0.5,

@@ -5,6 +5,7 @@ pandas and pyarrow, ``pip install "badacost[tables]"``, are needed once there is
 
 from badacost.tabular.classifier import TableClassifier
 from badacost.tabular.encoder import TableEncoder
+from badacost.tabular.evaluation import TableEvaluation, evaluate_table
 from badacost.tabular.files import read_table, write_table
 from badacost.tabular.models import ALGORITHMS, contenders, new_model
 from badacost.tabular.summary import CostSummary
@@ -15,8 +16,10 @@ __all__ = [
     "CostSummary",
     "TableClassifier",
     "TableEncoder",
+    "TableEvaluation",
     "best_depth",
     "contenders",
+    "evaluate_table",
     "fit_and_try",
     "new_model",
     "read_table",

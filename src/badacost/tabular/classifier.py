@@ -28,6 +28,7 @@ from badacost.tabular.encoder import TableEncoder, columns_from_json, columns_to
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
+from badacost.trials import set_categories
 from badacost.validation import category_order, check_choice, check_number
 
 _DECISIONS = ("own", "bayes")
@@ -50,7 +51,9 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Cloned and fitted; None is ``CostBoostClassifier()``.
+        Cloned and fitted; None is ``CostBoostClassifier()``. Its parameter `categorical_features`,
+        or that of an estimator inside it, is set to the columns that are categories. A classifier
+        without this parameter is given their codes as numbers.
     cost_matrix : array-like of shape (K, K), mapping, data frame or None, default=None
         ``C[truth, prediction]``: rows are the truth. Given to the estimator, if it takes costs
         and has none of its own. None is that of the estimator.
@@ -59,8 +62,6 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         probabilities, which makes decisions of a cost-blind booster cost-sensitive.
     drop : sequence of str, default=()
         Columns to leave out.
-    max_one_hot : int, default=8
-        Maximum number of levels of a category that get a feature each; see `TableEncoder`.
 
     Attributes
     ----------
@@ -106,13 +107,11 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         cost_matrix: Any = None,
         decision: Literal["own", "bayes"] = "own",
         drop: Sequence[str] = (),
-        max_one_hot: int = 8,
     ):
         self.estimator = estimator
         self.cost_matrix = cost_matrix
         self.decision = decision
         self.drop = drop
-        self.max_one_hot = max_one_hot
 
     def fit(self, X: Any, y: str | ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit encoder and estimator.
@@ -145,7 +144,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         return self._fit_features(encoder, features, labels, sample_weight, target)
 
     def _new_encoder(self) -> TableEncoder:
-        return TableEncoder(max_one_hot=self.max_one_hot, drop=self.drop)
+        return TableEncoder(drop=self.drop)
 
     def _fit_features(
         self,
@@ -161,6 +160,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         hands_costs_on = own is None and "cost_matrix" in estimator.get_params(deep=False)
         if hands_costs_on and self.cost_matrix is not None:
             estimator.set_params(cost_matrix=self.cost_matrix)
+        set_categories(estimator, encoder.categorical_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         estimator.fit(features, labels, **options)
         self._assemble(encoder, estimator, own if self.cost_matrix is None else self.cost_matrix)
@@ -290,13 +290,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     def feature_importances_(self) -> FloatArray:
         """Share of each column of ``feature_names_in_`` in the gains of all splits."""
         check_is_fitted(self)
-        return self._by_column(self.estimator_.feature_importances_)
-
-    def _by_column(self, values: FloatArray, axis: int = 0) -> FloatArray:
-        """Sum what belongs to features, along an axis, over those that come from each column."""
-        ends = np.cumsum([len(column.feature_names) for column in self.encoder_.columns_])
-        parts = np.split(values, ends[:-1], axis)
-        return np.stack([part.sum(axis=axis) for part in parts], axis)
+        return np.asarray(self.estimator_.feature_importances_)
 
     def _features(self, X: Any) -> FloatArray:
         check_is_fitted(self)
@@ -354,7 +348,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         if charged.dtype != np.float64:
             refuse("its costs are not numbers")
         encoder = TableEncoder.of_columns(columns_from_json(header["columns"]))
-        if len(encoder.get_feature_names_out()) != estimator.n_features_in_:
+        if encoder.n_features_in_ != estimator.n_features_in_:
             refuse("its columns do not make the features of its estimator")
         rebuilt = cls(clone(estimator), cost_matrix=charged, decision=header["decision"])
         rebuilt._assemble(encoder, estimator, charged)

@@ -1,43 +1,44 @@
-"""A column of a table as features: a number, a boolean, a date or a category."""
+"""A column of a table as one feature: a number, a truth, a date or a category."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask
+from badacost.categorical_columns import MAX_CATEGORIES
 from badacost.costs.matrix import plain
-from badacost.csv_dialect import as_number
-from badacost.tabular.frames import import_pandas, place_of
+from badacost.csv_dialect import NUMBER, as_number
+from badacost.tabular.frames import import_arrow, import_pandas, place_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["number", "boolean", "date", "one-hot", "ordinal"]
+Kind = Literal["number", "boolean", "date", "category"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
 _DATES = ("date", "datetime", "datetime64")
 _TEXTS = ("string", "categorical", "mixed-integer", "mixed")
-_WANTED = {
-    "number": "numbers",
-    "boolean": "True or False",
-    "date": "dates, as 2024-05-31",
-}
+_WANTED = {"number": "numbers", "boolean": "True or False", "date": "dates, as 2024-05-31"}
 _DAY = 86_400e6  # microseconds
-_MAX_LEVELS = 1_000  # of a category; the rest are taken for missing
 _IDENTIFIER_LEVELS = 20  # fewer distinct texts are never taken for identifiers
 _IDENTIFIER_SHARE = 0.9
-_MOSTLY = 0.9  # such a share of numbers makes a column of numbers
+MOSTLY = 0.9  # such a share of numbers makes a column of numbers
 _MAX_ODD_TEXTS = 5  # in a column of numbers; more of them are no marks of missing values
 _TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 _WORDS_OF_TRUTH = ("true", "false")
+_NUMBER = rf"^({NUMBER}|[+-]?(?i:inf|infinity))$"
 _TIME = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 _DATE = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T]{_TIME})?"
+_TRUTH_OR_DATE = rf"(?i:true|false)|{_DATE}"
 _FOREIGN = (
     (
         "number",
@@ -71,16 +72,16 @@ class ColumnError(ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """How one column of a table becomes features.
+    """How one column of a table becomes a feature.
 
     Attributes
     ----------
     name : str
         Name of the column.
-    kind : {"number", "boolean", "date", "one-hot", "ordinal"}
-        What it holds; categories are one feature for each level, or one of ranks.
+    kind : {"number", "boolean", "date", "category"}
+        What it holds.
     levels : tuple of str
-        Categories, sorted for "one-hot", the most frequent first for "ordinal".
+        Known categories, sorted; the feature is the position of a cell among them.
     missing : tuple of str
         Texts among numbers or dates that stand for no value.
     """
@@ -90,190 +91,236 @@ class Column:
     levels: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features; two levels make one feature."""
-        if self.kind != "one-hot":
-            return (self.name,)
-        shown = self.levels[1:] if len(self.levels) == 2 else self.levels
-        return tuple(f"{self.name}={level}" for level in shown)
+    def encode(self, values: pd.Series, cells: DistinctTexts | None = None) -> FloatArray:
+        """Return the feature of a column, (n,); `cells` are its texts, if they are known.
 
-    def encode(self, values: pd.Series) -> FloatArray:
-        """Return the features of a column, (n, n_features).
-
-        They are NaN where a value is missing or is a category that is not known. A `ColumnError` is
+        It is NaN where a value is missing or is a category that is not known. A `ColumnError` is
         raised where a value is not of the kind of the column.
 
         >>> import pandas as pd
-        >>> Column("ill", "boolean").encode(pd.Series([True, None, False])).ravel()
+        >>> Column("ill", "boolean").encode(pd.Series([True, None, False]))
         array([ 1., nan,  0.])
         """
-        if not values.notna().any():
-            return np.full((len(values), len(self.feature_names)), np.nan)
-        if self.missing:
-            values = values.mask(as_text(values).isin(self.missing))
+        feature = _of_dtype(self.kind, values)
+        if feature is None:
+            cells = cells or distinct_texts(values)
+            feature = np.append(self._encode_texts(cells.texts), np.nan)[cells.codes]
+            if self.kind != "category":
+                stands_for_nothing = np.append(cells.texts.isin(self.missing), True)[cells.codes]
+                self._check(values, np.isnan(feature) & ~stands_for_nothing, _WANTED[self.kind])
         if self.kind == "number":
-            return self._numbers(values)[:, np.newaxis]
-        if self.kind == "boolean":
-            truths = _truths(as_text(values))
-            self._check_read(values, truths)
-            return truths[:, np.newaxis]
-        if self.kind == "date":
-            return self._days(values)[:, np.newaxis]
-        codes = positions_of(as_text(values), self.levels)
-        ranks = np.where(codes < 0, np.nan, codes.astype(np.float64))
-        if self.kind == "ordinal":
-            return ranks[:, np.newaxis]
-        marks = np.eye(len(self.levels))[codes]
-        marks[codes < 0] = np.nan
-        return marks[:, 1:] if len(self.levels) == 2 else marks
+            self._check(values, np.isinf(feature), "finite numbers")
+        return feature
 
-    def _numbers(self, values: pd.Series) -> FloatArray:
-        kind = import_pandas().api.types.infer_dtype(values, skipna=True)
-        if kind in (*_NUMBERS, "boolean", "empty"):
-            numbers = _floats(values)
-        elif kind in _TEXTS:
-            numbers = _numbers_in(as_text(values))
-            self._check_read(values, numbers)
-        else:
-            self._refuse(values, values.notna().to_numpy(), _WANTED["number"])
-        infinite = np.isinf(numbers)
-        if infinite.any():
-            self._refuse(values, infinite, "finite numbers")
-        return numbers
+    def _encode_texts(self, texts: pd.Index) -> FloatArray:
+        if self.kind == "category":
+            codes = positions_of(texts, self.levels)
+            return np.where(codes < 0, np.nan, codes)
+        return _READERS[self.kind](texts)
 
-    def _days(self, values: pd.Series) -> FloatArray:
-        kind = import_pandas().api.types.infer_dtype(values, skipna=True)
-        if kind not in (*_DATES, "string", "empty"):
-            self._refuse(values, values.notna().to_numpy(), _WANTED["date"])
-        days = _days_in(values)
-        self._check_read(values, days)
-        return days
-
-    def _check_read(self, values: pd.Series, read: FloatArray) -> None:
-        """Refuse a value that is there but was not understood."""
-        lost = np.isnan(read) & values.notna().to_numpy()
-        if lost.any():
-            self._refuse(values, lost, _WANTED[self.kind])
-
-    def _refuse(self, values: pd.Series, wrong: Mask, wanted: str) -> NoReturn:
-        first = int(np.flatnonzero(wrong)[0])
-        raise ColumnError(
-            self.name,
-            f"must have {wanted}; got {plain(values.iloc[first])!r:.80} in "
-            f"{place_of(values, first)}",
-            "correct it or leave the cell empty",
-        )
+    def _check(self, values: pd.Series, wrong: Mask, wanted: str) -> None:
+        """Refuse the first value that is wrong, if there is one."""
+        if wrong.any():
+            first = int(wrong.argmax())
+            raise ColumnError(
+                self.name,
+                f"must have {wanted}; got {plain(values.iloc[first])!r:.80} in "
+                f"{place_of(values, first)}",
+                "correct it or leave the cell empty",
+            )
 
 
-def learn_column(name: str, values: pd.Series, max_one_hot: int) -> Column:
-    """Tell how a column of training data, with at least one value, becomes features.
+@dataclass(frozen=True, eq=False)
+class DistinctTexts:
+    """The different texts of a column, stripped, and which of them each cell has, -1 for none."""
 
-    At most `max_one_hot` categories get a feature each. A `ColumnError` is raised where the values
-    are of no use: identifiers, numbers or dates in a form that is not read, or of a type that is no
-    number, boolean, date or text.
+    texts: pd.Index
+    codes: NDArray[np.integer]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of cells that have each text."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
+
+    def share(self, wanted: Mask) -> float:
+        """Share of the cells that have one of some texts."""
+        return float(self.counts[wanted].sum() / max(self.counts.sum(), 1))
+
+    def first_of(self, wanted: Mask) -> int:
+        """Position of the first cell that has one of some texts."""
+        return int(np.append(wanted, False)[self.codes].argmax())
+
+
+def kind_of(values: pd.Series) -> str:
+    """What pandas finds in a column; of one of strings it would look at each."""
+    pd = import_pandas()
+    if isinstance(values.dtype, pd.StringDtype):
+        return "string"
+    return str(pd.api.types.infer_dtype(values, skipna=True))
+
+
+def holds_text(values: pd.Series) -> bool:
+    """Tell whether the type of a column leaves open what its values are."""
+    pd = import_pandas()
+    types = pd.api.types
+    return bool(
+        types.is_object_dtype(values.dtype)
+        or types.is_string_dtype(values.dtype)
+        or isinstance(values.dtype, pd.CategoricalDtype)
+    )
+
+
+def distinct_texts(values: pd.Series) -> DistinctTexts:
+    """Return the texts of a column: the number 3, 3.0 and "3" are the same; blanks are missing."""
+    pd = import_pandas()
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        codes, distinct = values.cat.codes.to_numpy(np.intp), values.cat.categories
+    else:
+        if values.dtype == object and pd.api.types.infer_dtype(values) != "string":
+            values = values.map(_text, na_action="ignore")
+        codes, distinct = pd.factorize(values)
+    if not len(distinct):
+        return DistinctTexts(pd.Index([], dtype=object), codes)
+    is_text = pd.api.types.is_string_dtype(distinct)
+    texts = (distinct if is_text else distinct.map(_text)).str.strip()
+    if texts.is_unique and "" not in texts:
+        return DistinctTexts(texts, codes)
+    merged, texts = pd.factorize(texts.where(texts != "", None))
+    return DistinctTexts(texts, np.append(merged, -1)[codes])
+
+
+def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = None) -> Column:
+    """Tell how a column of training data, with at least one value, becomes a feature.
+
+    `cells` are its texts, if they are known.
+
+    A `ColumnError` is raised where the values are of no use: identifiers, numbers or dates in a
+    form that is not read, or of a type that is no number, truth, date or text.
 
     >>> import pandas as pd
-    >>> learn_column("size", pd.Series(["S", "M", "M", "L"]), max_one_hot=8).levels
+    >>> learn_column("size", pd.Series(["S", "M", "M", "L"])).levels
     ('L', 'M', 'S')
     """
-    kind = import_pandas().api.types.infer_dtype(values, skipna=True)
+    kind = kind_of(values)
     if kind == "boolean":
         return Column(name, "boolean")
     if kind in _NUMBERS:
         return Column(name, "number")
     if kind in _DATES:
         return Column(name, "date")
-    present = values.dropna()
-    if kind not in _TEXTS or not (kind == "string" or _are_scalars(present)):
+    if kind not in _TEXTS or not (kind in ("string", "categorical") or _are_scalars(values)):
         raise ColumnError(
             name,
-            f"holds values of type {type(present.iloc[0]).__name__}, which are no numbers, truths, "
-            "dates or text",
+            f"holds values of type {type(values.dropna().iloc[0]).__name__}, which are no numbers, "
+            "truths, dates or text",
             _leave_out(name),
         )
-    texts = as_text(present)
-    column = None if kind == "categorical" else _learn_from_text(name, texts)
-    return _learn_levels(name, texts, max_one_hot) if column is None else column
+    cells = cells or distinct_texts(values)
+    column = None if kind == "categorical" else _learn_from_text(name, values, cells)
+    return _learn_levels(name, values, cells) if column is None else column
 
 
-def _learn_from_text(name: str, texts: pd.Series) -> Column | None:
+def typed_by_texts(values: pd.Series) -> pd.Series:
+    """Return a column of text as truths or dates if all of its cells are such.
+
+    >>> import pandas as pd
+    >>> typed_by_texts(pd.Series(["true", "False", None])).tolist()
+    [True, False, <NA>]
+    """
+    pd = import_pandas()
+    first = values.first_valid_index()
+    if first is None or not re.fullmatch(_TRUTH_OR_DATE, values[first].strip()):
+        return values
+    cells = distinct_texts(values)
+    absent = cells.codes < 0
+    if _are_truths(cells.texts):
+        truths = np.append(cells.texts.str.lower() == "true", False)[cells.codes]
+        return pd.Series(pd.arrays.BooleanArray(truths, absent) if absent.any() else truths)
+    dates = _dates_in(cells.texts)
+    if dates.hasnans:
+        return values
+    return pd.Series(dates.take(cells.codes, allow_fill=True, fill_value=pd.NaT))
+
+
+def _learn_from_text(name: str, values: pd.Series, cells: DistinctTexts) -> Column | None:
     """Tell whether texts are truths, numbers or dates, but for a few; None for categories."""
-    if all(text.strip().lower() in _WORDS_OF_TRUTH for text in texts):
+    if _are_truths(cells.texts):
         return Column(name, "boolean")
-    readers: tuple[tuple[Kind, Any], ...] = (("number", _numbers_in), ("date", _dates_in))
-    for kind, read in readers:
-        is_odd = np.isnan(read(texts))
+    readable: tuple[Kind, ...] = ("number", "date")
+    for kind in readable:
+        is_odd = np.isnan(_READERS[kind](cells.texts))
         if is_odd.any():
-            _check_not_foreign(name, texts, kind, is_odd)
-        if (~is_odd).mean() < _MOSTLY:
+            _check_not_foreign(name, values, cells, kind, is_odd)
+        if cells.share(~is_odd) < MOSTLY:
             continue
-        odd = tuple(str(text) for text in texts[is_odd].unique())
-        if len(odd) > _MAX_ODD_TEXTS:
-            _refuse_odd(name, texts, kind, is_odd)
-        return Column(name, kind, missing=odd)
+        if is_odd.sum() > _MAX_ODD_TEXTS:
+            _refuse_odd(name, values, cells, kind, is_odd)
+        return Column(name, kind, missing=tuple(cells.texts[is_odd]))
     return None
 
 
-def _learn_levels(name: str, texts: pd.Series, max_one_hot: int) -> Column:
+def _learn_levels(name: str, values: pd.Series, cells: DistinctTexts) -> Column:
     """A column of categories, unless there are too many of them."""
-    counts = texts.value_counts()
-    if len(counts) > max(_IDENTIFIER_LEVELS, _IDENTIFIER_SHARE * len(texts)):
-        is_odd = np.isnan(_numbers_in(texts))
-        if is_odd.sum() < len(texts) / 2:
-            _refuse_odd(name, texts, "number", is_odd)
+    counts = dict(zip(cells.texts, cells.counts.tolist(), strict=True))
+    used, n_cells = [text for text, count in counts.items() if count], sum(counts.values())
+    if len(used) > max(_IDENTIFIER_LEVELS, _IDENTIFIER_SHARE * n_cells):
+        is_odd = np.isnan(_numbers_in(cells.texts))
+        if cells.share(is_odd) < 0.5:
+            _refuse_odd(name, values, cells, "number", is_odd)
         raise ColumnError(
             name,
-            f"looks like an identifier, with {len(counts)} different texts in {len(texts)} rows",
+            f"looks like an identifier, with {len(used)} different texts in {n_cells} rows",
             _leave_out(name),
         )
-    if len(counts) <= max_one_hot:
-        return Column(name, "one-hot", tuple(sorted(counts.index)))
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Column(name, "ordinal", tuple(str(text) for text, _ in ranked[:_MAX_LEVELS]))
+    frequent = sorted(used, key=lambda text: (-counts[text], text))[:MAX_CATEGORIES]
+    return Column(name, "category", tuple(sorted(frequent)))
 
 
-def _check_not_foreign(name: str, texts: pd.Series, kind: str, is_odd: Mask) -> None:
+def _check_not_foreign(
+    name: str, values: pd.Series, cells: DistinctTexts, kind: str, is_odd: Mask
+) -> None:
     """Refuse numbers and dates as other countries write them, which would become categories."""
     for of_kind, pattern, ours in _FOREIGN:
         if kind != of_kind:
             continue
-        found = is_odd & texts.str.strip().str.fullmatch(pattern).to_numpy(np.bool_)
-        if found.any() and (found | ~is_odd).mean() >= _MOSTLY:
-            first = int(np.flatnonzero(found)[0])
+        found = is_odd & np.asarray(cells.texts.str.fullmatch(pattern), np.bool_)
+        if found.any() and cells.share(found | ~is_odd) >= MOSTLY:
+            first = cells.first_of(found)
             raise ColumnError(
                 name,
-                f"has {kind}s as {texts.iloc[first]!r:.40} in {place_of(texts, first)}, not as "
-                f"{ours}",
+                f"has {kind}s as {cells.texts[cells.codes[first]]!r:.40} in "
+                f"{place_of(values, first)}, not as {ours}",
                 f"rewrite them, or {_leave_out(name)}",
             )
 
 
-def _refuse_odd(name: str, texts: pd.Series, kind: str, is_odd: Mask) -> NoReturn:
+def _refuse_odd(
+    name: str, values: pd.Series, cells: DistinctTexts, kind: str, is_odd: Mask
+) -> NoReturn:
     """Name the first text that stands among numbers or dates."""
-    first = int(np.flatnonzero(is_odd)[0])
-    others = int(is_odd.sum()) - 1
+    first = cells.first_of(is_odd)
+    others = int(cells.counts[is_odd].sum()) - 1
     raise ColumnError(
         name,
-        f"has {kind}s, but also {texts.iloc[first]!r:.80} in {place_of(texts, first)}"
-        f"{f' and {others} like it' if others else ''}",
+        f"has {kind}s, but also {cells.texts[cells.codes[first]]!r:.80} in "
+        f"{place_of(values, first)}{f' and {others} like it' if others else ''}",
         f"correct it or leave the cell empty, or {_leave_out(name)}",
     )
 
 
-def positions_of(texts: pd.Series, levels: Sequence[str]) -> IndexArray:
-    """Return which of the levels texts are, -1 for what is missing or not among them.
+def positions_of(texts: pd.Index, levels: Sequence[str]) -> IndexArray:
+    """Return which of the levels texts are, -1 for those that are not among them.
 
     Other ways to write a number or truth are the same.
 
     >>> import pandas as pd
-    >>> positions_of(pd.Series(["XX", "1", None, "y", "2.0"]), ["01", "02", "XX"])
-    array([ 2,  0, -1, -1,  1])
+    >>> positions_of(pd.Index(["XX", "1", "y", "2.0"]), ["01", "02", "XX"])
+    array([ 2,  0, -1,  1])
     """
-    pd = import_pandas()
-    codes = np.asarray(pd.Index(list(levels), dtype=object).get_indexer(texts), np.int64)
-    lost = (codes < 0) & texts.notna().to_numpy()
-    if lost.any():
+    place = {level: position for position, level in enumerate(levels)}
+    codes = np.array([place.get(text, -1) for text in texts], np.int64)
+    lost = np.flatnonzero(codes < 0)
+    if len(lost):
         known: dict[Any, int] = {}
         for position, level in enumerate(levels):
             key = _meaning(level)
@@ -284,33 +331,10 @@ def positions_of(texts: pd.Series, levels: Sequence[str]) -> IndexArray:
 
 def _meaning(text: str) -> Any:
     """What is the same for all ways to write a number or truth."""
-    stripped = text.strip()
-    number = as_number(stripped)
+    number = as_number(text)
     if number is not None:
         return number
-    return stripped.lower() if stripped.lower() in _WORDS_OF_TRUTH else stripped
-
-
-def as_text(values: pd.Series) -> pd.Series:
-    """Return categories as text: the number 3, 3.0 and "3" are the same; missing ones stay so.
-
-    >>> import pandas as pd
-    >>> as_text(pd.Series([3.0, None, 4.5])).tolist()
-    ['3', nan, '4.5']
-    """
-    texts: Any = values.astype(object)
-    if import_pandas().api.types.infer_dtype(values, skipna=True) != "string":
-        texts = texts.map(_text, na_action="ignore").astype(object)
-    return texts.where(values.notna(), np.nan)
-
-
-def without_blanks(values: pd.Series) -> pd.Series:
-    """Return a column with missing values in the place of blank texts."""
-    pd = import_pandas()
-    if not (pd.api.types.is_string_dtype(values) or values.dtype == object):
-        return values
-    is_blank = np.array([isinstance(value, str) and not value.strip() for value in values], bool)
-    return values.mask(is_blank) if is_blank.any() else values
+    return text.lower() if text.lower() in _WORDS_OF_TRUTH else text
 
 
 def _text(value: Any) -> str:
@@ -319,36 +343,68 @@ def _text(value: Any) -> str:
     return str(value).removesuffix(" 00:00:00") if isinstance(value, datetime) else str(value)
 
 
-def _numbers_in(texts: pd.Series) -> FloatArray:
-    return _floats(import_pandas().to_numeric(texts, errors="coerce"))
-
-
-def _truths(texts: pd.Series) -> FloatArray:
-    return _floats(texts.str.strip().str.lower().map(_TRUTHS))
-
-
-def _dates_in(texts: pd.Series) -> FloatArray:
-    """Days since 1970 of texts that are dates with all their digits."""
-    return _days_in(texts.where(texts.str.strip().str.fullmatch(_DATE)))
-
-
-def _days_in(values: pd.Series) -> FloatArray:
+def _of_dtype(kind: str, values: pd.Series) -> FloatArray | None:
+    """The feature of values whose dtype is of their kind; None where their texts must be read."""
     pd = import_pandas()
-    given = values.astype(object).where(values.notna(), None)
-    dates = pd.to_datetime(given, format="ISO8601", errors="coerce", utc=True)
-    microseconds = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
-    days = microseconds.astype(np.int64) / _DAY
-    days[np.isnat(microseconds)] = np.nan
+    dtype = values.dtype
+    if kind == "date" and pd.api.types.is_datetime64_any_dtype(dtype):
+        return _days(values.dt.tz_convert(None) if getattr(dtype, "tz", None) else values)
+    is_boolean = pd.api.types.is_bool_dtype(dtype)
+    is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
+    if (kind == "boolean" and is_boolean) or (kind == "number" and is_number):
+        if isinstance(dtype, np.dtype):
+            return values.to_numpy(np.float64)
+        return values.to_numpy(np.float64, na_value=np.nan)
+    return None
+
+
+def _are_truths(texts: pd.Index) -> bool:
+    return len(texts) <= 2**5 and set(texts.str.lower()) <= set(_WORDS_OF_TRUTH)
+
+
+def _numbers_in(texts: pd.Index) -> FloatArray:
+    """Numbers that texts spell, NaN for other texts."""
+    arrow, compute = import_arrow()
+    cells = arrow.array(texts, arrow.string())
+    spelt = compute.match_substring_regex(cells, _NUMBER)
+    numbers = compute.if_else(spelt, cells, arrow.scalar(None, arrow.string()))
+    return np.array(numbers.cast(arrow.float64()).to_numpy(zero_copy_only=False))
+
+
+def _truths_in(texts: pd.Index) -> FloatArray:
+    return np.array([_TRUTHS.get(text.lower(), np.nan) for text in texts], np.float64)
+
+
+def _days_in(texts: pd.Index) -> FloatArray:
+    return _days(_dates_in(texts))
+
+
+_READERS: dict[str, Callable[[pd.Index], FloatArray]] = {
+    "number": _numbers_in,
+    "boolean": _truths_in,
+    "date": _days_in,
+}
+
+
+def _dates_in(texts: pd.Index) -> pd.DatetimeIndex:
+    """Moments, in UTC, of texts that are dates with all their digits."""
+    pd = import_pandas()
+    dates = texts.where(texts.str.fullmatch(_DATE).astype(bool), None)
+    parsed = pd.to_datetime(dates, format="ISO8601", errors="coerce", utc=True)
+    return parsed.tz_localize(None)
+
+
+def _days(dates: Any) -> FloatArray:
+    """Days since 1970, NaN where there is no date."""
+    moments = dates.to_numpy("datetime64[us]")
+    days = moments.astype(np.int64) / _DAY
+    days[np.isnat(moments)] = np.nan
     return np.asarray(days)
 
 
-def _floats(values: Any) -> FloatArray:
-    with np.errstate(over="ignore"):
-        return np.asarray(values.astype("Float64").to_numpy(np.float64, na_value=np.nan))
-
-
-def _are_scalars(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str | bool | int | float | np.generic) for value in values)
+def _are_scalars(values: pd.Series) -> bool:
+    kinds = str | bool | int | float | np.generic
+    return all(isinstance(value, kinds) for value in values.dropna())
 
 
 def _leave_out(name: str) -> str:

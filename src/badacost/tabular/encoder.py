@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from numbers import Integral
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -13,41 +12,39 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.arrays import FloatArray
+from badacost.categorical_columns import MAX_CATEGORIES
 from badacost.model_file import refuse
 from badacost.tabular.columns import (
     KINDS,
     Column,
     ColumnError,
-    as_text,
+    DistinctTexts,
+    distinct_texts,
+    holds_text,
     learn_column,
-    without_blanks,
 )
 from badacost.tabular.frames import as_frame, check_columns, place_of
-from badacost.validation import check_number
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 _MAX_REASONS = 3
 _MAX_REASON_LENGTH = 75
 _MAX_DROPS = 5
 _FEW_ROWS = 20  # in fewer, numbers are different by chance
+_MANY_ROWS = 1000  # to look at before all are
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turns the columns of a table into features for trees.
+    """Turns each column of a table into a feature for trees.
 
-    Numbers stay as they are, booleans become 0 and 1, dates days since 1970. Text is taken for
-    what it says: numbers, truths or dates if nine tenths of a column or more are such, and the few
-    other texts stand for missing values then. Other text and categories become a feature for each
-    level if these are few, or else one feature: the rank of the level, 0 for the most frequent.
-    Missing values, and categories that were not in the training data, are NaN, which trees take.
-    Columns that are the same in every row are left out. What a column holds is decided in training;
-    in prediction, values are converted to that.
+    Numbers stay as they are, truths become 0 and 1, dates days since 1970, and categories numbers
+    of the known ones. Text is taken for what it says: numbers, truths or dates if nine tenths of a
+    column or more are such, and the few other texts stand for missing values then; other text is
+    categories. Missing values, and categories that were not in the training data, are NaN, which
+    trees take. Columns that are the same in every row are left out. What a column holds is decided
+    in training; in prediction, values are converted to that.
 
     Parameters
     ----------
-    max_one_hot : int, default=8
-        Maximum number of levels of a category that get a feature each; two levels share one.
     drop : sequence of str, default=()
         Columns to leave out.
 
@@ -55,6 +52,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     columns_ : tuple of badacost.tabular.columns.Column
         How each column in use is encoded.
+    categorical_ : ndarray of shape (n_columns,)
+        Which of them are categories, for the parameter `categorical_features` of classifiers. Of
+        more than 255 categories in a column the most frequent ones are known.
     feature_names_in_ : ndarray of shape (n_columns,)
         Their names. Prediction needs these columns, in any order, and takes no notice of others.
     n_features_in_ : int
@@ -68,17 +68,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> from badacost.tabular import TableEncoder
     >>> patients = pd.DataFrame({"age": [61, 48, None], "ward": ["A", "B", "C"], "site": "Rome"})
     >>> encoder = TableEncoder().fit(patients)
-    >>> encoder.get_feature_names_out().tolist()
-    ['age', 'ward=A', 'ward=B', 'ward=C']
+    >>> encoder.get_feature_names_out().tolist(), encoder.categorical_.tolist()
+    (['age', 'ward'], [False, True])
     >>> encoder.notes_
     ["column 'site' is the same in every row: left out."]
     >>> encoder.transform(pd.DataFrame({"ward": ["B", "D"], "age": [30, 31]}))
-    array([[30.,  0.,  1.,  0.],
-           [31., nan, nan, nan]])
+    array([[30.,  1.],
+           [31., nan]])
     """
 
-    def __init__(self, *, max_one_hot: int = 8, drop: Sequence[str] = ()):
-        self.max_one_hot = max_one_hot
+    def __init__(self, *, drop: Sequence[str] = ()):
         self.drop = drop
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
@@ -111,35 +110,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_rows, n_features)
-            Features, in the order of `get_feature_names_out`.
+        ndarray of shape (n_rows, n_columns)
+            Features, in the order of ``columns_``.
         """
-        check_number("max_one_hot", self.max_one_hot, Integral, low=2, high=256)
         if isinstance(self.drop, str):
             raise TypeError(f"drop must be a sequence of names; got {self.drop!r:.80}.")
         frame = as_frame(X)
         check_columns(frame, self.drop)
         if not len(frame):
             raise ValueError("the table has no rows: give at least one.")
+        names = [name for name in frame.columns if name not in self.drop]
+        matrix = np.empty((len(frame), len(names)), order="F")
+        columns: list[Column] = []
         notes: list[str] = []
 
-        def learn(name: str) -> tuple[Column, FloatArray] | None:
-            values = without_blanks(frame[name])
-            if _is_constant(values):
+        def learn(name: str) -> None:
+            values = frame[name]
+            cells = distinct_texts(values) if holds_text(values) else None
+            if _is_constant(values, cells):
                 notes.append(f"column {name!r:.80} is the same in every row: left out.")
-                return None
-            column = learn_column(name, values, self.max_one_hot)
-            features = column.encode(values)
-            notes.extend(_oddities(column, values, features))
-            return column, features
+                return
+            column = learn_column(name, values, cells)
+            feature = matrix[:, len(columns)] = column.encode(values, cells)
+            notes.extend(_oddities(column, values, cells, feature))
+            columns.append(column)
 
-        names = [name for name in frame.columns if name not in self.drop]
-        learned = [pair for pair in _of_each(names, learn) if pair is not None]
-        if not learned:
+        _do_each(names, learn)
+        if not columns:
             raise ValueError("the table has no column to learn from: all are left out.")
-        self._set_columns([column for column, _ in learned])
+        self._set_columns(columns)
         self.notes_ = notes
-        return np.concatenate([features for _, features in learned], axis=1)
+        return matrix[:, : len(columns)]
 
     def transform(self, X: Any) -> FloatArray:
         """Return the features of a table.
@@ -151,8 +152,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_rows, n_features)
-            Features, in the order of `get_feature_names_out`.
+        ndarray of shape (n_rows, n_columns)
+            Features, in the order of ``columns_``.
 
         Warns
         -----
@@ -163,14 +164,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         frame = as_frame(X)
         check_columns(frame, self.feature_names_in_)
 
-        def encode(column: Column) -> FloatArray:
-            values = without_blanks(frame[column.name])
-            features = column.encode(values)
-            if column.levels:
-                _warn_of_unknown(column, values, features)
-            return features
+        matrix = np.empty((len(frame), len(self.columns_)), order="F")
 
-        return np.concatenate(_of_each(self.columns_, encode), axis=1)
+        def encode(position: int) -> None:
+            column = self.columns_[position]
+            values = frame[column.name]
+            cells = distinct_texts(values) if column.levels else None
+            feature = matrix[:, position] = column.encode(values, cells)
+            if cells is not None:
+                _warn_of_unknown(column, cells, feature)
+
+        _do_each(range(len(self.columns_)), encode)
+        return matrix
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features.
@@ -183,20 +188,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of str
-            Names, such as ``"age"`` or ``"ward=A"``.
+            Names: those of the columns.
         """
         check_is_fitted(self)
-        names: list[str] = []
-        for name in (name for column in self.columns_ for name in column.feature_names):
-            while name in names:  # a column "a=x" beside the level x of a column "a"
-                name += "'"
-            names.append(name)
-        return np.array(names, dtype=object)
+        return self.feature_names_in_
 
     def _set_columns(self, columns: Sequence[Column]) -> None:
         self.columns_ = tuple(columns)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
         self.n_features_in_ = len(columns)
+        self.categorical_ = np.array([column.kind == "category" for column in columns])
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column]) -> Self:
@@ -261,32 +262,29 @@ def _column_from_json(entry: Any) -> Column:
         refuse(f"a column is of the unknown kind {str(kind)[:80]!r}")
     if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
         refuse("the levels of a column are not texts")
-    if len(set(levels)) < len(levels) or bool(levels) != (kind in ("one-hot", "ordinal")):
+    if len(set(levels)) < len(levels) or bool(levels) != (kind == "category"):
         refuse(f"the levels of column {name[:80]!r} are repeated or do not suit its kind")
-    if kind == "one-hot" and len(levels) > 256:
+    if len(levels) > MAX_CATEGORIES:
         refuse(f"column {name[:80]!r} has too many levels")
     if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
         refuse(f"what stands for no value in column {name[:80]!r} is not text")
     return Column(name, kind, tuple(levels), tuple(missing))
 
 
-def _is_constant(values: Any) -> bool:
+def _is_constant(values: Any, cells: DistinctTexts | None) -> bool:
     """Tell whether a column says nothing: one value everywhere, or none at all."""
-    present = values.dropna()
-    if not len(present):  # None and NaN would count as two values
-        return True
-    try:
-        return int(present.nunique()) + (len(present) < len(values)) < 2
-    except TypeError:  # lists and other values that are refused later
-        return False
+    if cells is not None:
+        return int((cells.counts > 0).sum()) + bool((cells.codes < 0).any()) < 2
+    missing = values.isna()
+    return bool(missing.all() or (not missing.any() and (values == values.iloc[0]).all()))
 
 
-def _of_each(items: Iterable[Item], work: Callable[[Item], Result]) -> list[Result]:
+def _do_each(items: Iterable[Item], work: Callable[[Item], None]) -> None:
     """Do something with each column; those that are refused are named together."""
-    results, errors = [], []
+    errors = []
     for item in items:
         try:
-            results.append(work(item))
+            work(item)
         except ColumnError as error:
             errors.append(error)
     if len(errors) == 1:
@@ -302,27 +300,34 @@ def _of_each(items: Iterable[Item], work: Callable[[Item], Result]) -> list[Resu
             f"{len(errors)} columns cannot be used: {shown}{more}: correct them, or leave them "
             f"out, on the command line with {drops}{' ...' * (len(errors) > _MAX_DROPS)}."
         )
-    return results
 
 
-def _oddities(column: Column, values: Any, features: FloatArray) -> Iterator[str]:
+def _oddities(
+    column: Column, values: Any, cells: DistinctTexts | None, feature: FloatArray
+) -> Iterator[str]:
     """Say what looks odd in a column of training data."""
     name = f"column {column.name!r:.80}"
-    if column.missing:
-        odd = as_text(values).isin(column.missing).to_numpy()
-        first = int(np.flatnonzero(odd)[0])
+    if column.missing and cells is not None:
+        odd = cells.texts.isin(column.missing)
+        first, n_odd = cells.first_of(odd), int(cells.counts[odd].sum())
         yield (
             f"{name} has {column.kind}s, but {values.iloc[first]!r:.80} in "
-            f"{place_of(values, first)}: such text is taken for missing, in {odd.sum()} of "
-            f"{values.notna().sum()} cells."
+            f"{place_of(values, first)}: such text is taken for missing, in {n_odd} of "
+            f"{cells.counts.sum()} cells."
         )
+    if column.kind == "category" and cells is not None:
+        n_others = int((np.isnan(feature) & (cells.codes >= 0)).sum())
+        if n_others:
+            yield (
+                f"{name} has more than {MAX_CATEGORIES} categories: the most frequent ones are "
+                f"kept, the others, in {n_others} of {len(values)} rows, are taken for missing."
+            )
     if column.kind != "number":
         return
-    numbers = features[:, 0]
     leave_out = f"leave it out, on the command line with --drop {column.name!r:.80}."
-    if len(numbers) > 2 and (np.diff(numbers) == 1.0).all():
+    if len(feature) > 2 and (np.diff(feature) == 1.0).all():
         yield f"{name} only counts the rows: if it is no property of them, {leave_out}"
-    elif _are_identifiers(numbers):
+    elif _are_identifiers(feature[:_MANY_ROWS]) and _are_identifiers(feature):
         yield f"{name} has another whole number in every row: if these are identifiers, {leave_out}"
 
 
@@ -333,9 +338,9 @@ def _are_identifiers(numbers: FloatArray) -> bool:
     return len(np.unique(numbers)) == len(numbers)
 
 
-def _warn_of_unknown(column: Column, values: Any, features: FloatArray) -> None:
-    present = values.notna().to_numpy()
-    n_unknown = int((np.isnan(features[:, 0]) & present).sum())
+def _warn_of_unknown(column: Column, cells: DistinctTexts, feature: FloatArray) -> None:
+    present = cells.codes >= 0
+    n_unknown = int((np.isnan(feature) & present).sum())
     if n_unknown > present.sum() / 2:
         warnings.warn(
             f"column {column.name!r:.80}: {n_unknown} of {present.sum()} values are unknown to the "

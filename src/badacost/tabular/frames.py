@@ -24,6 +24,16 @@ def import_pandas() -> Any:
     return pandas
 
 
+def import_arrow() -> tuple[Any, Any]:
+    """Return pyarrow and its compute functions, or say how to install them."""
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow.compute  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError('tables need pyarrow: type pip install "badacost[tables]".') from error
+    return pyarrow, pyarrow.compute
+
+
 def as_frame(table: Any) -> pd.DataFrame:
     """Return a table as a data frame of pandas whose columns have distinct names of text.
 

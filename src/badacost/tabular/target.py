@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.costs.matrix import plain
-from badacost.tabular.columns import as_text, positions_of
+from badacost.tabular.columns import distinct_texts, kind_of, positions_of, typed_by_texts
 from badacost.tabular.frames import import_pandas, place_of, suggestion
 from badacost.validation import category_order
 
@@ -20,10 +20,11 @@ _NUMBER = r"[+-]?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?"
 _FEW_CLASSES = 20  # so many are never too many
 
 
-def target_labels(values: pd.Series, name: str) -> Any:
+def target_labels(values: pd.Series, name: str, order: Sequence[Any] | None = None) -> Any:
     """Return the labels of training data: booleans, integers or, as objects, texts.
 
-    Those of an ordered categorical are one again.
+    If they have an order, they are an ordered categorical: that of `order`, classes as text or as
+    they are, or else that of the column. Classes that `order` does not name come last.
 
     A ValueError is raised where a label is missing, or the column is no class: it has fractions, or
     nearly as many different values as rows.
@@ -31,17 +32,23 @@ def target_labels(values: pd.Series, name: str) -> Any:
     >>> import pandas as pd
     >>> target_labels(pd.Series([2.0, 1.0, 2.0]), "grade")
     array([2, 1, 2])
+    >>> target_labels(pd.Series(["high", "low"]), "grade", ["low", "high"]).categories.tolist()
+    ['low', 'high']
     """
     pd = import_pandas()
-    n_missing = int(values.isna().sum())
+    kind = kind_of(values)
+    is_text = kind in ("string", "categorical", "mixed-integer", "mixed")
+    cells = distinct_texts(values) if is_text else None
+    n_missing = int(values.isna().sum() if cells is None else (cells.codes < 0).sum())
     if n_missing:
         raise ValueError(
             f"column {name!r:.80} has no class in {n_missing} of {len(values)} rows: fill them in, "
             "or leave these rows out."
         )
-    kind = pd.api.types.infer_dtype(values, skipna=True)
     labels: NDArray[Any]
-    if kind == "boolean":
+    if cells is not None:
+        labels = cells.texts.to_numpy(object)[cells.codes]
+    elif kind == "boolean":
         labels = values.to_numpy(np.bool_)
     elif kind in ("integer", "floating", "mixed-integer-float"):
         numbers = values.to_numpy(np.float64)
@@ -51,8 +58,6 @@ def target_labels(values: pd.Series, name: str) -> Any:
                 f"column {name!r:.80} has numbers with fractions, or too large for classes: cut "
                 "the quantity into grades first."
             )
-    elif kind in ("string", "categorical", "mixed-integer", "mixed"):
-        labels = as_text(values).to_numpy(object)
     else:
         raise ValueError(
             f"column {name!r:.80} holds values of kind {kind}, which are no classes: name another "
@@ -69,10 +74,12 @@ def target_labels(values: pd.Series, name: str) -> Any:
             f"column {name!r:.80} has {n_classes} different values in {len(labels)} rows, too many "
             "for classes: name another column as target, or cut a quantity into grades."
         )
-    if category_order(values) is None:
+    order = category_order(values) if order is None else order
+    if order is None:
         return labels
-    grades = [text for text in as_text(values.cat.categories.to_series()) if text in {*labels}]
-    return pd.Categorical(labels, categories=grades, ordered=True)
+    place = {str(plain(label)): position for position, label in enumerate(order)}
+    classes = sorted(np.unique(labels).tolist(), key=lambda c: place.get(str(c), len(place)))
+    return pd.Categorical(labels, categories=classes, ordered=True)
 
 
 def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name: str) -> Any:
@@ -85,15 +92,15 @@ def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name:
     array([2, 1])
     """
     known = [str(plain(label)) for label in classes]
-    texts = as_text(values)
-    positions = positions_of(texts, known)
+    cells = distinct_texts(values)
+    positions = np.append(positions_of(cells.texts, known), -1)[cells.codes]
     wrong = np.flatnonzero(positions < 0)
     if len(wrong):
         first = int(wrong[0])
         place = place_of(values, first)
-        if values.isna().iloc[first]:
+        if cells.codes[first] < 0:
             raise ValueError(f"column {name!r:.80} has no class in {place}: fill it in.")
-        text = texts.iloc[first]
+        text = cells.texts[cells.codes[first]]
         raise ValueError(
             f"column {name!r:.80} has the class {text!r:.80} in {place}, which the model "
             f"does not know: {suggestion(text, known)}"
@@ -111,12 +118,9 @@ def classes_in_text(values: pd.Series) -> pd.Series:
     ([1, 3], ['01'])
     """
     pd = import_pandas()
-    if pd.api.types.infer_dtype(values, skipna=True) != "string":
+    if kind_of(values) != "string":
         return values
-    texts = values.dropna().astype(object)
-    truths = texts.str.lower()
-    if truths.isin(["true", "false"]).all():
-        return values.where(values.isna(), truths.map({"true": True, "false": False}))
-    if texts.str.fullmatch(_NUMBER).all():
-        return pd.to_numeric(values)
-    return values
+    texts = distinct_texts(values).texts
+    if set(texts.str.lower()) <= {"true", "false"}:
+        return typed_by_texts(values).set_axis(values.index)
+    return pd.to_numeric(values) if texts.str.fullmatch(_NUMBER).all() else values

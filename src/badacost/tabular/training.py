@@ -71,7 +71,8 @@ class _Table:
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
         encoder = model._new_encoder()
         features = encoder.fit_transform(frame.drop(columns=target))
-        return cls(encoder, Samples(features, truth, weight), labels, classes, target)
+        samples = Samples(features, truth, weight, encoder.categorical_)
+        return cls(encoder, samples, labels, classes, target)
 
     def prices(self, models: Iterable[TableClassifier]) -> Prices:
         """What decisions cost, in the order of the classes: the same for all models."""

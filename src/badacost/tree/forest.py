@@ -183,7 +183,7 @@ class Forest:
     (1, array([False,  True,  True]))
     >>> forest.apply(X).ravel().tolist()  # leaves
     [1, 1, 2, 2]
-    >>> forest.accumulate(X).argmin(axis=1)  # the label of the least cost score
+    >>> forest.accumulate(X).argmin(axis=1)  # the label of the smallest cost score
     array([0, 0, 1, 1])
     """
 

@@ -33,7 +33,7 @@ _SCRATCH = 1024  # samples of the right child that need no memory of their own
 
 @njit(**INNER)
 def _power_above(x):
-    """The least power of two above x > 0."""
+    """The smallest power of two above x > 0."""
     return math.ldexp(1.0, math.frexp(x)[1])
 
 

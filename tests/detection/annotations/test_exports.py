@@ -107,7 +107,7 @@ class TestCvat:
     def test_other_names(self, saved) -> None:
         path = saved("a.json", document("a.png", **cvat(orientation=30, hidden=1)))
         names = {"angle": "orientation", "occluded": "hidden"}
-        (found,) = read_coco(path, attributes=names)
+        (found,) = read_annotations(path, columns=names)
         assert (found.angles[0], found.occlusion[0]) == (30.0, 1.0)
         with pytest.raises(ValueError, match="attributes has 'heading'; known are angle"):
             read_coco(path, attributes={"heading": "orientation"})
@@ -258,7 +258,10 @@ class TestYolo:
             ("train: images\nnames: car\n", "line 2: names must be a list; got 'car'"),
             ("train: images\nnames: {0: a, 2: b}\n", "line 2: names must be numbered 0, 1, 2"),
             ("train: images\nnames: {a: b}\n", "line 2: the number of a name must be an integer"),
-            ("train: images\nnames: [[a]]\n", "line 2: the category must be printable text"),
+            (
+                "train: images\nnames: [[a]]\n",
+                "line 2: the category must be non-empty printable text",
+            ),
             ("train: images\nnames: [a]\nnc: 2\n", "line 3: nc is '2', but there are 1 names"),
             ("train: " + "[" * 5000, "YAML|nested too deep"),
         ],

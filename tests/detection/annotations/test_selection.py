@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,26 @@ def test_difficulties_of_kitti(shared, name, counts):
     ]
     found = [sum(len(level.apply(image).positives) for image in images) for level in levels]
     assert found == counts
+
+
+def test_all_images():
+    empty = AnnotatedImage(None, [])
+    chosen = KITTI_CARS.apply_all(iter([STREET, empty]))
+    assert [len(image) for image in chosen] == [7, 0]
+
+
+@pytest.mark.parametrize(
+    ("selection", "images", "message"),
+    [
+        (
+            Selection(["Bus"]),
+            [STREET],
+            "of the categories ['Bus']: the annotations have ['Car', 'C",
+        ),
+        (Selection(min_width=99), [STREET], "name annotations with boxes that are not ignored"),
+        (Selection(["Bus"]), [AnnotatedImage(None, [])], "there are no objects to learn: name"),
+    ],
+)
+def test_nothing_to_learn(selection, images, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        selection.apply_all(images)

@@ -101,7 +101,7 @@ class TestYaw:
 
     @pytest.mark.parametrize("limits", [(20, -20), (0, 0), (-90, 0), (0, 90)])
     def test_refuses(self, limits):
-        with pytest.raises(ValueError, match="limits must rise"):
+        with pytest.raises(ValueError, match="limits must increase"):
             Views.of_yaw(limits)
 
     def test_yaw_of_real_faces(self, shared):
@@ -124,10 +124,12 @@ class TestChecks:
         ("arguments", "message"),
         [
             ((("a",), (0.0, 1.0), (0.0,), 1), "angles must be 1"),
+            ((("a",), (0.0,), ()), "starts must be 1"),
+            ((("a",), (), (0.0,)), "angles must be 1"),
             ((("a", "b"), (0.0, 1.0), (0.0, -1.0), 1), "follow one another"),
-            ((("a", "b"), (0.0, 1.0), (0.0, 360.0), 1), "once around"),
+            ((("a", "b"), (0.0, 1.0), (0.0, 360.0), 1), "within one full turn"),
             ((("a", "a"), (0.0, 1.0), (0.0, 1.0), 1), "distinct"),
-            (((), (), (), 1), "one at least"),
+            (((), (), (), 1), "at least one"),
             ((("a",), (0.0,), (0.0,), 2), "turn must be"),
             ((("a",), (math.nan,), (0.0,), 1), "angles must be"),
         ],
@@ -135,6 +137,14 @@ class TestChecks:
     def test_refuses(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             Views(*arguments)
+
+    def test_names_only(self):
+        views = Views(("front", "rear"))
+        assert (views.angles, views.starts) == ((), ())
+        assert views.label_of([[0.0, 90.0]]).tolist() == [[-1, -1]]
+        with pytest.raises(ValueError, match="do not mirror"):
+            _ = views.mirror
+        assert Views(("object",)).mirror == (0,)
 
     def test_names(self):
         assert Views.around(2, ["right", "left"]).names == ("right", "left")

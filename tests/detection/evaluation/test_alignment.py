@@ -47,9 +47,9 @@ class TestNames:
         one, two = found(BOXES[:1]), found(BOXES[:2])
         detections, _ = align({"x/right/a": one, "x/left/a": two}, truth)
         assert detections["right/a.png"].boxes.shape == (1, 4)
-        with pytest.raises(ValueError, match="fits several pictures"):
+        with pytest.raises(ValueError, match="matches several pictures"):
             align({"a.png": one}, truth)
-        with pytest.raises(ValueError, match="fits several pictures"):
+        with pytest.raises(ValueError, match="matches several pictures"):
             align({"x/left/a": one, "y/left/a.png": one}, truth)
 
     def test_names_and_files_of_images(self) -> None:

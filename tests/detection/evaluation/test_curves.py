@@ -72,7 +72,7 @@ def test_no_detections():
         (0.5, 1.0, 1.0, "lists"),
         ([1.5], [1.0], [1.0], "recall must lie between 0 and 1"),
         ([0.5], [-0.1], [1.0], "precision must lie between 0 and 1"),
-        ([0.5, 0.4], [1.0, 1.0], [2.0, 1.0], "recall must never fall"),
+        ([0.5, 0.4], [1.0, 1.0], [2.0, 1.0], "recall must not decrease"),
     ],
 )
 def test_what_is_no_curve(recall, precision, scores, message):

@@ -42,7 +42,7 @@ def test_curves_without_points():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="one at least"):
+    with pytest.raises(ValueError, match="at least one"):
         PrecisionRecallDisplay({})
     with pytest.raises(TypeError, match="must be a RocCurve"):
         RocDisplay({"mine": CURVE})

@@ -140,6 +140,6 @@ def test_shares() -> None:
 def test_results_of_other_images_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in their images"):
         resample({"a": case(3)["all"], "b": case(4)["all"]})
-    with pytest.raises(ValueError, match="one at least"):
+    with pytest.raises(ValueError, match="at least one"):
         resample({})
     assert np.isnan(interval([np.nan])).all()

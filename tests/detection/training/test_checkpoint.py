@@ -98,14 +98,14 @@ def test_another_training_is_refused(checkpoint) -> None:
 
 def test_another_model_is_refused(checkpoint) -> None:
     write_model(checkpoint.path, "Detector", {}, {})
-    with pytest.raises(ModelFileError, match="no checkpoint of a training; choose"):
+    with pytest.raises(ModelFileError, match="not a checkpoint of a training; choose"):
         checkpoint.load()
 
 
 @pytest.mark.parametrize("contents", [b"", b"PK", b"nonsense" * 100])
 def test_what_is_no_archive_is_refused(checkpoint, contents) -> None:
     checkpoint.path.write_bytes(contents)
-    with pytest.raises(ModelFileError, match=r"(?s)cannot go on from .* to start again\.$"):
+    with pytest.raises(ModelFileError, match=r"(?s)cannot resume from .* to start again\.$"):
         checkpoint.load()
 
 

@@ -251,5 +251,5 @@ class TestCostsOfTheBackground:
 
     @pytest.mark.parametrize("algorithm", ["samme", "subcat"])
     def test_algorithms_without_costs_refuse_them(self, algorithm) -> None:
-        with pytest.raises(ValueError, match=f"{algorithm} knows no costs: leave out cost_matrix"):
+        with pytest.raises(ValueError, match=f"{algorithm} has no costs: leave out cost_matrix"):
             TrainingConfig(algorithm=algorithm, cost_matrix=self.MATRIX)

@@ -323,7 +323,7 @@ class TestHeldOut:
         found = train_detector(few, VIEWS, replace(TINY, trees=(2,)))
         assert found.curve is None
         assert found.suppression.vote is None
-        assert "thresholds are a guess and scores are no probabilities" in log.text
+        assert "thresholds are a guess and scores are not probabilities" in log.text
         (cascade,) = found.cascades
         assert cascade.min_score == cascade.rejections[0] < 0.0
 
@@ -365,6 +365,25 @@ class TestHeldOut:
     def test_a_group_for_each_picture(self, scenes, groups) -> None:
         with pytest.raises(ValueError, match="groups must have one entry for each of 6 images"):
             train_detector(scenes, VIEWS, TINY, groups=groups)
+
+    def test_a_group_for_each_folder(self, scenes) -> None:
+        files = [AnnotatedImage(Path(name)) for name in ("a/1.png", "b/1.png", "a/2.png")]
+        groups = module._checked_groups("folder", [scenes[0], *files, scenes[1]])
+        assert groups.tolist() == [0, 1, 2, 1, 3]  # scenes have no folder
+        with pytest.raises(ValueError, match="groups must be one of 'folder'"):
+            train_detector(scenes, VIEWS, TINY, groups="day")
+
+
+class TestNames:
+    def test_views_without_headings(self, scenes) -> None:
+        found = train_detector(scenes, Views(tuple("abcd")), replace(ONE_ROUND, mirror=True))
+        assert found.angles is None
+        assert found.names == tuple("abcd")
+
+    def test_the_category_is_that_of_the_objects(self, scenes) -> None:
+        assert train_detector(scenes, VIEWS, ONE_ROUND).category == "Car"
+        first = replace(scenes[0], categories=["Bus"] * len(scenes[0]))
+        assert train_detector([first, *scenes[1:]], VIEWS, ONE_ROUND).category == "object"
 
 
 class TestNegatives:
@@ -412,7 +431,7 @@ class TestResuming:
         moved = scenes[0].boxes + 0.5
         for images, config, options in (
             (scenes, replace(ONE_ROUND, seed=1), {}),
-            (scenes, ONE_ROUND, {"category": "Car"}),
+            (scenes, ONE_ROUND, {"category": "Bus"}),
             (scenes, ONE_ROUND, {"groups": [0, 1, 2, 3, 4, 4]}),
             (scenes[:-1], ONE_ROUND, {}),
             ([replace(scenes[0], image=other_pixels), *scenes[1:]], ONE_ROUND, {}),
@@ -456,7 +475,7 @@ class TestResuming:
         path = tmp_path / "calibration.checkpoint"
         assert module._read_calibration(path, digest) is None
         write_model(path, model.kind, model.header | change, {})
-        with pytest.raises(ModelFileError, match=r"cannot go on from .* to start again\.$"):
+        with pytest.raises(ModelFileError, match=r"cannot resume from .* to start again\.$"):
             module._read_calibration(path, digest)
         write_model(path, "Detector", model.header, {})
         with pytest.raises(ModelFileError, match="belongs to another training"):
@@ -507,6 +526,7 @@ class TestLog:
         train_detector(scenes, VIEWS, replace(TINY, mirror=True))
         assert capsys.readouterr().err == ""
         for line in (
+            "CostBoost for 'Car' in 4 views: 6 pictures, 11 objects, windows of 16 x 24 pixels",
             "objects by view, mirror images included: 0° ",
             "round 1: 2 trees, ",
             "new negatives in 5 images (scores ",
@@ -586,7 +606,7 @@ class TestMistakes:
         assert any(free)
 
     def test_labels_beyond_the_views(self, scenes) -> None:
-        with pytest.raises(ValueError, match="labels beyond the 2 views: use AnnotatedImage"):
+        with pytest.raises(ValueError, match="labels beyond the 2 views: use label_views"):
             train_detector(scenes, Views.around(2), TINY)
 
     def test_no_background(self, scenes) -> None:
@@ -687,9 +707,7 @@ def test_free_confusions_of_one_view_are_refused(scenes) -> None:
     costs = np.array(ONE_ROUND.costs(len(VIEWS)))
     costs[2, 1:] = 0.0
     config = replace(ONE_ROUND, cost_matrix=tuple(map(tuple, costs.tolist())))
-    with pytest.raises(
-        ValueError, match=f"take view {VIEWS.names[1]!r} for any other costs nothing"
-    ):
+    with pytest.raises(ValueError, match=f"take view {VIEWS.names[1]!r} for any other is free"):
         train_detector(scenes, VIEWS, config)
     costs[1:, 1:] = 0.0  # all of them: the most likely view is told
     config = replace(ONE_ROUND, cost_matrix=tuple(map(tuple, costs.tolist())))

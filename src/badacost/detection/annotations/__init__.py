@@ -5,6 +5,7 @@ from badacost.detection.annotations.fddb import read_fddb
 from badacost.detection.annotations.folder import read_folder
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.kitti import read_kitti
+from badacost.detection.annotations.labelling import label_views
 from badacost.detection.annotations.reader import FORMATS, guessed_format, read_annotations
 from badacost.detection.annotations.selection import KITTI_CARS, Selection
 from badacost.detection.annotations.source import AnnotationError
@@ -22,6 +23,7 @@ __all__ = [
     "Views",
     "guessed_format",
     "heading_of_yaw",
+    "label_views",
     "read_annotations",
     "read_coco",
     "read_fddb",

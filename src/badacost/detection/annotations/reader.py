@@ -35,6 +35,7 @@ _READERS: Mapping[str, Callable[..., list[AnnotatedImage]]] = {
     "yolo": yolo.read_yolo,
 }
 FORMATS = tuple(_READERS)
+_COLUMNS = {"table": "columns", "coco": "attributes"}  # the option of the reader
 _BY_SUFFIX = {".json": "coco", ".xml": "voc", ".csv": "table", ".yaml": "yolo", ".yml": "yolo"}
 _FILES_TO_TRY = 100
 
@@ -52,7 +53,9 @@ def read_annotations(
         The format; guessed by default from names and first lines. A list of pictures is one of
         KITTI or YOLO where labels are beside the pictures, otherwise one of negatives.
     **options : object
-        Passed to the reader, as ``images``, the folder of the pictures.
+        Passed to the reader, as ``images``, the folder of the pictures. ``columns`` are what a CSV
+        table calls its columns, or a COCO file the attributes of objects: see `read_table` and the
+        ``attributes`` of `read_coco`.
 
     Returns
     -------
@@ -78,6 +81,13 @@ def read_annotations(
     if format is None:
         format = guessed_format(path)
     check_choice("format", format, FORMATS)
+    if "columns" in options:
+        if format not in _COLUMNS:
+            raise ValueError(
+                f"columns are for CSV tables and COCO files, and {os.fspath(path)!r:.80} is of the "
+                f"format {format}: leave them out."
+            )
+        options[_COLUMNS[format]] = options.pop("columns")
     return _READERS[format](path, **options)
 
 
@@ -115,7 +125,9 @@ def guessed_format(path: str | os.PathLike[str]) -> str:
         Place(path).refuse("there is no such file or folder, check its name")
     guess = _guess_folder(path) if path.is_dir() else _guess_file(path)
     if guess is None:
-        Place(path).refuse(f"its format is not known: give format, one of {', '.join(FORMATS)}")
+        Place(path).refuse(
+            f"cannot infer its format; pass format (--format), one of {', '.join(FORMATS)}"
+        )
     return guess
 
 

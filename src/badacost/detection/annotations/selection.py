@@ -66,6 +66,38 @@ class Selection:
         check_number("max_truncation", self.max_truncation, low=0.0, none=True)
         check_number("max_occlusion", self.max_occlusion, low=0.0, none=True)
 
+    def apply_all(self, images: Iterable[AnnotatedImage]) -> list[AnnotatedImage]:
+        """Return images with the objects that are learned or ignored; some must be learned.
+
+        Parameters
+        ----------
+        images : iterable of AnnotatedImage
+            Pictures with all their objects.
+
+        Returns
+        -------
+        list of AnnotatedImage
+            All pictures, also those without objects.
+
+        Raises
+        ------
+        ValueError
+            Where there is nothing to learn; the message has the categories that there are.
+        """
+        images = list(images)
+        selected = [self.apply(image) for image in images]
+        if any((~image.ignore).any() for image in selected):
+            return selected
+        known = sorted({name for image in images for name in image.categories})
+        if self.categories is None or not known:
+            raise ValueError(
+                "there are no objects to learn: name annotations with boxes that are not ignored."
+            )
+        raise ValueError(
+            f"there are no objects to learn of the categories {list(self.categories)!r:.80}: the "
+            f"annotations have {known!r:.200}."
+        )
+
     def apply(self, image: AnnotatedImage) -> AnnotatedImage:
         """Return the image with the objects that are learned or ignored.
 

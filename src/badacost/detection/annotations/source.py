@@ -103,7 +103,7 @@ class Place:
     def category(self, text: object) -> str:
         """Return the name of a category if it can be printed."""
         if not isinstance(text, str) or not text or not text.isprintable():
-            self.refuse(f"the category must be printable text; got {described(text)}")
+            self.refuse(f"the category must be non-empty printable text; got {described(text)}")
         return text
 
 

@@ -73,7 +73,7 @@ def nearest_view(headings: ArrayLike, angles: ArrayLike) -> IndexArray:
 
 @dataclass(frozen=True)
 class Views:
-    """Ranges of headings that together make the full circle, each a class.
+    """Ranges of headings that together make the full circle, each a class; or classes by name.
 
     `Views.around` and `Views.of_yaw` make the usual ones.
 
@@ -81,12 +81,12 @@ class Views:
     ----------
     names : sequence of str
         Name of each view.
-    angles : sequence of float
-        Heading in degrees that stands for each view.
-    starts : sequence of float
+    angles : sequence of float, default=()
+        Heading in degrees that stands for each view; empty for views that are names only.
+    starts : sequence of float, default=()
         Heading at which each view begins, in degrees; it ends where the next one begins. The start
-        belongs to the view.
-    turn : {1, -1}
+        belongs to the view. Empty for views that are names only.
+    turn : {1, -1}, default=1
         Whether headings grow or fall from one view to the next.
 
     Examples
@@ -99,25 +99,26 @@ class Views:
     array([0, 2, 6])
     >>> views.mirror
     (4, 3, 2, 1, 0, 7, 6, 5)
+    >>> Views(["front", "rear"]).angles
+    ()
     """
 
     names: tuple[str, ...]
-    angles: tuple[float, ...]
-    starts: tuple[float, ...]
-    turn: int
+    angles: tuple[float, ...] = ()
+    starts: tuple[float, ...] = ()
+    turn: int = 1
 
     def __post_init__(self) -> None:
-        names = _checked_names(self.names)
+        names = checked_names(self.names)
         if self.turn not in (1, -1):
             raise ValueError(f"turn must be 1 or -1; got {self.turn!r}.")
+        length = len(names) if self.angles or self.starts else 0
         for field in ("angles", "starts"):
-            object.__setattr__(
-                self, field, _checked_angles(field, getattr(self, field), len(names))
-            )
+            object.__setattr__(self, field, _checked_angles(field, getattr(self, field), length))
         object.__setattr__(self, "names", names)
-        if not (np.diff([*self._edges, 360.0]) > 0.0).all():
+        if length and not (np.diff([*self._edges, 360.0]) > 0.0).all():
             raise ValueError(
-                "starts must follow one another in the direction of turn, once around at most."
+                "starts must follow one another in the direction of turn, within one full turn."
             )
 
     @classmethod
@@ -182,7 +183,7 @@ class Views:
         yaws = _checked_angles("limits", limits, None)
         inside = [-_PROFILE, *yaws, _PROFILE]
         if any(low >= high for low, high in pairwise(inside)):
-            raise ValueError("limits must rise and lie between -90 and 90, both excluded.")
+            raise ValueError("limits must increase and lie between -90 and 90, both excluded.")
         n_views = len(yaws) + 1
         angles = [(low + high) / 2.0 + TOWARDS_VIEWER for low, high in pairwise(inside)]
         starts = [yaw + TOWARDS_VIEWER for yaw in (-180.0, *yaws)]
@@ -205,13 +206,19 @@ class Views:
         Raises
         ------
         ValueError
-            Where views do not mirror onto views.
+            Where views do not mirror onto views, or have no headings.
         """
+        if len(self) == 1:
+            return (0,)
+        if not self.starts:
+            raise ValueError(
+                "these views have no headings that a mirror could turn: do not mirror their images."
+            )
         ends = [*self.starts[1:], self.starts[0] + self.turn * 360.0]
         mirror = []
         for end in ends:
             away = np.abs(turn_between(180.0 - end, self.starts))
-            if len(self) > 1 and away.min() > _TOLERANCE:
+            if away.min() > _TOLERANCE:
                 raise ValueError(
                     "these views are not symmetric, a mirror shows parts of several of them: use "
                     "an even number of views around, or limits that are symmetric."
@@ -230,9 +237,12 @@ class Views:
         Returns
         -------
         ndarray of int64
-            Indices of views, in the shape of `angles`; -1 for what is not finite.
+            Indices of views, in the shape of `angles`; -1 for what is not finite, and where views
+            have no headings.
         """
         headings = np.asarray(angles, dtype=np.float64)
+        if not self.starts:
+            return np.full(headings.shape, -1, dtype=np.int64)
         known = np.isfinite(headings)
         turned = self.turn * (np.where(known, headings, 0.0) - self.starts[0]) % 360.0
         labels = np.searchsorted(self._edges, turned, side="right") - 1
@@ -248,21 +258,21 @@ def _named(names: Sequence[str] | None, default: list[str]) -> tuple[str, ...]:
     """Return the names given, or the default ones."""
     if names is None:
         return tuple(default)
-    checked = _checked_names(names)
+    checked = checked_names(names)
     if len(checked) != len(default):
         raise ValueError(f"names must be {len(default)}, one for each view; got {len(checked)}.")
     return checked
 
 
-def _checked_names(names: Any) -> tuple[str, ...]:
-    """Return distinct names, and some."""
+def checked_names(names: Any) -> tuple[str, ...]:
+    """Return distinct names, at least one."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise TypeError(f"names must be a sequence of strings; got {type(names).__name__}.")
     checked = tuple(names)
     for name in checked:
         check_name("a name", name)
     if not checked or len(set(checked)) < len(checked):
-        raise ValueError("names must be distinct, and one at least.")
+        raise ValueError("names must be distinct, at least one.")
     return checked
 
 

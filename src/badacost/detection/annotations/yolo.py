@@ -223,7 +223,7 @@ def _import_yaml() -> Any:
         import yaml
     except ImportError as error:
         raise ImportError(
-            'data.yaml needs PyYAML: type pip install "badacost[detection]".'
+            'data.yaml needs PyYAML: run pip install "badacost[detection]".'
         ) from error
     return yaml
 

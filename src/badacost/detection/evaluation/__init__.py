@@ -13,8 +13,13 @@ from badacost.detection.evaluation.kitti import (
     evaluate_kitti,
 )
 from badacost.detection.evaluation.outcomes import Outcome
+from badacost.detection.evaluation.protocols import (
+    PROTOCOLS,
+    Evaluation,
+    evaluate_detections,
+    images_by_name,
+)
 from badacost.detection.evaluation.resampling import ResampledPrecision, resample
-from badacost.detection.evaluation.results import read_results
 from badacost.detection.evaluation.voc import (
     OperatingPoint,
     VocResult,
@@ -24,9 +29,11 @@ from badacost.detection.evaluation.voc import (
 
 __all__ = [
     "KITTI_LEVELS",
+    "PROTOCOLS",
     "Alignment",
     "CocoResult",
     "EllipseDetections",
+    "Evaluation",
     "FddbResult",
     "KittiCurve",
     "KittiLevel",
@@ -41,10 +48,11 @@ __all__ = [
     "VocResult",
     "align",
     "evaluate_coco",
+    "evaluate_detections",
     "evaluate_faces",
     "evaluate_fddb",
     "evaluate_kitti",
     "evaluate_voc",
-    "read_results",
+    "images_by_name",
     "resample",
 ]

@@ -18,11 +18,10 @@ from badacost.arrays import FloatArray, IndexArray
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.selection import Selection
 from badacost.detection.annotations.views import Views, nearest_view
-from badacost.detection.boxes import Detections
+from badacost.detection.boxes import UNNAMED, Detections
 from badacost.detection.evaluation.pairs import IGNORED_AREA, NEIGHBOURS
 from badacost.detection.images import is_image
 
-UNNAMED = "object"  # the category of what does not name one
 _LABEL_SUFFIXES = (".txt", ".xml")
 _HEADING = re.compile(r"(-?[0-9]{1,3}(?:\.[0-9]{1,3})?)°")
 
@@ -105,7 +104,7 @@ def align(
     Raises
     ------
     ValueError
-        Where a name fits several images or none at all, or a size is missing.
+        Where a name matches several images or none at all, or a size is missing.
 
     Examples
     --------
@@ -166,7 +165,7 @@ def _named(
             continue
         if len(best) > 1 or best[0] in found:
             raise ValueError(
-                f"the name {given!r:.200} fits several pictures: detect with longer paths."
+                f"the name {given!r:.200} matches several pictures: detect with longer paths."
             )
         found[best[0]] = boxes
         if given not in annotations:
@@ -263,7 +262,7 @@ def _places(
     names: Sequence[str], angles: Sequence[float] | None, views: Views
 ) -> IndexArray | None:
     """Return the one of `views` that each view of detections belongs to; None if nothing tells."""
-    if angles:
+    if angles and views.angles:
         return views.label_of(angles)
     if names and set(names) <= set(views.names):
         return np.array([views.names.index(name) for name in names], dtype=np.int64)

@@ -20,7 +20,7 @@ class PrecisionRecallCurve:
     Parameters
     ----------
     recall, precision : array-like of shape (n,)
-        Shares of the objects that are found, which never fall, and of the detections that are
+        Shares of the objects that are found, which never decrease, and of the detections that are
         right, both from 0 to 1.
     scores : array-like of shape (n,)
         Score down to which detections count, highest first.
@@ -46,7 +46,7 @@ class PrecisionRecallCurve:
             if not ((values >= 0.0) & (values <= 1.0)).all():
                 raise ValueError(f"{name} must lie between 0 and 1: divide counts by totals.")
         if (np.diff(self.recall) < 0.0).any():
-            raise ValueError("recall must never fall: sort by falling score.")
+            raise ValueError("recall must not decrease: sort by decreasing score.")
 
     @classmethod
     def from_outcomes(

@@ -158,7 +158,7 @@ class RocDisplay(_CurvesDisplay):
 def _checked(curves: Mapping[str, Curve], kind: type[Curve]) -> dict[str, Curve]:
     """Return curves of this kind as a dict."""
     if not isinstance(curves, Mapping) or not curves:
-        raise ValueError("curves must be a mapping from names to curves, with one at least.")
+        raise ValueError("curves must be a mapping from names to curves, at least one.")
     for name, curve in curves.items():
         if not isinstance(curve, kind):
             raise TypeError(f"curve {name!r:.80} must be a {kind.__name__}; got {type(curve)}.")

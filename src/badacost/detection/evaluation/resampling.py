@@ -129,7 +129,7 @@ def resample(
     0.836
     """
     if not isinstance(results, Mapping) or not results:
-        raise ValueError("results must be a mapping from names to results, with one at least.")
+        raise ValueError("results must be a mapping from names to results, at least one.")
     check_number("n_resamples", n_resamples, Integral, low=1)
     check_number("seed", seed, Integral, low=0)
     n_objects = [result.objects_per_image for result in results.values()]

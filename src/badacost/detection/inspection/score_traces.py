@@ -63,7 +63,7 @@ class ScoreTracesDisplay:
         self.thresholds = np.array(thresholds, dtype=np.float64)
         n_trees = self.thresholds.size
         if self.thresholds.shape != (n_trees,) or n_trees == 0:
-            raise ValueError("thresholds must be one number for each tree, and one at least.")
+            raise ValueError("thresholds must be one number for each tree, at least one.")
         self.boxes, self.rejected = (
             np.array(traces, dtype=np.float64).reshape(-1 if np.size(traces) else 0, n_trees)
             for traces in (boxes, rejected)

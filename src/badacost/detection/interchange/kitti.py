@@ -123,6 +123,8 @@ def _nearest_view(alpha: float, kind: Detections, where: str) -> int:
         return 0
     # Files round pi to 3.15 at most.
     if not abs(alpha) <= 3.15:
-        raise ValueError(f"{where}: alpha must be from -pi to pi to tell the view; got {alpha:g}.")
+        raise ValueError(
+            f"{where}: alpha must be from -pi to pi to determine the view; got {alpha:g}."
+        )
     assert kind.angles is not None
     return int(nearest_view(math.degrees(alpha), kind.angles))

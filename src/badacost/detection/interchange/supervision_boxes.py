@@ -116,6 +116,6 @@ def _import_supervision() -> Any:
             import supervision
     except ImportError as error:
         raise ImportError(
-            'this format needs supervision: type pip install "badacost[supervision]".'
+            'this format needs supervision: run pip install "badacost[supervision]".'
         ) from error
     return supervision

@@ -157,9 +157,7 @@ def to_frame(detections: Detections) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError(
-            'data frames need pandas: type pip install "badacost[tables]".'
-        ) from error
+        raise ImportError('data frames need pandas: run pip install "badacost[tables]".') from error
     source = detections.source
     angles = np.full(len(detections.names), np.nan) if not detections.angles else detections.angles
     columns: dict[str, Any] = {"image": "" if source is None else source.name}

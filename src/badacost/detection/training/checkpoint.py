@@ -7,6 +7,7 @@ complete: look for false alarms, or be done).
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray
+from badacost.atomic_file import TEMPORARY_NAMES
 from badacost.detection.training.samples import WindowList
 from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
 from badacost.tree.forest import Forest
@@ -22,7 +24,39 @@ from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 
 _KIND = "DetectorTraining"
 _BEST = "best_"
+CHECKPOINTS = "*.checkpoint"
+_NAMES = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint")
 _HEADER = {"digest", "round", "phase", "precisions"}
+
+
+def remove_checkpoints(folder: str | os.PathLike[str]) -> None:
+    """Remove the checkpoints of a training that is finished.
+
+    What a stopped training left half written goes, too, and the folder if nothing else is there.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        The folder that `train_detector` was given.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from badacost.detection.training import remove_checkpoints
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("cascade.checkpoint", "notes.txt"):
+    ...         Path(folder, name).touch()
+    ...     remove_checkpoints(folder)
+    ...     print([path.name for path in Path(folder).iterdir()])
+    ['notes.txt']
+    """
+    folder = Path(folder)
+    for pattern in (*_NAMES, TEMPORARY_NAMES):
+        for path in folder.glob(pattern):
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +151,13 @@ class Checkpoint:
         try:
             model = read_model(self.path)
             if model.kind != _KIND or set(model.header) != _HEADER:
-                refuse("it is no checkpoint of a training")
+                refuse("it is not a checkpoint of a training")
             if model.header["digest"] != self.digest:
                 refuse("it belongs to a training with other images or another configuration")
             return _progress(model)
         except ModelFileError as error:
             raise ModelFileError(
-                f"cannot go on from {os.fspath(self.path)!r}: {str(error).rstrip('.')}; choose "
+                f"cannot resume from {os.fspath(self.path)!r}: {str(error).rstrip('.')}; choose "
                 "another folder, or remove this one to start again."
             ) from error
 

@@ -41,7 +41,7 @@ class TrainingConfig:
         One cascade of objects against background with the boosting of `CostBoostClassifier`; one
         for all views under costs, as in the paper; the same with 0|1 costs; or a cascade of its own
         for each view. With all of them boxes are fitted to objects by a regression; with
-        "costboost" it also tells the view of least expected cost, with the others cascades do.
+        "costboost" it also tells the view of minimum expected cost, with the others cascades do.
     alpha, beta, gamma : float, default=1.0, 3.0, 3.0
         Price of a false alarm, of a missed object, and of taking a view for the opposite one. With
         "costboost", objects weigh beta / alpha times as much as the background. With "badacost",
@@ -228,7 +228,7 @@ class TrainingConfig:
             object.__setattr__(self, "cost_matrix", _checked_costs(self.cost_matrix))
             if self.algorithm in ("samme", "subcat"):
                 raise ValueError(
-                    f"{self.algorithm} knows no costs: leave out cost_matrix, or use costboost or "
+                    f"{self.algorithm} has no costs: leave out cost_matrix, or use costboost or "
                     "badacost."
                 )
         self._check_windows()

@@ -124,7 +124,7 @@ class WindowShape:
         heights = boxes[:, 3] - boxes[:, 1]
         if not ((heights > 0.0) & (heights <= _MAX_OBJECT_HEIGHT * len(pixels))).all():
             raise ValueError(
-                f"an object in a picture of {pixels.shape[1]} x {len(pixels)} pixels is none or "
+                f"an object in a picture of {pixels.shape[1]} x {len(pixels)} pixels is empty or "
                 f"more than {_MAX_OBJECT_HEIGHT:g} times as high: correct its box, or ignore it."
             )
         cut = np.empty((len(boxes), *self.crop, 3), np.uint8)

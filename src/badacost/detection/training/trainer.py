@@ -15,6 +15,7 @@ import os
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from badacost.detection.images import Pixels
 from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened
-from badacost.detection.training.checkpoint import Boosted, Checkpoint
+from badacost.detection.training.checkpoint import CHECKPOINTS, Boosted, Checkpoint
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.rounds import (
     MINING_FLOOR,
@@ -45,8 +46,15 @@ from badacost.detection.training.store import WindowStore
 from badacost.detection.training.subject import Judge, Subject, Task
 from badacost.model_file import ModelFileError, read_model, refuse, write_model
 from badacost.threads import Threads
+from badacost.validation import check_choice
 
 log = logging.getLogger(__name__)
+_TITLES = {
+    "costboost": "CostBoost",
+    "badacost": "BAdaCost",
+    "samme": "SAMME",
+    "subcat": "SubCat",
+}
 _MAX_FILTER_WINDOWS = 2000
 _MAX_LAMBDA_WINDOWS = 200
 _MAX_ASPECT_RATIO = 32.0
@@ -65,8 +73,8 @@ def train_detector(
     views: Views,
     config: TrainingConfig | None = None,
     *,
-    category: str = "object",
-    groups: Sequence[Hashable] | None = None,
+    category: str | None = None,
+    groups: Sequence[Hashable] | Literal["folder"] | None = None,
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -76,17 +84,19 @@ def train_detector(
     Parameters
     ----------
     images : sequence of AnnotatedImage
-        Pictures with the views of their objects as labels (`AnnotatedImage.with_views`); those
-        without objects serve as background. What is ignored is neither object nor background.
+        Pictures with the views of their objects as labels (`label_views`); those without objects
+        serve as background. What is ignored is neither object nor background.
     views : Views
-        What the labels stand for.
+        What the labels stand for. Those without headings have no mirror images, and are not
+        arranged in a circle, whatever `config` says.
     config : TrainingConfig, optional
         How to train.
-    category : str, default="object"
-        What the objects are.
-    groups : sequence of hashable, optional
-        For each picture what it belongs to, as a drive or a day: pictures of the same group are
-        held out together, if there are at least 4 groups. By default each picture is a group.
+    category : str, optional
+        What the objects are; by default their category, or "object" if they have several.
+    groups : sequence of hashable or "folder", optional
+        For each picture what it belongs to, as a drive or a day, or the folder of its file:
+        pictures of the same group are held out together, if there are at least 4 groups. By
+        default each picture is a group.
     folder : str or path-like, optional
         Where checkpoints are kept. The same call with the same folder resumes where an earlier one
         was stopped, and ends with the same detector.
@@ -126,12 +136,15 @@ class _Training:
         images: Sequence[AnnotatedImage],
         views: Views,
         config: TrainingConfig,
-        category: str,
+        category: str | None,
         groups: Sequence[Hashable] | None,
         folder: str | os.PathLike[str] | None,
         threads: Threads,
         verbose: bool,
     ):
+        if not views.angles:
+            config = replace(config, views_in_circle=False, mirror=False)
+        category = _category_of(images) if category is None else category
         check_name("category", category)
         self.config, self.views, self.category = config, views, category
         self.threads = threads
@@ -144,6 +157,7 @@ class _Training:
         self.folder = None if folder is None else Path(folder)
         variation = Variation(config.rotation, config.contrast, config.noise)
         self.groups = _checked_groups(groups, images)
+        self._announce(images)
         self.store = WindowStore(
             images, views if config.mirror else None, variation, threads, self.folder, verbose
         )
@@ -155,6 +169,17 @@ class _Training:
         self.store.decode()
         self.digest = self._digest()
         self.filters, self.pyramid = self._learn()
+
+    def _announce(self, images: Sequence[AnnotatedImage]) -> None:
+        """Tell what is going to be done."""
+        n_objects = sum(int((~image.ignore & (image.labels >= 0)).sum()) for image in images)
+        log.info(
+            "%s for %r in %d view%s: %d pictures, %d objects, windows of %d x %d pixels",
+            _TITLES[self.config.algorithm], self.category, len(self.views),
+            "s" * (len(self.views) > 1), len(images), n_objects, *self.config.window,
+        )  # fmt: skip
+        if self.folder is not None and any(self.folder.glob(CHECKPOINTS)):
+            log.info("resuming from the checkpoints in %s", self.folder)
 
     def run(self) -> Detector:
         """Train on the images that are not held out, calibrate, and train again on all."""
@@ -231,8 +256,8 @@ class _Training:
         if calibration is None:
             calibration = Calibration(_UNCALIBRATED, -math.inf)
             log.warning(
-                "thresholds are a guess and scores are no probabilities, since no images were held "
-                "out: give more images, or a larger validation part"
+                "thresholds are a guess and scores are not probabilities, since no images were "
+                "held out: give more images, or a larger validation part"
             )
         detector = calibration.applied(*self._assembled(tasks, trained))
         kept = [task.kept(cascade) for task, cascade in zip(tasks, detector.cascades, strict=True)]
@@ -273,7 +298,7 @@ class _Training:
         )  # fmt: skip
         if found.curve is None:
             log.warning(
-                "scores are no probabilities, since what was found in the images held out is all "
+                "scores are not probabilities, since what was found in the images held out is all "
                 "right or all wrong: give more images, or a larger validation part"
             )
         if path is not None:
@@ -293,7 +318,7 @@ class _Training:
             stride=self.config.cell,
             suppression=replace(self.config.suppression, vote=_VOTE),
             # A single view says nothing of where objects are heading.
-            angles=None if n_views == 1 else self.views.angles,
+            angles=None if n_views == 1 else self.views.angles or None,
             category=self.category,
         )
 
@@ -362,15 +387,14 @@ class _Training:
             known = ~image.ignore & (image.labels >= 0) & (image.sizes > 0.0).all(axis=1)
             if (image.labels[known] >= len(names)).any():
                 raise ValueError(
-                    f"{image.name!r:.80} has labels beyond the {len(names)} views: "
-                    "use AnnotatedImage.with_views."
+                    f"{image.name!r:.80} has labels beyond the {len(names)} views: use label_views."
                 )
             parts.append((index, image.boxes[known]))
             labels.append(image.labels[known])
         if not sum(map(len, labels)):
             raise ValueError(
                 "there are no objects to learn: give images whose objects have labels "
-                "(AnnotatedImage.with_views) and are not ignored."
+                "(label_views) and are not ignored."
             )
         joined = np.concatenate(labels)
         counts = np.bincount(joined, minlength=len(names))
@@ -437,7 +461,7 @@ def _view_costs(config: TrainingConfig, views: Views) -> FloatArray:
     if free.any():
         name = views.names[int(free.argmax())]
         raise ValueError(
-            f"to take view {name!r} for any other costs nothing: give a price in cost_matrix."
+            f"to take view {name!r} for any other is free: give it a cost in cost_matrix."
         )
     return costs
 
@@ -456,12 +480,29 @@ def _checked_images(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
     return checked
 
 
+def _category_of(images: Sequence[AnnotatedImage]) -> str:
+    """The category of all objects to learn, if there is only one."""
+    names = {
+        name
+        for image in images
+        for name, ignored, label in zip(image.categories, image.ignore, image.labels, strict=True)
+        if not ignored and label >= 0
+    }
+    return names.pop() if len(names) == 1 else "object"
+
+
 def _checked_groups(
     groups: Sequence[Hashable] | None, images: Sequence[AnnotatedImage]
 ) -> IndexArray:
     """Return the number of the group of each picture."""
     if groups is None:
         return np.arange(len(images))
+    if isinstance(groups, str):
+        check_choice("groups", groups, ("folder",))
+        files = (image.image for image in images)
+        groups = [
+            file.parent if isinstance(file, Path) else place for place, file in enumerate(files)
+        ]
     if len(groups) != len(images):
         raise ValueError(f"groups must have one entry for each of {len(images)} images.")
     numbers: dict[Hashable, int] = {}
@@ -485,6 +526,6 @@ def _read_calibration(path: Path, digest: str) -> Calibration | None:
         return Calibration(**header, curve=None if curve is None else ScoreCurve(**curve))
     except (ModelFileError, TypeError, KeyError, ValueError) as error:
         raise ModelFileError(
-            f"cannot go on from {os.fspath(path)!r}: {str(error).rstrip('.')}; choose another "
+            f"cannot resume from {os.fspath(path)!r}: {str(error).rstrip('.')}; choose another "
             "folder, or remove this one to start again."
         ) from error

@@ -1,0 +1,213 @@
+"""Parts of a report, in numbers; those that a model gives no reason for are None or empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.arrays import FloatArray, Positions
+from badacost.cost_report.evidence import Evidence
+from badacost.cost_report.sensitivity import Shift, shift
+from badacost.costs import minimum_cost_decision
+from badacost.costs.decisions import is_asked, own_costs
+
+_ASKING_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the price of asking a person
+_RELIABILITY_GROUPS = 10
+_MIN_IN_GROUP = 20
+_NO_SETTINGS = ("cost_matrix", "callbacks", "verbose")
+
+
+@dataclass(frozen=True)
+class AskingPrice:
+    """A price of asking a person, the share of the samples that is asked about, the cost then."""
+
+    price: float
+    share_asked: float
+    average_cost: float
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What decisions of minimum expected cost cost if a person may be asked, and without that."""
+
+    price: float
+    never: float
+    at_prices: tuple[AskingPrice, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """How decisions of minimum expected cost change if one price is doubled or halved.
+
+    `counts`, (K, K), are how often each mistake is made as prices are.
+    """
+
+    doubled: Shift
+    halved: Shift
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ReliabilityGroup:
+    """Samples of which a model is about equally sure: its mean probability, the share right."""
+
+    n_samples: int
+    probability: float
+    share_right: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What the decisions should cost by the probabilities, and how often these are right."""
+
+    expected_cost: float
+    groups: tuple[ReliabilityGroup, ...]
+
+
+@dataclass(frozen=True)
+class RivalAtFit:
+    """Average cost of a rival when a model was fitted, and if it differs by more than chance."""
+
+    name: str
+    average_cost: float
+    is_clear: bool
+
+
+@dataclass(frozen=True)
+class AtFit:
+    """What was measured when a model was fitted, on rows that it was not fitted to.
+
+    `rows` says which ones, `rivals` decided on the same ones, the cheapest first.
+    """
+
+    rows: str
+    average_cost: float
+    rivals: tuple[RivalAtFit, ...]
+
+
+def asking(evidence: Evidence) -> Asking | None:
+    """Return what asking a person costs and saves, at its price and at others."""
+    price, beliefs = evidence.abstain, evidence.probabilities
+    if price is None or beliefs is None:
+        return None
+    expected = evidence.prices.expected(beliefs)
+    alone = evidence.prices.paid(evidence.truth, expected.argmin(axis=1))
+
+    def at(price: float) -> AskingPrice:
+        asked = is_asked(expected, price)
+        return AskingPrice(price, float(asked.mean()), float(np.where(asked, price, alone).mean()))
+
+    return Asking(
+        price, float(alone.mean()), tuple(at(factor * price) for factor in _ASKING_FACTORS)
+    )
+
+
+def cost_curves(evidence: Evidence) -> dict[str, tuple[float, ...]]:
+    """Return the average cost after each round, on these samples and on those of the training."""
+    if evidence.prices.of_samples:
+        return {}
+    sets: dict[str, tuple[Any, Positions]] = {"these samples": (evidence.features, evidence.truth)}
+    if evidence.training is not None:
+        sets["training samples"] = evidence.training
+    curves = {}
+    for name, (features, truth) in sets.items():
+        staged = evidence.staged_answers(features)
+        if staged is None:
+            return {}
+        curves[name] = tuple(float(evidence.costs[truth, answers].mean()) for answers in staged)
+    return curves
+
+
+def sensitivity(evidence: Evidence) -> Sensitivity | None:
+    """Return how decisions depend on each price."""
+    beliefs, costs = evidence.probabilities, evidence.costs
+    if beliefs is None or evidence.prices.of_samples:
+        return None
+    doubled, halved = (shift(beliefs, costs, evidence.truth, factor) for factor in (2.0, 0.5))
+    return Sensitivity(doubled, halved, evidence.confusion(minimum_cost_decision(beliefs, costs)))
+
+
+def reliability(evidence: Evidence) -> Reliability | None:
+    """Compare probabilities with what happened, in groups of samples if there are enough."""
+    beliefs = evidence.probabilities
+    if beliefs is None:
+        return None
+    charges = evidence.prices.expected(beliefs)
+    expected = charges[np.arange(len(beliefs)), evidence.answers].mean()
+    confidence, is_right = beliefs.max(axis=1), beliefs.argmax(axis=1) == evidence.truth
+    n_groups = min(_RELIABILITY_GROUPS, len(beliefs) // _MIN_IN_GROUP)
+    groups: list[Positions] = []
+    if n_groups > 1:
+        groups = np.array_split(np.argsort(confidence, kind="stable"), n_groups)
+    return Reliability(
+        float(expected),
+        tuple(
+            ReliabilityGroup(len(g), float(confidence[g].mean()), float(is_right[g].mean()))
+            for g in groups
+        ),
+    )
+
+
+def importances(evidence: Evidence) -> tuple[tuple[str, float], ...]:
+    """Return the features and their importances, the largest first."""
+    owners = [evidence.model]
+    if evidence.estimator is evidence.model:
+        owners.append(getattr(evidence.model, "estimator_", None))
+    owner = next((owner for owner in owners if hasattr(owner, "feature_importances_")), None)
+    if owner is None:
+        return ()
+    values = owner.feature_importances_
+    names = evidence.feature_names
+    if names is None:
+        names = [f"feature {number}" for number in range(len(values))]
+    if len(names) != len(values):
+        raise ValueError(f"feature_names holds {len(names)} names: give {len(values)} of them.")
+    order = np.argsort(-values, kind="stable").tolist()
+    return tuple((str(names[index]), float(values[index])) for index in order)
+
+
+def at_fit(evidence: Evidence) -> AtFit | None:
+    """Return what was measured at the fit, if that is in the model and under the same costs."""
+    held_out = getattr(evidence.model, "held_out_", None)
+    same = not evidence.prices.of_samples and np.array_equal(
+        own_costs(evidence.model), evidence.costs
+    )
+    if held_out is None or not held_out.rivals or not same:
+        return None
+    rivals = [
+        RivalAtFit(name, cost, held_out.is_clear(name)) for name, cost in held_out.rivals.items()
+    ]
+    return AtFit(
+        f"{held_out.n_rows:,} rows{', ' * bool(held_out.how)}{held_out.how}",
+        held_out.average_cost,
+        tuple(sorted(rivals, key=lambda rival: rival.average_cost)),
+    )
+
+
+def settings(evidence: Evidence) -> dict[str, str]:
+    """Return the parameters of the model, those of its estimator first."""
+    found = {}
+    for name, attribute in (("rounds kept", "n_estimators_"), ("stopped by", "stop_reason_")):
+        if getattr(evidence.estimator, attribute, None) is not None:
+            found[name] = getattr(evidence.estimator, attribute)
+    for owner in (evidence.estimator, evidence.model):
+        given = owner.get_params(deep=False) if hasattr(owner, "get_params") else {}
+        left_out = _NO_SETTINGS if owner is evidence.estimator else (*_NO_SETTINGS, "estimator")
+        found |= {name: value for name, value in given.items() if name not in left_out}
+    return {name: " ".join(repr(value).split()) for name, value in found.items()}
+
+
+def has_other_costs(evidence: Evidence) -> bool:
+    """Tell whether a model was fitted under other costs than those of the report."""
+    trained = getattr(evidence.model, "cost_matrix_", None)
+    if trained is None or evidence.prices.of_samples:
+        return False
+    return not np.allclose(_of_mistakes(trained), _of_mistakes(evidence.costs))
+
+
+def _of_mistakes(costs: FloatArray) -> FloatArray:
+    """Return what mistakes cost more than being right, which is all that decisions depend on."""
+    return np.asarray(costs - np.diagonal(costs)[:, np.newaxis])
