@@ -86,7 +86,9 @@ class Samples:
 
 def rows_of(features: Any, rows: Mask | IndexArray) -> Any:
     """Return some rows of an array or data frame."""
-    return features.iloc[rows] if hasattr(features, "iloc") else np.asarray(features)[rows]
+    if hasattr(features, "iloc"):
+        return features.iloc[rows]
+    return features[rows] if hasattr(features, "shape") else np.asarray(features)[rows]
 
 
 Tuner = Callable[[Any, Samples, Prices, int], Any]
