@@ -16,12 +16,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost import __version__
 from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.known_rows import known_rows_remark
 from badacost.costs.decisions import check_no_class_abstains, own_costs
 from badacost.costs.matrix import as_classes, charged_costs, named_classes, plain
-from badacost.html_page import shorten, write_page
+from badacost.html_page import environment, shorten, write_page
 from badacost.validation import check_number, check_sample_weight, positions_in
 
 _MAX_CLASSES = 50  # a matrix that people can edit
@@ -108,7 +107,7 @@ class CostExplorer:
         if not 2 <= len(labels) <= _MAX_CLASSES:
             raise ValueError(
                 f"there are {len(labels)} classes: the matrix of the explorer takes 2 to "
-                f"{_MAX_CLASSES}; join classes, or use write_cost_report."
+                f"{_MAX_CLASSES}; join classes, or use CostReport."
             )
         check_no_class_abstains(labels)
         probabilities = _shares("probabilities", self.probabilities, len(labels))
@@ -279,27 +278,23 @@ class CostExplorer:
         str
             HTML.
         """
+        template = environment("badacost.cost_report").get_template("explorer.html")
         folder = files("badacost.cost_report").joinpath("templates")
         style = folder.joinpath("explorer.css").read_text("utf-8")
         parts = (folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
         script = f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
-        page: str = (
-            _templates()
-            .get_template("explorer.html")
-            .render(
-                title=self.title,
-                note=self.note,
-                currency=self.currency,
-                n_rows=len(self.probabilities),
-                n_classes=len(self.labels),
-                has_truth=self.truth is not None,
-                style=style,
-                script=script,
-                style_hash=_digest(style),
-                script_hash=_digest(script),
-                data=_json_for_html(self._packed()),
-                version=__version__,
-            )
+        page: str = template.render(
+            title=self.title,
+            note=self.note,
+            currency=self.currency,
+            n_rows=len(self.probabilities),
+            n_classes=len(self.labels),
+            has_truth=self.truth is not None,
+            style=style,
+            script=script,
+            style_hash=_digest(style),
+            script_hash=_digest(script),
+            data=_json_for_html(self._packed()),
         )
         return page
 
@@ -473,17 +468,6 @@ def _probabilities_of(
         values = _taken(rival, rows)
     shares = _shares(f"rival {name!r:.80}", values, len(classes))
     return shares[:, [found.index(label) for label in labels]]
-
-
-def _templates() -> Any:
-    """Return the templates of the package."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError('pages need jinja2: type pip install "badacost[report]".') from error
-    return Environment(
-        loader=PackageLoader("badacost.cost_report"), autoescape=True, undefined=StrictUndefined
-    )
 
 
 def _digest(text: str) -> str:
