@@ -14,6 +14,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score
 
 import badacost
@@ -490,6 +492,23 @@ class TestEncoder:
 
 class TestTarget:
     @pytest.mark.parametrize(
+        ("values", "order", "classes"),
+        [
+            (["mid", "low", "high"], ["low", "mid", "high"], ["low", "mid", "high"]),
+            (["mid", "low", "new"], ["mid", "high", "low"], ["mid", "low", "new"]),
+            ([3, 1, 2], ["2", "3", "1"], [2, 3, 1]),
+            ([3, 1, 2], [3, 2, 1], [3, 2, 1]),
+            ([True, False], [True, False], [True, False]),
+            (pd.Categorical(["a", "b"], ["b", "a"], ordered=True), None, ["b", "a"]),
+            (pd.Categorical(["a", "b"], ["b", "a"], ordered=True), ["a", "b"], ["a", "b"]),
+        ],
+    )
+    def test_order_of_classes(self, values, order, classes) -> None:
+        labels = target_labels(pd.Series(values), "y", order)
+        assert labels.categories.tolist() == classes
+        assert labels.tolist() == [*values]
+
+    @pytest.mark.parametrize(
         ("values", "labels"),
         [
             ([1.0, 2.0, 1.0], [1, 2, 1]),
@@ -591,6 +610,52 @@ class TestClassifier:
         assert not hasattr(without.fit(patients(), "risk"), "predict_proba")
         with pytest.raises(ValueError, match="needs probabilities"):
             without.set_params(decision="bayes").fit(patients(), "risk")
+
+    def test_predictions_do_not_depend_on_other_rows_of_a_file(self, tmp_path) -> None:
+        frame = patients().assign(code=lambda rows: np.resize(["01", "1e2", "X1"], len(rows)))
+        write_table(frame, tmp_path / "all.csv")
+        model = small_model().fit(read_table(tmp_path / "all.csv"), "risk")
+        model.save(tmp_path / "m.badacost")
+        model = badacost.load(tmp_path / "m.badacost")
+        whole = model.predict_proba(read_table(tmp_path / "all.csv", like=model))
+        for rows in ([4], [0, 3, 6], [1, 7, 10]):
+            write_table(frame.iloc[rows], tmp_path / "some.csv")
+            some = read_table(tmp_path / "some.csv", like=model)
+            np.testing.assert_array_equal(model.predict_proba(some), whole[rows])
+
+    def test_categories_that_only_other_rows_have_are_missing_values(self) -> None:
+        """Encoded once, a table can be divided: a booster knows the categories of its own rows."""
+        rng = np.random.default_rng(0)
+        wards = rng.choice(["a", "b", "c", "d"], 400, p=[0.4, 0.3, 0.2, 0.1])
+        frame = pd.DataFrame({"x": rng.normal(size=400), "ward": wards})
+        y = (frame["x"] > 0) ^ (wards == "b")
+        encoder = TableEncoder()
+        features, train = encoder.fit_transform(frame), wards != "d"
+        model = small_model(cost_matrix=None)._fit_features(
+            encoder, features[train], y[train].to_numpy(), None, None
+        )
+        assert model.estimator_.categories_[1].tolist() == [0.0, 1.0, 2.0]
+        missing = features.copy()
+        missing[~train, 1] = np.nan
+        answers = [model.estimator_.predict_proba(rows) for rows in (features, missing)]
+        np.testing.assert_array_equal(*answers)
+
+    @pytest.mark.parametrize(
+        "estimator",
+        [
+            badacost.MinimumCostClassifier(SAMMEClassifier(n_estimators=5)),
+            HistGradientBoostingClassifier(max_iter=5),
+            CalibratedClassifierCV(SAMMEClassifier(n_estimators=5), cv=2),
+        ],
+    )
+    def test_categories_are_handed_on(self, estimator) -> None:
+        model = TableClassifier(estimator).fit(patients(), "risk")
+        params = model.estimator_.get_params()
+        masks = [params[name] for name in params if name.endswith("categorical_features")]
+        assert masks == [[False, True, False, False, True]]
+        assert model.predict(patients(10)).shape == (10,)
+        again = clone(model).fit(patients()[["age", "seen", "risk"]], "risk")
+        assert again.predict(patients(10)).shape == (10,)
 
     def test_scikit_learn_can_use_it(self) -> None:
         frame = patients()

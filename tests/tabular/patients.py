@@ -34,4 +34,4 @@ def patients(n_rows: int = 120, seed: int = 0) -> pd.DataFrame:
 
 def small_model(**options) -> TableClassifier:
     booster = BAdaCostClassifier(n_estimators=8, max_depth=2, random_state=0)
-    return TableClassifier(booster, cost_matrix=COSTS, **options)
+    return TableClassifier(booster, **{"cost_matrix": COSTS} | options)

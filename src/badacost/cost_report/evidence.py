@@ -130,7 +130,12 @@ def gather(
         prices = read_prices(costs, sample_cost, classes, len(truth))
     features = encode(X)
     probabilities = _probabilities(estimator, features)
-    n_rows = len(features) if probabilities is None else len(probabilities)
+    if abstain is not None and probabilities is None:
+        raise ValueError(
+            f"abstain needs probabilities, which this {type(estimator).__name__} does not have: "
+            "leave it out."
+        )
+    n_rows = features.shape[0] if hasattr(features, "shape") else len(features)
     if n_rows != len(truth):
         raise ValueError(f"X has {n_rows} rows and y has {len(truth)}: give one label a row.")
     if probabilities is not None and prices.of_samples and hasattr(model, "decide"):

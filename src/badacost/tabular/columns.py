@@ -1,4 +1,4 @@
-"""A column of a table as one feature: a number, a truth, a date or a category."""
+"""A column of a table as one feature: a number, a boolean, a date or a category."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = Non
     `cells` are its texts, if they are known.
 
     A `ColumnError` is raised where the values are of no use: identifiers, numbers or dates in a
-    form that is not read, or of a type that is no number, truth, date or text.
+    form that is not read, or of a type that is no number, boolean, date or text.
 
     >>> import pandas as pd
     >>> learn_column("size", pd.Series(["S", "M", "M", "L"])).levels
@@ -212,7 +212,7 @@ def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = Non
         raise ColumnError(
             name,
             f"holds values of type {type(values.dropna().iloc[0]).__name__}, which are no numbers, "
-            "truths, dates or text",
+            "booleans, dates or text",
             _leave_out(name),
         )
     cells = cells or distinct_texts(values)
@@ -221,7 +221,7 @@ def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = Non
 
 
 def typed_by_texts(values: pd.Series) -> pd.Series:
-    """Return a column of text as truths or dates if all of its cells are such.
+    """Return a column of text as booleans or dates if all of its cells are such.
 
     >>> import pandas as pd
     >>> typed_by_texts(pd.Series(["true", "False", None])).tolist()
@@ -233,9 +233,9 @@ def typed_by_texts(values: pd.Series) -> pd.Series:
         return values
     cells = distinct_texts(values)
     absent = cells.codes < 0
-    if _are_truths(cells.texts):
-        truths = np.append(cells.texts.str.lower() == "true", False)[cells.codes]
-        return pd.Series(pd.arrays.BooleanArray(truths, absent) if absent.any() else truths)
+    if _are_booleans(cells.texts):
+        booleans = np.append(cells.texts.str.lower() == "true", False)[cells.codes]
+        return pd.Series(pd.arrays.BooleanArray(booleans, absent) if absent.any() else booleans)
     dates = _dates_in(cells.texts)
     if dates.hasnans:
         return values
@@ -243,8 +243,8 @@ def typed_by_texts(values: pd.Series) -> pd.Series:
 
 
 def _learn_from_text(name: str, values: pd.Series, cells: DistinctTexts) -> Column | None:
-    """Tell whether texts are truths, numbers or dates, but for a few; None for categories."""
-    if _are_truths(cells.texts):
+    """Tell whether texts are booleans, numbers or dates, but for a few; None for categories."""
+    if _are_booleans(cells.texts):
         return Column(name, "boolean")
     readable: tuple[Kind, ...] = ("number", "date")
     for kind in readable:
@@ -311,7 +311,7 @@ def _refuse_odd(
 def positions_of(texts: pd.Index, levels: Sequence[str]) -> IndexArray:
     """Return which of the levels texts are, -1 for those that are not among them.
 
-    Other ways to write a number or truth are the same.
+    Other ways to write a number or boolean are the same.
 
     >>> import pandas as pd
     >>> positions_of(pd.Index(["XX", "1", "y", "2.0"]), ["01", "02", "XX"])
@@ -330,7 +330,7 @@ def positions_of(texts: pd.Index, levels: Sequence[str]) -> IndexArray:
 
 
 def _meaning(text: str) -> Any:
-    """What is the same for all ways to write a number or truth."""
+    """What is the same for all ways to write a number or boolean."""
     number = as_number(text)
     if number is not None:
         return number
@@ -358,7 +358,7 @@ def _of_dtype(kind: str, values: pd.Series) -> FloatArray | None:
     return None
 
 
-def _are_truths(texts: pd.Index) -> bool:
+def _are_booleans(texts: pd.Index) -> bool:
     return len(texts) <= 2**5 and set(texts.str.lower()) <= set(_WORDS_OF_TRUTH)
 
 
@@ -371,7 +371,7 @@ def _numbers_in(texts: pd.Index) -> FloatArray:
     return np.array(numbers.cast(arrow.float64()).to_numpy(zero_copy_only=False))
 
 
-def _truths_in(texts: pd.Index) -> FloatArray:
+def _booleans_in(texts: pd.Index) -> FloatArray:
     return np.array([_TRUTHS.get(text.lower(), np.nan) for text in texts], np.float64)
 
 
@@ -381,7 +381,7 @@ def _days_in(texts: pd.Index) -> FloatArray:
 
 _READERS: dict[str, Callable[[pd.Index], FloatArray]] = {
     "number": _numbers_in,
-    "boolean": _truths_in,
+    "boolean": _booleans_in,
     "date": _days_in,
 }
 

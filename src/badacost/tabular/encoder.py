@@ -36,12 +36,12 @@ _MANY_ROWS = 1000  # to look at before all are
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turns each column of a table into a feature for trees.
 
-    Numbers stay as they are, truths become 0 and 1, dates days since 1970, and categories numbers
-    of the known ones. Text is taken for what it says: numbers, truths or dates if nine tenths of a
-    column or more are such, and the few other texts stand for missing values then; other text is
-    categories. Missing values, and categories that were not in the training data, are NaN, which
-    trees take. Columns that are the same in every row are left out. What a column holds is decided
-    in training; in prediction, values are converted to that.
+    Numbers stay as they are, booleans become 0 and 1, dates days since 1970, and categories their
+    positions among the known ones. Text is taken for what it says: numbers, booleans or dates if
+    nine tenths of a column or more are such, and the few other texts stand for missing values then;
+    other text is categories. Missing values, and categories that were not in the training data,
+    are NaN, which trees take. Columns that are the same in every row are left out. What a column
+    holds is decided in training; in prediction, values are converted to that.
 
     Parameters
     ----------

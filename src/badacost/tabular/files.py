@@ -79,10 +79,10 @@ def read_table(
     -------
     DataFrame
         Its columns; the index has the line of the file, or the row of Parquet, counted from 1.
-        In a file of text, columns are numbers, truths or dates if all of their cells are, else text
-        without the space around it. Empty cells, NA, N/A, NaN, null and ? are missing values, and
-        between semicolons or tabs 1,5 is 1.5. A column without a name at the left that only counts
-        the rows is left out.
+        In a file of text, columns are numbers, booleans or dates if all of their cells are, else
+        text without the space around it. Empty cells, NA, N/A, NaN, null and ? are missing values,
+        and between semicolons or tabs 1,5 is 1.5. A column without a name at the left that only
+        counts the rows is left out.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _check_types(path: Path, schema: Any) -> None:
-    """Refuse columns that are no numbers, truths, dates or text."""
+    """Refuse columns that are no numbers, booleans, dates or text."""
     types = import_arrow()[0].types
     for field in schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
@@ -503,7 +503,7 @@ def _lines_of_rows(path: Path, data: bytes, separator: str) -> list[int]:
 
 
 def _typed(cells: Any, sample: list[str], separator: str, wanted: str) -> pd.Series:
-    """Return a column as numbers, truths or dates if all of its cells are, if this is wanted.
+    """Return a column as numbers, booleans or dates if all of its cells are, if this is wanted.
 
     Texts among numbers stay, for a `TableEncoder` to judge. If "number" is wanted, decimal commas
     become points cell by cell; otherwise only where that makes nearly all cells numbers.

@@ -109,9 +109,9 @@ def known_labels(values: pd.Series, classes: Sequence[Any] | NDArray[Any], name:
 
 
 def classes_in_text(values: pd.Series) -> pd.Series:
-    """Return the classes that texts of a file stand for: whole numbers, truths, or the texts.
+    """Return the classes that texts of a file stand for: whole numbers, booleans, or the texts.
 
-    They are numbers or truths only if all texts are such: 01 is a name, no number.
+    They are numbers or booleans only if all texts are such: 01 is a name, no number.
 
     >>> import pandas as pd
     >>> classes_in_text(pd.Series(["1", "3"])).tolist(), classes_in_text(pd.Series(["01"])).tolist()
