@@ -91,14 +91,13 @@ def explore(
 
 
 def _rows(path: Path, model: TableClassifier, target: str | None) -> tuple[pd.DataFrame, Any]:
-    """Read a table, and its classes if it has them; rows are numbered from 1."""
+    """Read a table for a model, and its classes if it has them."""
     from badacost.tabular import read_table
     from badacost.tabular.frames import check_columns
     from badacost.tabular.target import known_labels
 
     frame = read_table(path, like=model)
     check_columns(frame, [*model.feature_names_in_, *([target] if target else [])], repr(str(path)))
-    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
     name = target or model.target_name_
     known = frame[name].notna() if name in frame.columns else None
     if known is None or not known.any():

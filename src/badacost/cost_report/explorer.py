@@ -109,7 +109,7 @@ class CostExplorer:
         if not 2 <= len(labels) <= _MAX_CLASSES:
             raise ValueError(
                 f"there are {len(labels)} classes: the matrix of the explorer takes 2 to "
-                f"{_MAX_CLASSES}; join classes, or use write_cost_report."
+                f"{_MAX_CLASSES}; join classes, or use CostReport."
             )
         check_no_class_abstains(labels)
         probabilities = _shares("probabilities", self.probabilities, len(labels))
@@ -296,26 +296,23 @@ class CostExplorer:
         str
             HTML.
         """
+        template = environment("badacost.cost_report").get_template("explorer.html")
         folder = files("badacost.cost_report").joinpath("templates")
         style = folder.joinpath("explorer.css").read_text("utf-8")
         parts = (folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
         script = f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
-        page: str = (
-            environment("badacost.cost_report")
-            .get_template("explorer.html")
-            .render(
-                title=self.title,
-                note=self.note,
-                currency=self.currency,
-                n_rows=len(self.probabilities),
-                n_classes=len(self.labels),
-                has_truth=self.truth is not None,
-                style=style,
-                script=script,
-                style_hash=_digest(style),
-                script_hash=_digest(script),
-                data=_json_for_html(self._packed()),
-            )
+        page: str = template.render(
+            title=self.title,
+            note=self.note,
+            currency=self.currency,
+            n_rows=len(self.probabilities),
+            n_classes=len(self.labels),
+            has_truth=self.truth is not None,
+            style=style,
+            script=script,
+            style_hash=_digest(style),
+            script_hash=_digest(script),
+            data=_json_for_html(self._packed()),
         )
         return page
 
