@@ -84,7 +84,7 @@ def _rows(path: Path, model: TableClassifier, target: str | None) -> tuple[pd.Da
     from badacost.tabular.frames import check_columns
     from badacost.tabular.target import known_labels
 
-    frame = read_table(path)
+    frame = read_table(path, like=model)
     check_columns(frame, [*model.feature_names_in_, *([target] if target else [])], repr(str(path)))
     frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
     name = target or model.target_name_

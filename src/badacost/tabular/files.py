@@ -10,6 +10,7 @@ import codecs
 import csv
 import gzip
 import io
+import math
 import os
 import zlib
 from collections.abc import Sequence
@@ -417,8 +418,7 @@ def _guessed_type(sample: list[str], wanted: str) -> str:
     present = [cell for cell in sample if cell not in _MISSING]
     if wanted == "text" or not present or any(as_number(cell) is None for cell in present):
         return "string"
-    whole = wanted == "any" and all(cell.lstrip("+-").isdigit() for cell in present)
-    return "int64" if whole else "float64"
+    return "int64" if all(cell.removeprefix("-").isdigit() for cell in present) else "float64"
 
 
 def _cells(path: Path, data: bytes, separator: str, types: list[str]) -> Any:
@@ -459,9 +459,9 @@ def _cells(path: Path, data: bytes, separator: str, types: list[str]) -> Any:
 
 
 def _has_nan(numbers: Any) -> bool:
-    """Tell whether a cell spells a number that is none."""
+    """Tell whether a cell spells a number that is none, such as -nan."""
     arrow, compute = import_arrow()
-    return numbers.type == arrow.float64() and bool(compute.any(compute.is_nan(numbers)).as_py())
+    return numbers.type == arrow.float64() and math.isnan(compute.sum(numbers).as_py() or 0.0)
 
 
 def _lines(path: Path, data: bytes, separator: str, n_lines: int, n_rows: int) -> pd.Index:
