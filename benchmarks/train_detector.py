@@ -140,8 +140,8 @@ class _Mined(logging.Handler):
             self.seconds += seconds
 
 
-def made_up(scale: float) -> Figures:
-    """A detector of 8 views from 200 made-up images, tried on 100 fresh ones, two threads."""
+def synthetic(scale: float) -> Figures:
+    """A detector of 8 views from 200 synthetic images, tried on 100 fresh ones, two threads."""
     n_images = scaled(200, scale, 20)
     scenes = make_scenes(n_images, n_views=8, random_state=1)
     fresh = make_scenes(n_images // 2, n_views=8, random_state=2)
@@ -177,7 +177,7 @@ if __name__ == "__main__":
             "boosting": boosting,
             "boosting-by-level": boosting_by_level,
             "windows": windows,
-            "made-up": made_up,
+            "synthetic": synthetic,
         },
         HERE / "results" / "train_detector.json",
     )

@@ -71,13 +71,13 @@ html_sidebars = {"index": [], "install": [], "quickstart": [], "coming_from": []
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# Stories write their pictures to the current folder, which is that of the script: run copies.
-STORIES = HERE / "_build" / "examples"
-shutil.rmtree(STORIES, ignore_errors=True)
-shutil.copytree(HERE.parent / "examples", STORIES, ignore=shutil.ignore_patterns("__pycache__"))
+# Examples write their pictures to the current folder, which is that of the script: run copies.
+EXAMPLES = HERE / "_build" / "examples"
+shutil.rmtree(EXAMPLES, ignore_errors=True)
+shutil.copytree(HERE.parent / "examples", EXAMPLES, ignore=shutil.ignore_patterns("__pycache__"))
 
 sphinx_gallery_conf = {
-    "examples_dirs": str(STORIES),
+    "examples_dirs": str(EXAMPLES),
     "gallery_dirs": "gallery",
     "filename_pattern": r"/\d{4}_",
     "within_subsection_order": "FileNameSortKey",

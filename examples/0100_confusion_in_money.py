@@ -87,10 +87,9 @@ print("\nThe picture is in confusion_in_money.png")
 
 # %%
 # A :class:`~badacost.cost_report.CostReport` has these figures with intervals, and rivals that were
-# trained without costs. Its first sentence names whatever is cheaper than the model. Here that is a
-# rival whose decisions alone know the prices; ``CostBoostClassifier``, which is made for such
-# decisions, does about as well. ``save`` writes a page of HTML to hand on; notebooks show that page
-# for the report itself.
+# trained without costs. Its first sentence names whatever is cheaper than the model: here it is
+# CostBoost, even if only its decisions know the prices. So the second report is about that one.
+# ``save`` writes a page of HTML to hand on; notebooks show that page for the report itself.
 models["CostBoost"] = CostBoostClassifier(prices, random_state=0).fit(X_train, y_train)
 for name in ("under prices", "CostBoost"):
     report = CostReport.from_estimator(

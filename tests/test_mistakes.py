@@ -59,7 +59,7 @@ from badacost.detection.annotations import (
 )
 from badacost.explain import explain_decision, explain_scores
 from badacost.plotting import CostConfusionDisplay, CostCurveDisplay, DecisionRegionsDisplay
-from badacost.tabular import TableClassifier, fit_cheapest, read_table
+from badacost.tabular import TableClassifier, fit_and_try, read_table
 
 matplotlib.use("Agg")
 
@@ -451,7 +451,7 @@ COMMANDS = [
     command(
         "a decision by probabilities that there are not",
         f"{FIT} --costs costs.csv --algorithm lp-csb --decision bayes",
-        "--decision bayes needs probabilities, which lp-csb has not",
+        "the decision bayes needs probabilities, which lp-csb does not have",
         "leave it out",
     ),
     command(
@@ -488,8 +488,8 @@ COMMANDS = [
     command(
         "no such algorithm",
         f"{FIT} --costs costs.csv --algorithm xgboost",
-        "'xgboost' is not one of 'costboost', 'auto', 'badacost', 'samme'",
-        status=2,
+        "--algorithm must be one of 'costboost', 'badacost', 'samme'",
+        "got 'xgboost'",
     ),
     command(
         "an option of one algorithm where several are compared",
@@ -501,7 +501,7 @@ COMMANDS = [
         "a rule that CostBoost does not have",
         f"{FIT} --costs costs.csv --decision margin",
         "costboost decides by minimum expected cost only",
-        "leave --decision out",
+        "leave out the decision",
     ),
     command("an option mistyped", "fit patients.csv --taget grade", "--target", status=2),
     command("no target", "fit patients.csv --costs costs.csv", "'--target'", status=2),
@@ -748,8 +748,8 @@ COMMANDS = [
     command(
         "annotations of an unknown kind",
         f"{TRAIN} notes.txt",
-        "its format is not known",
-        "give format, one of coco, fddb",
+        "cannot infer its format",
+        "pass format (--format), one of coco, fddb",
     ),
     command(
         "no such format of annotations",
@@ -959,7 +959,7 @@ CALLS = [
         "a price list with gaps",
         lambda: costs.costs_from_prices({("high", "low"): 9}, classes=GRADES),
         ValueError,
-        "none for truth 'high' and prediction 'mid'",
+        "lack the one for truth 'high' and prediction 'mid'",
         "add it, or set default",
     ),
     call(
@@ -1434,7 +1434,7 @@ CALLS = [
     ),
     call(
         "a comparison of models that pay different prices",
-        lambda: fit_cheapest(
+        lambda: fit_and_try(
             {"one": fitted_to_table(), "other": TableClassifier(drop=["patient"])}, TABLE, "grade"
         ),
         ValueError,
@@ -1587,8 +1587,8 @@ CALLS = [
         "annotations of an unknown kind",
         lambda: read_annotations("notes.txt"),
         AnnotationError,
-        "'notes.txt': its format is not known",
-        "give format, one of coco, fddb",
+        "'notes.txt': cannot infer its format",
+        "pass format (--format), one of coco, fddb",
     ),
 ]
 

@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 from badacost import CostBoostClassifier
 from badacost.cost_report import CostExplorer
-from badacost.tabular import find_dataset
+from badacost.datasets import find_dataset
 
 
 def _named(grade: int) -> str:

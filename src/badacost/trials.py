@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
@@ -62,7 +61,7 @@ class Samples:
     def only(self, rows: Mask | IndexArray) -> Samples:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        features = _safe_indexing(self.features, rows)
+        features = rows_of(self.features, rows)
         return replace(self, features=features, truth=self.truth[rows], weight=weight)
 
     def sample(self, rng: np.random.Generator) -> Samples:
@@ -83,6 +82,13 @@ class Samples:
         order = drawn.argsort()
         weight = check_sample_weight(self.weight, len(self))[drawn] * np.concatenate(factors)
         return replace(self.only(drawn[order]), weight=weight[order])
+
+
+def rows_of(features: Any, rows: Mask | IndexArray) -> Any:
+    """Return some rows of an array or data frame."""
+    if hasattr(features, "iloc"):
+        return features.iloc[rows]
+    return features[rows] if hasattr(features, "shape") else np.asarray(features)[rows]
 
 
 Tuner = Callable[[Any, Samples, Prices, int], Any]
@@ -189,7 +195,7 @@ def run(
     for done, fold in enumerate(numbers, start=1):
         tried = folds == fold
         fitted = contender.fit(samples.only(~tried), prices, seed)
-        decided = contender.decide(fitted, _safe_indexing(samples.features, tried), prices)
+        decided = contender.decide(fitted, rows_of(samples.features, tried), prices)
         for way, chosen in decided.items():
             answers[way][tried] = chosen
         fits.append(fitted)

@@ -109,17 +109,17 @@ def test_the_first_learner_is_blind_to_costs() -> None:
     assert (costly[1].predicted != plain[1].predicted).any()
 
 
-def test_a_dear_class_is_missed_less() -> None:
+def test_a_expensive_class_is_missed_less() -> None:
     costs = zero_one_costs(3)
     missed = []
-    for dear in (None, 0, 1, 2):
+    for expensive in (None, 0, 1, 2):
         priced = costs.copy()
-        if dear is not None:
-            priced[dear] *= 4
+        if expensive is not None:
+            priced[expensive] *= 4
         predicted = AdaC2M1Classifier(priced, n_estimators=20, max_depth=5).fit(X, Y).predict(X)
         missed.append([(predicted[label == Y] != label).mean() for label in range(3)])
-    for dear in range(3):
-        assert missed[dear + 1][dear] < missed[0][dear]
+    for expensive in range(3):
+        assert missed[expensive + 1][expensive] < missed[0][expensive]
 
 
 # Right on more than half, weighted by cost.

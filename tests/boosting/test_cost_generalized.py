@@ -92,8 +92,8 @@ def test_units_do_not_matter(unit) -> None:
 def test_costs_at_the_ends_of_the_range(costs, unit) -> None:
     model = CostGeneralizedAdaBoostClassifier(costs, n_estimators=5)
     model.fit(X, Y, np.full(len(Y), unit))
-    dear = np.argmax(np.sum(costs, axis=1))
-    np.testing.assert_array_equal(model.predict(X[dear == Y]), dear)
+    expensive = np.argmax(np.sum(costs, axis=1))
+    np.testing.assert_array_equal(model.predict(X[expensive == Y]), expensive)
     assert np.isfinite(model.cost_scores(X)).all()
     assert np.isfinite(model.predict_proba(X)).all()
 

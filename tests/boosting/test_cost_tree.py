@@ -70,23 +70,23 @@ def test_an_unlimited_tree_learns_its_training_set(load, missing) -> None:
     assert tree.score(X, y) == 1.0
 
 
-@pytest.mark.parametrize("dear", [0, 1, 2])
+@pytest.mark.parametrize("expensive", [0, 1, 2])
 @pytest.mark.parametrize("max_depth", [1, 3, 6])
-def test_a_dearer_class_is_predicted_more_often(dear, max_depth) -> None:
+def test_a_costlier_class_is_predicted_more_often(expensive, max_depth) -> None:
     X, y = overlapping()
     shares = []
     for price in (0.2, 1.0, 5.0, 1000.0):
         costs = zero_one_costs(3)
-        costs[dear] *= price
+        costs[expensive] *= price
         tree = CostSensitiveTreeClassifier(costs, max_depth=max_depth).fit(X, y)
-        shares.append(np.mean(tree.predict(X) == dear))
+        shares.append(np.mean(tree.predict(X) == expensive))
     assert shares == sorted(shares)
     assert shares[0] < shares[2]
     assert shares[3] > 0.7
 
 
 @pytest.mark.parametrize("feared", [0, 1, 2])
-def test_a_dear_prediction_is_made_less_often(feared) -> None:
+def test_a_expensive_prediction_is_made_less_often(feared) -> None:
     X, y = overlapping()
     costs = zero_one_costs(3)
     plain = CostSensitiveTreeClassifier(costs, max_depth=3).fit(X, y).predict(X)
@@ -97,7 +97,7 @@ def test_a_dear_prediction_is_made_less_often(feared) -> None:
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_rows_are_the_truth(criterion) -> None:
-    """Missing class 0 is dear in one matrix, crying class 0 in its transpose."""
+    """Missing class 0 is expensive in one matrix, crying class 0 in its transpose."""
     X, y = overlapping(n_classes=2)
     costs = np.array([[0.0, 8.0], [1.0, 0.0]])
     one, two = (

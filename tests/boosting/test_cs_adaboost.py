@@ -147,8 +147,8 @@ def test_only_the_ratio_of_costs_counts() -> None:
 def test_costs_at_the_ends_of_the_range(costs, unit) -> None:
     X, y = NOISY
     model = CSAdaBoostClassifier(costs, n_estimators=5).fit(X, y, np.full(len(y), unit))
-    dear = np.argmax(np.sum(costs, axis=1))
-    np.testing.assert_array_equal(model.predict(X[y == dear]), dear)
+    expensive = np.argmax(np.sum(costs, axis=1))
+    np.testing.assert_array_equal(model.predict(X[y == expensive]), expensive)
     assert np.isfinite(model.cost_scores(X)).all()
     assert np.isfinite(model.predict_proba(X)).all()
 
@@ -164,7 +164,7 @@ def test_decisions_are_of_least_expected_cost(costs) -> None:
     np.testing.assert_array_equal(model.predict(X), decisions)
 
 
-def test_a_dear_class_is_missed_less() -> None:
+def test_a_expensive_class_is_missed_less() -> None:
     X, y = NOISY
     missed = [
         [((model.predict(X) != y) & (y == label)).sum() for label in (0, 1)]

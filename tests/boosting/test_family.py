@@ -251,7 +251,7 @@ def test_missing_values(cls) -> None:
 
 @members(takes_costs)
 def test_rows_of_costs_are_the_truth(cls) -> None:
-    """A dear row makes its class frequent, as a dear column need not; transposing matters."""
+    """An expensive row makes its class frequent, a column need not: transposing matters."""
     X, y = data_for(cls)
     costs = zero_one_costs(len(np.unique(y)))
     costs[1] *= 2.5

@@ -1,4 +1,4 @@
-"""A made-up problem with a known P(y|x): probabilities, and what each decision rule costs."""
+"""A synthetic problem with a known P(y|x): probabilities, and what each decision rule costs."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def charges(scores, y, costs, weight=None):
 
 
 def random_task(n_classes: int, seed: int = 0, n: int = 80, n_members: int = 15):
-    """Classes, weights, costs of which some are zero, and answers of a made-up pool."""
+    """Classes, weights, costs of which some are zero, and answers of a synthetic pool."""
     rng = np.random.default_rng([n_classes, seed])
     y = np.append(np.arange(n_classes), rng.integers(n_classes, size=n))
     costs = rng.exponential(size=(n_classes, n_classes)) * (rng.random((n_classes,) * 2) < 0.9)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from badacost import BAdaCostClassifier, CostBoostClassifier, MinimumCostClassifier
+from badacost import (
+    AdaC2M1Classifier,
+    BAdaCostClassifier,
+    CostBoostClassifier,
+    MinimumCostClassifier,
+)
 from badacost.cost_report import CostReport
 from badacost.cost_report.evidence import gather, out_of_fold_cost
 from badacost.costs import labelled_costs
@@ -80,6 +87,14 @@ def test_the_last_step_of_a_pipeline_is_asked() -> None:
     assert [*evidence.feature_names] == ["x0", "x1", "x2", "x3"]
 
 
+def test_sparse_samples() -> None:
+    X, y = noisy()
+    model = LinearSVC(random_state=0).fit(csr_array(X), y)
+    evidence = gather(model, csr_array(X), y, costs=COSTS)
+    assert evidence.probabilities is None
+    np.testing.assert_array_equal(evidence.answers, model.predict(X))
+
+
 def test_models_without_probabilities_or_rounds() -> None:
     X, y = noisy()
     assert gather(booster(ONE_WAY).fit(X, y), X, y).probabilities is None
@@ -124,6 +139,11 @@ def test_out_of_fold_cost_under_the_same_costs_only() -> None:
         ({"train": noisy()[0]}, ValueError, "tuple of X and y"),
         ({"train": (noisy()[0], ["a"] * 240)}, ValueError, "y of train has labels"),
         ({"abstain": -1}, ValueError, "abstain must be a number at least 0 or None; got -1"),
+        (
+            {"model": AdaC2M1Classifier(COSTS, n_estimators=3).fit(*noisy()), "abstain": 2.0},
+            ValueError,
+            "abstain needs probabilities, which this AdaC2M1Classifier does not have",
+        ),
         ({"feature_names": ["a"]}, ValueError, "feature_names holds 1 names: give 4"),
     ],
 )

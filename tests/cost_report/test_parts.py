@@ -9,7 +9,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from badacost import (
     ABSTAIN,
-    AdaC2M1Classifier,
     CostBoostClassifier,
     MinimumCostClassifier,
 )
@@ -35,8 +34,6 @@ def test_asking_is_that_of_deciding_with_a_price() -> None:
         assert at.average_cost == pytest.approx(cost)
         assert at.share_asked == (decided == ABSTAIN).mean()
     assert parts.asking(gather(model, X_test, y_test)) is None
-    votes = AdaC2M1Classifier(COSTS, n_estimators=3).fit(X, y)
-    assert parts.asking(gather(votes, X_test, y_test, abstain=2.0)) is None
 
 
 def test_curves_are_those_of_staged_decisions() -> None:

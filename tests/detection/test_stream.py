@@ -20,7 +20,14 @@ from badacost.detection.images import ImageSource
 from badacost.detection.models import synthetic_cars
 from badacost.detection.scenes import make_scenes
 from badacost.detection.score_curve import ScoreCurve
-from badacost.detection.stream import Unreadable, files_of, images_at_a_time, images_of, search
+from badacost.detection.stream import (
+    InputFiles,
+    Unreadable,
+    files_of,
+    images_at_a_time,
+    images_of,
+    search,
+)
 
 SCENES = [
     scene.load()
@@ -337,3 +344,32 @@ def test_the_source_survives_what_is_done_to_detections(detector) -> None:
     assert found[:1].best_first().above(-99.0).source is found.source
     assert Detections.concatenate([found, found[:0]]).source is found.source
     assert Detections.concatenate([found, other]).source is None
+
+
+class TestInputFiles:
+    def test_each_file_once(self, folder: Path) -> None:
+        inputs = [Path("drive"), Path("drive/a.png"), Path("clip.mp4"), Path("absent.png")]
+        files = InputFiles(inputs)
+        images = list(files.images(every=2))
+        names = [image.name for image in images]
+        drive = ["drive/a.png", "drive/b.png", "drive/night/c.png"]
+        frames = [f"clip.mp4#{frame:06d}" for frame in (0, 2, 4)]
+        assert names == [*drive, *frames, "absent.png"]
+        assert isinstance(images[-1], Unreadable)
+        assert files.n_images(every=2) == len(images)
+        assert files.folder == folder
+        assert InputFiles(inputs[:2]).folder == folder / "drive"
+
+    def test_names_of_what_is_made_from_them(self, folder: Path) -> None:
+        Path("other").mkdir()
+        Image.fromarray(RED).save("other/A.png")
+        files = InputFiles([Path("drive"), Path("other/A.png"), Path("clip.mp4")])
+        stems = [files.stems.of(image) for image in files.images(every=4)]
+        assert stems == ["a", "b", "night/c", "A-2", "clip-000000", "clip-000004"]
+
+    def test_folders_without_pictures_come_in_turn(self, folder: Path) -> None:
+        Path("empty").mkdir()
+        first, second = InputFiles([Path("empty"), Path("drive/a.png")]).images()
+        assert isinstance(first, Unreadable)
+        assert "has no pictures" in str(first.error)
+        assert second.name == "drive/a.png"

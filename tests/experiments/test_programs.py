@@ -90,7 +90,7 @@ def test_a_run_is_kept_until_it_is_forgotten(
         ("cars --views 7", "n_views must be even"),
         ("cars --views 0", "n_views must be"),
         ("faces --jobs 0", "--jobs must not be 0"),
-        ("faces --limits 60,20 --data .", "limits must rise"),
+        ("faces --limits 60,20 --data .", "limits must increase"),
         ("cars --data .", "neither train.txt nor label_2: name a folder laid out as KITTI's"),
         ("faces --data .", "faces-train.csv"),
         ("faces --page", "results has no faces-[0-9]*.json"),

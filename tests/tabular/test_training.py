@@ -256,3 +256,14 @@ class TestSummary:
         summary = CostSummary.of(truth, noisy, [[0, 1], [2, 0]], classes=[0, 1], rivals=rivals)
         assert summary.is_clear("worse")
         assert not summary.is_clear("like it")
+
+
+def test_classes_keep_the_order_of_the_costs() -> None:
+    costs = {name: COSTS[name] for name in ("mid", "low", "high")}
+    frame = patients()
+    model = small_model().set_params(cost_matrix=costs)
+    for fitted in (model.fit(frame, "risk"), fit_and_try(model, frame, "risk", n_folds=2)):
+        assert fitted.classes_.tolist() == ["mid", "low", "high"]
+        np.testing.assert_array_equal(fitted.cost_matrix_[0], [0, 4, 1])
+    frame["risk"] = pd.Categorical(frame["risk"], ["low", "mid", "high"], ordered=True)
+    assert model.fit(frame, "risk").classes_.tolist() == ["low", "mid", "high"]

@@ -462,11 +462,11 @@ def test_labels_of_equal_cost_are_the_lowest() -> None:
 
 
 def test_rows_of_the_costs_steer_the_splits() -> None:
-    """Feature 0 sets class 0 apart, feature 1 class 2: the dear class is split off first."""
+    """Feature 0 sets class 0 apart, feature 1 class 2: the expensive class is split off first."""
     columns, y = [[0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1]], [0, 0, 1, 1, 2, 2]
-    for dear, feature in [(0, 0), (2, 1)]:
+    for expensive, feature in [(0, 0), (2, 1)]:
         costs = zero_one_costs(3)
-        costs[dear] *= 5.0
+        costs[expensive] *= 5.0
         tree = simple(columns, y, costs=costs).grow(Shape(max_depth=1)).tree
         assert tree.feature[0] == feature
 

@@ -42,7 +42,7 @@ class _Panels(Group):
 app = typer.Typer(
     cls=_Panels,
     help="Decisions whose mistakes have different prices.",
-    epilog="Exit status: 0 success, 1 an error in data or files, 2 wrong usage, 130 interrupted.",
+    epilog="Exit status: 0 success, 1 wrong data or files, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

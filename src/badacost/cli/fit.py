@@ -165,10 +165,13 @@ def fit(
                 },
                 "--algorithm auto compares algorithms as they are, on all rows",
             )
+        from badacost.costs import is_template
         from badacost.tabular import contenders, fit_and_try, new_model
         from badacost.trials import DEPTHS
 
         frame, prices, weights = _inputs(data, target, costs, drop or [], weight)
+        if is_template(prices):
+            note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
         models: Any
         if algorithm == _AUTO:
             models, not_installed = contenders(prices, n_jobs=jobs, random_state=seed)

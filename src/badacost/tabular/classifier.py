@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -20,7 +20,7 @@ from badacost.arrays import FloatArray
 from badacost.boosting import CostBoostClassifier
 from badacost.costs import minimum_cost_decision
 from badacost.costs.decisions import CostDecisionMixin, own_costs
-from badacost.costs.matrix import warn_of_alphabet
+from badacost.costs.matrix import is_frame, warn_of_alphabet
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import model_to_file, save_model, saved_model, with_part
 from badacost.tabular.columns import Column
@@ -66,7 +66,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        The classes.
+        The classes, in the order of an ordered column, or of labelled costs, or sorted.
     cost_matrix_ : ndarray of shape (K, K)
         Costs in the order of ``classes_``; a price of being right is subtracted from its row.
     charged_costs_ : ndarray of shape (K, K)
@@ -135,13 +135,23 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         target = y if isinstance(y, str) else None
         if target is not None:
             check_columns(frame, [target])
-            labels = target_labels(frame[target], target)
+            labels = self._labels(frame[target], target)
             frame = frame.drop(columns=[target])
         else:
             labels = column_or_1d(y) if category_order(y) is None else y
         encoder = self._new_encoder()
         features = encoder.fit_transform(frame)
         return self._fit_features(encoder, features, labels, sample_weight, target)
+
+    def _labels(self, values: Any, target: str) -> Any:
+        """Return the labels of a column, in its own order of classes or that of labelled costs."""
+        costs = self.cost_matrix
+        if costs is None:
+            costs = getattr(self.estimator, "cost_matrix", None)
+        order = None
+        if category_order(values) is None and (isinstance(costs, Mapping) or is_frame(costs)):
+            order = [*costs] if isinstance(costs, Mapping) else [*costs.index]
+        return target_labels(values, target, order)
 
     def _new_encoder(self) -> TableEncoder:
         return TableEncoder(drop=self.drop)

@@ -20,7 +20,6 @@ from badacost.tabular.classifier import TableClassifier
 from badacost.tabular.encoder import TableEncoder
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
-from badacost.tabular.target import target_labels
 from badacost.trials import (
     DEPTHS,
     Contender,
@@ -65,7 +64,7 @@ class _Table:
         """
         frame = as_frame(table)
         check_columns(frame, [target])
-        labels = target_labels(frame[target], target)
+        labels = model._labels(frame[target], target)
         classes = distinct_classes(np.asarray(labels), labels)
         truth = positions_in(classes, np.asarray(labels))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
