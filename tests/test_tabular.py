@@ -602,7 +602,7 @@ class TestClassifier:
             for one in (model, blind)
         ]
         assert costs[0] < costs[1]
-        classes = ["high", "low", "mid"]
+        classes = ["low", "mid", "high"]  # in the order of the costs
         assert model.classes_.tolist() == classes
         expected = [[COSTS[i].get(j, 0) for j in classes] for i in classes]
         np.testing.assert_array_equal(model.cost_matrix_, expected)
