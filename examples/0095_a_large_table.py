@@ -92,6 +92,9 @@ FeatureImportancesDisplay(model.feature_importances_, feature_names=model.featur
     ax=right
 )
 
+figure.savefig("a_large_table.png")
+print("The picture is in a_large_table.png")
+
 # %%
 # A model of car that nobody had before is a missing value to the trees, and a decision is made
 # all the same; there is a warning if most of a column is new.

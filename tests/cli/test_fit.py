@@ -382,7 +382,7 @@ class TestDialects:
 class TestRoot:
     def test_help_has_panels_in_order(self) -> None:
         shown = CliRunner().invoke(app, []).output
-        panels = ["Tables", "Detection", "Research", "Housekeeping", "130 interrupted"]
+        panels = ["Tables", "Detection", "Housekeeping", "130 interrupted"]
         positions = [shown.index(f"─ {panel} ─" if panel[0] != "1" else panel) for panel in panels]
         assert positions == sorted(positions)
 
