@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from badacost.cli.jobs import check_jobs
+from badacost.cli.options import check_jobs
 
 try:
     import pandas as pd

@@ -42,7 +42,7 @@ class ProgressBar:
         share = done / self.total if share is None else share
         left = now / share * max(1.0 - share, 0.0) if share else 0.0
         bar = "#" * filled + "-" * (_WIDTH - filled)
-        line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {_duration(left)} left"
+        line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {duration(left)} left"
         self.stream.write(f"\r\033[K{line}" if self._redraws else f"{line}\n")
         self.stream.flush()
 
@@ -53,8 +53,8 @@ class ProgressBar:
             self.stream.flush()
 
 
-def _duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from badacost.cli.errors import plain_errors
-from badacost.cli.jobs import check_jobs
+from badacost.cli.options import Quiet, check_jobs
+from badacost.cli.printing import plain_errors
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ def detect(
         ),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print only errors on standard error.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find objects in pictures, folders of pictures (with all folders inside) and videos.
 
@@ -110,8 +108,7 @@ def detect(
     from badacost.detection.stream import InputFiles, images_at_a_time, search
 
     with plain_errors("Stopped before the first picture.", status=2):
-        if jobs is not None:
-            check_jobs(jobs)
+        check_jobs(jobs)
         detector = _detector(model, fast, octaves_up, conf, threshold)
         files = InputFiles(inputs)
         report = _Report(0 if quiet else files.n_images(every), quiet)
