@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
 
+Item = TypeVar("Item")
 _WIDTH = 30
 
 
@@ -46,11 +48,30 @@ class ProgressBar:
         self.stream.write(f"\r\033[K{line}" if self._redraws else f"{line}\n")
         self.stream.flush()
 
+    def show(self, done: int, total: int) -> None:
+        """Show that `done` of `total` steps are finished, where their number is known late."""
+        self.total = total
+        self.update(done)
+
     def close(self) -> None:
         """Leave the line."""
         if self._redraws:
             self.stream.write("\n")
             self.stream.flush()
+
+
+def tracked(items: Iterable[Item], total: int, title: str, *, shown: bool = True) -> Iterator[Item]:
+    """Yield items, and show with a bar how many of them are done."""
+    if not shown or not total:
+        yield from items
+        return
+    bar = ProgressBar(total, title)
+    try:
+        for done, item in enumerate(items, start=1):
+            yield item
+            bar.update(done)
+    finally:
+        bar.close()
 
 
 def duration(seconds: float) -> str:

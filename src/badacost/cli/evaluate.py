@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,37 +14,20 @@ from badacost.cli.detection_tables import show_evaluation
 from badacost.cli.evaluate_table import evaluate_table
 from badacost.cli.printing import plain_errors, warnings_as_notes, write_json
 from badacost.cli.table_inputs import is_classifier, make_folder
-from badacost.progress import ProgressBar
+from badacost.progress import tracked
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage
     from badacost.detection.boxes import Detections
 
 
-class Protocol(StrEnum):
-    """Rules of evaluation."""
-
-    voc = "voc"
-    faces = "faces"
-    kitti = "kitti"
-    fddb = "fddb"
-    coco = "coco"
-
-
-class Rule(StrEnum):
-    """Versions of the evaluation program of KITTI."""
-
-    official = "official"
-    reference = "reference"
-
-
-_PROTOCOLS = {  # to which an option belongs
-    "--category": (Protocol.voc, Protocol.kitti, Protocol.coco),
-    "--kitti-cars": (Protocol.voc, Protocol.coco),
-    "--overlap": (Protocol.voc, Protocol.kitti, Protocol.fddb),
-    "--rounds": (Protocol.voc, Protocol.faces),
-    "--rule": (Protocol.kitti,),
-    "--yaw-limits": (Protocol.voc, Protocol.faces),
+_PROTOCOLS = {  # that an option belongs to, if it is not for all
+    "--category": ("voc", "kitti", "coco"),
+    "--kitti-cars": ("voc", "coco"),
+    "--overlap": ("voc", "kitti", "fddb"),
+    "--rounds": ("voc", "faces"),
+    "--rule": ("kitti",),
+    "--yaw-limits": ("voc", "faces"),
 }
 
 
@@ -72,7 +54,7 @@ def evaluate(
         str | None, options.of_tables(help="Column with the weights of the rows.")
     ] = None,
     protocol: Annotated[
-        Protocol | None,
+        Literal["voc", "faces", "kitti", "fddb", "coco"] | None,
         options.of_detection(
             help="voc (the default): average precision. faces: the variant of the paper for AFW "
             "and PASCAL faces. kitti: levels easy, moderate and hard, and headings. fddb: ROC "
@@ -132,7 +114,7 @@ def evaluate(
         ),
     ] = None,
     rule: Annotated[
-        Rule | None,
+        Literal["official", "reference"] | None,
         options.of_detection(
             help="Version of the evaluation program of KITTI: official (since 2017), or "
             "reference, the older one of the paper. For kitti."
@@ -175,24 +157,24 @@ def evaluate(
         return
     given = options.given(context, options.TABLES)
     options.refuse(given, f"{str(model)!r} is not a model for tables")
-    rules = protocol or Protocol.voc
+    rules = protocol or "voc"
     for name in options.given(context, options.DETECTION):
         # A folder of KITTI may have results of several categories.
         chooses_results = name == "--category" and model.is_dir()
-        if rules not in _PROTOCOLS.get(name, Protocol) and not chooses_results:
-            raise ValueError(f"{name} is of no use for {rules.value}: leave it out.")
+        if rules not in _PROTOCOLS.get(name, (rules,)) and not chooses_results:
+            raise ValueError(f"{name} is of no use for {rules}: leave it out.")
     if kitti_cars and category is not None:
         raise ValueError("--kitti-cars has a category of its own: leave out --category.")
     from badacost.detection import evaluation
     from badacost.detection.annotations import KITTI_CARS
 
-    chosen = {"overlap": overlap, "rounds": rounds, "rule": rule and rule.value}
+    chosen = {"overlap": overlap, "rounds": rounds, "rule": rule}
     with warnings_as_notes():
         truth = evaluation.images_by_name(annotated_images(data, format, images))
         evaluated = evaluation.evaluate_detections(
             _found(model, truth, category, jobs),
             truth,
-            rules.value,
+            rules,
             category=category if rules in _PROTOCOLS["--category"] else None,
             selection=KITTI_CARS if kitti_cars else None,
             views=None if yaw_limits is None else yaw_views(yaw_limits),
@@ -221,15 +203,9 @@ def _found(
     if source.is_dir() or source.suffix.lower() in RESULT_SUFFIXES:
         return read_results(source, category)
     detector = detection.load_detector(source)
-    bar = ProgressBar(len(truth), "Detecting")
-    found = {}
     pictures = (image.load() for image in truth.values())
     answers = detector.detect_many(pictures, n_jobs=jobs)
-    for number, (name, answer) in enumerate(zip(truth, answers, strict=True), start=1):
-        found[name] = answer
-        bar.update(number)
-    bar.close()
-    return found
+    return dict(zip(truth, tracked(answers, len(truth), "Detecting"), strict=True))
 
 
 def _draw(result: Any, path: Path) -> None:

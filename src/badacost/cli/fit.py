@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -36,13 +35,6 @@ _NOT_FOR_AUTO = {
     "--trees", "--depth", "--learning-rate", "--decision", "--early-stopping", "--holdout",
     "--no-refit",
 }  # fmt: skip
-
-
-class Decision(StrEnum):
-    """Rules of decision."""
-
-    margin = "margin"
-    bayes = "bayes"
 
 
 @plain_errors("Stopped: no model was written.")
@@ -84,7 +76,7 @@ def fit(
         float | None, typer.Option(metavar="NUMBER", help="Factor of every step.")
     ] = None,
     decision: Annotated[
-        Decision | None,
+        Literal["margin", "bayes"] | None,
         typer.Option(
             help="bayes: minimum expected cost, the default where there are probabilities. margin: "
             "the algorithm's own rule, if it has another one."
@@ -176,9 +168,8 @@ def fit(
             "random_state": seed,
             "verbose": int(not quiet),
         }
-        rule: Any = decision and decision.value
         chosen = {name: value for name, value in given.items() if value is not None}
-        models = new_model(algorithm, prices, decision=rule, **chosen)
+        models = new_model(algorithm, prices, decision=decision, **chosen)
     with warnings_as_notes():
         model = fit_and_try(
             models,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -160,8 +160,8 @@ def _cost_report(
         given["train"] = _samples(train, target, model)
     if costs is not None:
         given["costs"] = costs_of_classes(costs, model.classes_.tolist())
-    with warnings_as_notes(), _progress("Report") as show:
-        measured = CostReport.from_estimator(model, X, y, progress=show, **given)
+    with warnings_as_notes(), closing(ProgressBar(1, "Report")) as bar:
+        measured = CostReport.from_estimator(model, X, y, progress=bar.show, **given)
     note(measured.known_rows)
     return measured
 
@@ -195,25 +195,8 @@ def _report_detector(
     if pictures:
         typer.echo(f"Looking at {len(pictures)} picture{'s' * (len(pictures) != 1)}.", err=True)
     make_folder(output)
-    with warnings_as_notes(), _progress("Report") as show:
-        write_report(detector, output, progress=show, **given)
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar from the first step on."""
-    bars: list[ProgressBar] = []
-
-    def show(done: int, total: int) -> None:
-        if not bars:
-            bars.append(ProgressBar(total, title))
-        bars[0].update(done)
-
-    try:
-        yield show
-    finally:
-        for bar in bars:
-            bar.close()
+    with warnings_as_notes(), closing(ProgressBar(1, "Report")) as bar:
+        write_report(detector, output, progress=bar.show, **given)
 
 
 def _annotated(path: Path, format: str | None, images: list[Path]) -> list[AnnotatedImage]:

@@ -9,9 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -26,22 +25,6 @@ if TYPE_CHECKING:
     from badacost.detection.training.config import TrainingConfig
 
 _MAX_COSTS_BYTES = 2**20
-
-
-class GroupBy(StrEnum):
-    """Units to hold out."""
-
-    picture = "picture"
-    folder = "folder"
-
-
-class Algorithm(StrEnum):
-    """Boosting algorithms."""
-
-    costboost = "costboost"
-    badacost = "badacost"
-    samme = "samme"
-    subcat = "subcat"
 
 
 @plain_errors("Stopped. The same command resumes where it stopped.")
@@ -121,7 +104,7 @@ def train_detector(
         ),
     ] = False,
     algorithm: Annotated[
-        Algorithm | None,
+        Literal["costboost", "badacost", "samme", "subcat"] | None,
         typer.Option(help="Boosting algorithm; by default that of the configuration."),
     ] = None,
     depth: Annotated[
@@ -147,8 +130,9 @@ def train_detector(
         ),
     ] = None,
     group_by: Annotated[
-        GroupBy, typer.Option(help="Unit to hold out: pictures, or folders of them.")
-    ] = GroupBy.picture,
+        Literal["picture", "folder"],
+        typer.Option(help="Unit to hold out: pictures, or folders of them."),
+    ] = "picture",
     columns: Annotated[
         str | None,
         typer.Option(
@@ -177,13 +161,13 @@ def train_detector(
     begin = time.monotonic()
     check_jobs(jobs)
     check_output(output)
-    if beta is not None and algorithm in (Algorithm.samme, Algorithm.subcat):
-        raise ValueError(f"--beta is a cost, and {algorithm.value} has none: leave it out.")
+    if beta is not None and algorithm in ("samme", "subcat"):
+        raise ValueError(f"--beta is a cost, and {algorithm} has none: leave it out.")
     changes: dict[str, Any] = {
         "max_depth": depth,
         "beta": beta,
         "validation": validation,
-        "algorithm": algorithm and algorithm.value,
+        "algorithm": algorithm,
         "trees": None if trees is None else _trees(trees),
         "window": None if window is None else _window(window),
         "cost_matrix": costs and _cost_rows(costs),
@@ -211,7 +195,7 @@ def train_detector(
             found_views,
             settings,
             category=category,
-            groups="folder" if group_by is GroupBy.folder else None,
+            groups="folder" if group_by == "folder" else None,
             folder=checkpoints,
             n_jobs=jobs,
             verbose=not quiet,

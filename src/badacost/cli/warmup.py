@@ -14,7 +14,7 @@ import typer
 
 from badacost.cli.options import Quiet
 from badacost.cli.printing import plain_errors
-from badacost.progress import ProgressBar
+from badacost.progress import tracked
 
 _TABLE_KERNELS = (
     "badacost.tree.binning_kernels",
@@ -58,17 +58,10 @@ def warmup(
         raise ValueError("there is nothing to compile: leave out one of the two options.")
     begin = time.monotonic()
     tasks = [*(_table_tasks() if tables else []), *(_detection_tasks() if detection else [])]
-    bar = None if quiet else ProgressBar(len(tasks), "Compiling")
-    try:
-        for number, task in enumerate(tasks, start=1):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # so little data make poor models
-                task()
-            if bar is not None:
-                bar.update(number)
-    finally:
-        if bar is not None:
-            bar.close()
+    for task in tracked(tasks, len(tasks), "Compiling", shown=not quiet):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # so little data make poor models
+            task()
     if not quiet:
         modules = (_TABLE_KERNELS * tables) + (DETECTION_KERNELS * detection)
         _tell(modules, time.monotonic() - begin)
