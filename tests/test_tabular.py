@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import csv
 import gzip
+import io
 import sys
 from datetime import date, time
 from decimal import Decimal
@@ -20,6 +22,7 @@ from sklearn.model_selection import cross_val_score
 
 import badacost
 from badacost import BAdaCostClassifier, ModelFileError, SAMMEClassifier
+from badacost.csv_dialect import guess_separator
 from badacost.model_file import read_model, write_model
 from badacost.persistence import saved_kind
 from badacost.tabular import (
@@ -106,6 +109,8 @@ class TestReading:
         assert frame["a"].tolist() == ["x", "y"]
         assert frame["b"].isna().tolist() == [False, True]
         assert frame.index.tolist() == [2, 5]
+        (tmp_path / "t.csv").write_text("a,b\n1, x\n2,\n")
+        assert read_table(tmp_path / "t.csv")["b"].tolist() == ["x", np.nan]
 
     def test_a_column_that_counts_rows_is_left_out(self, tmp_path) -> None:
         pd.DataFrame({"a": [5, 6, 7]}).to_csv(tmp_path / "t.csv")
@@ -117,6 +122,7 @@ class TestReading:
             ("t.csv", b"", "is empty"),
             ("t.csv", b" \n\n", "is empty"),
             ("t.csv", b"a,b\n", "no rows below"),
+            ("t.csv", b"a,b", "no rows below"),
             ("t.csv", b"a,b\n\n", "no rows below"),
             ("t.csv", b"a,b\n1,2\n3\n", "1 cells in line 3, where the header has 2"),
             ("t.csv", b'a,b\n"x\ny",2\n3,4,5\n', "3 cells in line 4"),
@@ -250,6 +256,29 @@ class TestReading:
         path = tmp_path_factory.mktemp("fuzz") / "t.csv"
         path.write_text(text, newline="")
         check_read_or_refused(path)
+
+    @given(
+        st.lists(
+            st.tuples(*[st.text(st.sampled_from('a1,;\t"\n .-?é'), max_size=5)] * 2), min_size=1
+        ),
+        st.sampled_from([",", ";", "\t"]),
+        st.sampled_from(["\n", "\r\n"]),
+    )
+    def test_cells_are_those_of_the_csv_module(
+        self, tmp_path_factory, rows, separator, end
+    ) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=separator, lineterminator=end).writerows([("n", "m"), *rows])
+        path = tmp_path_factory.mktemp("cells") / "t.csv"
+        path.write_text(text.getvalue(), newline="")
+        assume(guess_separator(text.getvalue()) == separator)
+        frame = read_table(path, like=())
+        reader = csv.reader(io.StringIO(text.getvalue(), newline=""), delimiter=separator)
+        lines = [1, *(reader.line_num + 1 for _ in reader)]
+        assert frame.index.tolist() == lines[1:-1]
+        marks = ("", "?")
+        cells = [[None if (s := cell.strip()) in marks else s for cell in row] for row in rows]
+        assert frame.astype(object).where(frame.notna(), None).to_numpy().tolist() == cells
 
     def test_pandas_and_pyarrow_are_asked_for_by_name(self, tmp_path, monkeypatch) -> None:
         write_table(patients(3), tmp_path / "t.parquet")
@@ -573,7 +602,7 @@ class TestClassifier:
             for one in (model, blind)
         ]
         assert costs[0] < costs[1]
-        classes = ["high", "low", "mid"]
+        classes = ["low", "mid", "high"]  # in the order of the costs
         assert model.classes_.tolist() == classes
         expected = [[COSTS[i].get(j, 0) for j in classes] for i in classes]
         np.testing.assert_array_equal(model.cost_matrix_, expected)

@@ -86,7 +86,9 @@ class Samples:
 
 def rows_of(features: Any, rows: Mask | IndexArray) -> Any:
     """Return some rows of an array or data frame."""
-    return features.iloc[rows] if hasattr(features, "iloc") else np.asarray(features)[rows]
+    if hasattr(features, "iloc"):
+        return features.iloc[rows]
+    return features[rows] if hasattr(features, "shape") else np.asarray(features)[rows]
 
 
 Tuner = Callable[[Any, Samples, Prices, int], Any]
@@ -142,9 +144,13 @@ def set_categories(estimator: Any, is_category: Mask) -> None:
 
 def _fitted(estimator: Any, samples: Samples) -> Any:
     options = {} if samples.weight is None else {"sample_weight": samples.weight}
-    # Threads of OpenMP wait for each other longer than they work on few rows.
-    with threadpool_limits(1 if len(samples) < _FEW_ROWS else None, user_api="openmp"):
+    with _enough_threads(len(samples)):
         return estimator.fit(samples.features, samples.truth, **options)
+
+
+def _enough_threads(n_rows: int) -> Any:
+    """On few rows, threads of OpenMP wait for each other longer than they work: take one."""
+    return threadpool_limits(1 if n_rows < _FEW_ROWS else None, user_api="openmp")
 
 
 def _decided(fitted: Any, rule: Rule, features: Any, prices: Prices) -> Positions:
@@ -158,7 +164,8 @@ def _decided(fitted: Any, rule: Rule, features: Any, prices: Prices) -> Position
 
 def probabilities(fitted: Any, features: Any, n_classes: int) -> FloatArray:
     """Return probabilities of all classes, (n, n_classes): 0 for those that it was not shown."""
-    shares = np.asarray(fitted.predict_proba(features), np.float64)
+    with _enough_threads(len(features)):
+        shares = np.asarray(fitted.predict_proba(features), np.float64)
     if shares.shape[1] == n_classes:
         return shares
     widened = np.zeros((len(shares), n_classes))
@@ -303,9 +310,10 @@ def _with_best_rounds(estimator: Any, samples: Samples, prices: Prices, seed: in
         weight = check_sample_weight(tried.weight, len(tried))
         fitted = _fitted(clone(estimator), kept)
         columns = np.searchsorted(fitted.classes_, tried.truth)
-        for stage, shares in enumerate(fitted.staged_predict_proba(tried.features)):
-            likelihood = np.maximum(shares[np.arange(len(tried)), columns], _MIN_LIKELIHOOD)
-            losses[stage] -= weight @ np.log(likelihood)
+        with _enough_threads(len(tried)):
+            for stage, shares in enumerate(fitted.staged_predict_proba(tried.features)):
+                likelihood = np.maximum(shares[np.arange(len(tried)), columns], _MIN_LIKELIHOOD)
+                losses[stage] -= weight @ np.log(likelihood)
     return estimator.set_params(max_iter=int(losses.argmin()) + 1)
 
 

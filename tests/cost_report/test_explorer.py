@@ -714,7 +714,7 @@ def test_mistakes_about_models() -> None:
         (LinearSVC().fit(X, y), {}, TypeError, 'with calibration="sigmoid"'),
         (GaussianNB().fit(X, y), {}, ValueError, "has no costs of its own: give costs"),
         (model, {"y": y[:5]}, ValueError, "give one label for each row"),
-        (model, {"y": ["?"] * 120}, ValueError, "classes that the model does not know"),
+        (model, {"y": ["?"] * 120}, ValueError, "labels that are not among the classes"),
         (model, {"y": y, "rivals": {"two": GaussianNB().fit(X, y == "low")}}, ValueError,
          "other classes than the model"),
     ):  # fmt: skip

@@ -36,6 +36,13 @@ def explore(
     target: Annotated[
         str | None, typer.Option(help="Column of the classes; that of the fit by default.")
     ] = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            help="The table that the model was fitted to: adds boosting that is trained on it "
+            "without any costs."
+        ),
+    ] = None,
     costs: Annotated[
         Path | None, typer.Option(help="CSV file of other costs than those of the fit.")
     ] = None,
@@ -64,26 +71,30 @@ def explore(
     check_output(output, force)
     fitted = table_model(model)
     frame, truth = _rows(data, fitted, target)
+    options: dict[str, Any] = {"abstain": abstain, "currency": currency, "title": title}
+    if train is not None:
+        X, y = _rows(train, fitted, target)
+        if y is None or truth is None:
+            raise ValueError("--train compares by what was true: give tables with the classes.")
+        options |= {"train": (X, y), "n_jobs": -1}
     prices = None if costs is None else costs_of_classes(costs, fitted.classes_.tolist())
     with warnings_as_notes():
         explorer = CostExplorer.from_estimator(
-            fitted, frame, truth, costs=prices, abstain=abstain, max_rows=max_rows,
-            currency=currency, title=title,
-        )  # fmt: skip
+            fitted, frame, truth, costs=prices, max_rows=max_rows, **options
+        )
     note(explorer.note)
     explorer.save(make_folder(output))
     typer.echo(f"The page is in {output}.")
 
 
 def _rows(path: Path, model: TableClassifier, target: str | None) -> tuple[pd.DataFrame, Any]:
-    """Read a table, and its classes if it has them; rows are numbered from 1."""
+    """Read a table for a model, and its classes if it has them."""
     from badacost.tabular import read_table
     from badacost.tabular.frames import check_columns
     from badacost.tabular.target import known_labels
 
-    frame = read_table(path)
+    frame = read_table(path, like=model)
     check_columns(frame, [*model.feature_names_in_, *([target] if target else [])], repr(str(path)))
-    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
     name = target or model.target_name_
     if name is None or name not in frame.columns or frame[name].isna().all():
         note("the classes of the rows are not known: all figures are expected prices.")

@@ -11,7 +11,7 @@ from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.naming import model_name
 from badacost.html_page import shorten
-from badacost.trials import Samples, rival_probabilities
+from badacost.trials import rival_probabilities
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
@@ -82,7 +82,7 @@ def trained_without_costs(evidence: Evidence, seed: int, n_jobs: int | None) -> 
         return []
     asked = rival_probabilities(
         evidence.estimator,
-        Samples(*evidence.training),
+        evidence.training,
         evidence.features,
         evidence.prices,
         n_jobs=n_jobs,

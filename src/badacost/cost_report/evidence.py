@@ -14,6 +14,7 @@ from badacost.arrays import FloatArray, Positions
 from badacost.costs import minimum_cost_decision
 from badacost.costs.decisions import Prices, own_costs, read_prices
 from badacost.costs.matrix import charged_costs
+from badacost.trials import Samples
 from badacost.validation import check_number, positions_in
 
 
@@ -35,7 +36,7 @@ class Evidence:
         What decisions cost, with the price of being right, for all samples alike or for each.
     probabilities : ndarray of shape (n_samples, K) or None
         None if the model has none.
-    training : tuple of features and positions, or None
+    training : Samples or None
         What it was trained on, in numbers.
     feature_names : sequence or None
         Names of the features, or of the columns of a table.
@@ -50,7 +51,7 @@ class Evidence:
     answers: Positions
     prices: Prices
     probabilities: FloatArray | None
-    training: tuple[Any, Positions] | None
+    training: Samples | None
     feature_names: Sequence[Any] | None
     abstain: float | None = None
 
@@ -122,9 +123,9 @@ def gather(
         raise ValueError("there are no samples: give at least one row.")
     check_number("abstain", abstain, low=0.0, none=True)
     names = _names(model, X) if feature_names is None else feature_names
-    model, estimator, encode = _taken_apart(model)
+    model, estimator, encode = taken_apart(model)
     if sample_cost is None:
-        costs = _own_costs(model) if costs is None else costs
+        costs = costs_of(model) if costs is None else costs
         prices = Prices(charged_costs(costs, classes))
     else:
         prices = read_prices(costs, sample_cost, classes, len(truth))
@@ -152,13 +153,13 @@ def gather(
         answers,
         prices,
         probabilities,
-        None if train is None else _training(train, encode, classes),
+        None if train is None else training_samples(train, model, encode),
         names,
         abstain,
     )
 
 
-def _taken_apart(model: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
+def taken_apart(model: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
     """Return the last step of a pipeline, the estimator inside it, and what makes its features."""
     from badacost.tabular import TableClassifier
 
@@ -175,7 +176,8 @@ def _decides_for(model: Any, estimator: Any) -> bool:
     return model is not estimator and model.decision == "bayes"
 
 
-def _own_costs(model: Any) -> Any:
+def costs_of(model: Any) -> Any:
+    """Return the costs of a model; a ValueError where it has none."""
     costs = own_costs(model)
     if costs is None:
         raise ValueError(f"a {type(model).__name__} has no costs of its own: give costs.")
@@ -190,13 +192,13 @@ def _probabilities(estimator: Any, features: Any) -> FloatArray | None:
         return None
 
 
-def _training(
-    train: Any, encode: Callable[[Any], Any], classes: ArrayLike
-) -> tuple[Any, Positions]:
-    """Return features and classes of the training samples."""
+def training_samples(train: Any, model: Any, encode: Callable[[Any], Any]) -> Samples:
+    """Return what a model was trained on, as features of its estimator."""
     if not isinstance(train, tuple | list) or len(train) != 2:
         raise ValueError("train must be a tuple of X and y.")
-    return encode(train[0]), positions_in(classes, train[1], "y of train")
+    truth = positions_in(model.classes_, train[1], "y of train")
+    categorical = getattr(getattr(model, "encoder_", None), "categorical_", None)
+    return Samples(encode(train[0]), truth, categorical=categorical)
 
 
 def _names(model: Any, X: Any) -> Sequence[Any] | None:

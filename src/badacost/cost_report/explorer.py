@@ -16,12 +16,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost import __version__
 from badacost.arrays import FloatArray, Positions
+from badacost.cost_report.evidence import costs_of, taken_apart, training_samples
 from badacost.cost_report.known_rows import known_rows_remark
-from badacost.costs.decisions import check_no_class_abstains, own_costs
+from badacost.costs.decisions import Prices, check_no_class_abstains
 from badacost.costs.matrix import as_classes, charged_costs, named_classes, plain
-from badacost.html_page import shorten, write_page
+from badacost.html_page import environment, shorten, write_page
+from badacost.trials import rival_probabilities, rows_of
 from badacost.validation import check_number, check_sample_weight, positions_in
 
 _MAX_CLASSES = 50  # a matrix that people can edit
@@ -108,7 +109,7 @@ class CostExplorer:
         if not 2 <= len(labels) <= _MAX_CLASSES:
             raise ValueError(
                 f"there are {len(labels)} classes: the matrix of the explorer takes 2 to "
-                f"{_MAX_CLASSES}; join classes, or use write_cost_report."
+                f"{_MAX_CLASSES}; join classes, or use CostReport."
             )
         check_no_class_abstains(labels)
         probabilities = _shares("probabilities", self.probabilities, len(labels))
@@ -154,10 +155,12 @@ class CostExplorer:
         costs: Any = None,
         abstain: float | None = None,
         sample_weight: ArrayLike | None = None,
+        train: tuple[Any, ArrayLike] | None = None,
         rivals: Mapping[str, Any] | None = None,
         feature_names: Sequence[Any] | None = None,
         max_rows: int | None = None,
         random_state: int = 0,
+        n_jobs: int | None = None,
         currency: str | None = None,
         title: str | None = None,
     ) -> Self:
@@ -180,6 +183,9 @@ class CostExplorer:
             The price of asking a person.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples.
+        train : tuple of X and y, optional
+            What the model was trained on: adds boosting that is trained and tuned on it without
+            any costs, as `badacost.cost_report.CostReport` does.
         rivals : mapping of str to fitted classifier or array-like of shape (n_samples, K), optional
             Models that were trained without costs, or their probabilities in the order of
             ``classes_`` of the model. They need `y`.
@@ -188,7 +194,9 @@ class CostExplorer:
         max_rows : int, optional
             Take a random sample of so many rows where there are more.
         random_state : int, default=0
-            Seed of the sample.
+            Seed of the sample, and of what is trained.
+        n_jobs : int, optional
+            Threads for that; None is one, -1 is one for each core.
         currency : str, optional
             Unit of the prices.
         title : str, optional
@@ -217,7 +225,7 @@ class CostExplorer:
                 raise TypeError(f"model is a {type(model).__name__} without {name}: {remedy}.")
         check_number("max_rows", max_rows, Integral, low=1, none=True)
         classes = [plain(label) for label in model.classes_]
-        costs = _own_costs(model) if costs is None else costs
+        costs = costs_of(taken_apart(model)[0]) if costs is None else costs
         named = [k for k in as_classes(named_classes(costs) or [], classes) if k in classes]
         labels = named if len(named) == len(classes) else classes
         order = [classes.index(label) for label in labels]
@@ -230,6 +238,18 @@ class CostExplorer:
             rows = np.sort(drawn)
             notes.append(f"A random sample of {max_rows:,} of {n_samples:,} rows.")
             X = _taken(X, rows)
+        charged = charged_costs(costs, labels)
+        others = {
+            name: _probabilities_of(name, rival, X, rows, classes, labels)
+            for name, rival in (rivals or {}).items()
+        }
+        if train is not None:
+            inner, estimator, encode = taken_apart(model)
+            samples = training_samples(train, inner, encode)
+            trained = rival_probabilities(
+                estimator, samples, encode(X), Prices(charged), n_jobs=n_jobs, seed=random_state
+            )
+            others |= {name: shares[:, order] for name, shares in trained.items()}
         truth = None if y is None else _taken(positions_in(labels, y), rows)
         if truth is not None and len(truth) != X.shape[0]:
             raise ValueError(
@@ -238,17 +258,14 @@ class CostExplorer:
         return cls(
             [str(label) for label in labels],
             np.asarray(model.predict_proba(X))[:, order],
-            charged_costs(costs, labels),
+            charged,
             positions_in(labels, model.predict(X), "the model"),
             truth,
             features=_columns(X, feature_names, getattr(model, "feature_names_in_", ())),
             row_names=_row_names(X, rows),
             abstain=abstain,
             sample_weight=None if sample_weight is None else _taken(sample_weight, rows),
-            rivals={
-                name: _probabilities_of(name, rival, X, rows, classes, labels)
-                for name, rival in (rivals or {}).items()
-            },
+            rivals=others,
             currency=currency,
             title="Cost explorer" if title is None else title,
             note=" ".join(notes) or None,
@@ -279,27 +296,23 @@ class CostExplorer:
         str
             HTML.
         """
+        template = environment("badacost.cost_report").get_template("explorer.html")
         folder = files("badacost.cost_report").joinpath("templates")
         style = folder.joinpath("explorer.css").read_text("utf-8")
         parts = (folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
         script = f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
-        page: str = (
-            _templates()
-            .get_template("explorer.html")
-            .render(
-                title=self.title,
-                note=self.note,
-                currency=self.currency,
-                n_rows=len(self.probabilities),
-                n_classes=len(self.labels),
-                has_truth=self.truth is not None,
-                style=style,
-                script=script,
-                style_hash=_digest(style),
-                script_hash=_digest(script),
-                data=_json_for_html(self._packed()),
-                version=__version__,
-            )
+        page: str = template.render(
+            title=self.title,
+            note=self.note,
+            currency=self.currency,
+            n_rows=len(self.probabilities),
+            n_classes=len(self.labels),
+            has_truth=self.truth is not None,
+            style=style,
+            script=script,
+            style_hash=_digest(style),
+            script_hash=_digest(script),
+            data=_json_for_html(self._packed()),
         )
         return page
 
@@ -411,22 +424,9 @@ def _cell(value: Any) -> str:
     return "" if missing else shorten(text, _MAX_CELL_LENGTH)
 
 
-def _own_costs(model: Any) -> Any:
-    """Return the costs of a model, or of the last step of a pipeline."""
-    last = model[-1] if hasattr(model, "named_steps") else model
-    costs = own_costs(last)
-    if costs is None:
-        raise ValueError(f"a {type(last).__name__} has no costs of its own: give costs.")
-    return costs
-
-
 def _taken(values: Any, rows: Positions | None) -> Any:
     """Return some rows of an array or data frame; None is all."""
-    if rows is None:
-        return values
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    return values[rows] if hasattr(values, "shape") else np.asarray(values)[rows]
+    return values if rows is None else rows_of(values, rows)
 
 
 def _row_names(X: Any, rows: Positions | None) -> list[Any]:
@@ -473,17 +473,6 @@ def _probabilities_of(
         values = _taken(rival, rows)
     shares = _shares(f"rival {name!r:.80}", values, len(classes))
     return shares[:, [found.index(label) for label in labels]]
-
-
-def _templates() -> Any:
-    """Return the templates of the package."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError('pages need jinja2: type pip install "badacost[report]".') from error
-    return Environment(
-        loader=PackageLoader("badacost.cost_report"), autoescape=True, undefined=StrictUndefined
-    )
 
 
 def _digest(text: str) -> str:

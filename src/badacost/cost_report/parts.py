@@ -111,7 +111,7 @@ def cost_curves(evidence: Evidence) -> dict[str, tuple[float, ...]]:
         return {}
     sets: dict[str, tuple[Any, Positions]] = {"these samples": (evidence.features, evidence.truth)}
     if evidence.training is not None:
-        sets["training samples"] = evidence.training
+        sets["training samples"] = evidence.training.features, evidence.training.truth
     curves = {}
     for name, (features, truth) in sets.items():
         staged = evidence.staged_answers(features)

@@ -318,8 +318,9 @@ class CostReport:
 def _known_rows(evidence: Evidence) -> str | None:
     """Return a warning if samples are those of the training."""
     n_known = None
-    if evidence.training is not None:
-        n_known = count_known(evidence.features, evidence.truth, *evidence.training)
+    known = evidence.training
+    if known is not None:
+        n_known = count_known(evidence.features, evidence.truth, known.features, known.truth)
     return known_rows_remark(evidence.model, len(evidence.truth), n_known)
 
 

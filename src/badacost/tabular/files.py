@@ -10,6 +10,7 @@ import codecs
 import csv
 import gzip
 import io
+import math
 import os
 import zlib
 from collections.abc import Sequence
@@ -42,6 +43,7 @@ _BYTES_OF_CELL = 16  # in memory, beside its characters: where a text ends, and 
 _BLOCK = 2**20
 _BUFFER = 2**16
 _FEW_LINES = 25
+_NUMERIC = ("any", "number")  # what is wanted of a column that may have numbers
 _INDEX_LEVEL = "__index_level_"  # of an index without a name, written by pandas
 _PARQUET_ERRORS = (
     OSError, LookupError, TypeError, NotImplementedError, RuntimeError, ValueError
@@ -238,9 +240,10 @@ def _read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
         if type(error) is ValueError:  # our own
             raise
         _refuse(path, f"is damaged, or not of Parquet ({error}): write it again")
-    columns = {}
-    for name in table.column_names:
-        column, table = table[name], table.drop_columns([name])  # frees memory as it goes
+    names, parts, columns = table.column_names, table.columns[::-1], {}
+    del table
+    for name in names:
+        column = parts.pop()  # frees memory as it goes
         if not name.startswith(_INDEX_LEVEL):
             columns[name] = _series(column.cast("string") if name in texts else column)
     import_arrow()[0].default_memory_pool().release_unused()
@@ -332,7 +335,10 @@ def _read_text(
     names = _names(path, head, separator)
     n_lines = _count(data, b"\n") + (not data.endswith(b"\n"))
     _check_size(path, 2 * len(data) + _BYTES_OF_CELL * n_lines * len(names), max_bytes)
-    wanted = [_wanted(name, like, text) for name in names]
+    known = like.encoder_.columns_ if hasattr(like, "encoder_") else like or ()
+    kinds = {column.name: column.kind for column in known} | dict.fromkeys(text, "text")
+    others = "any" if like is None else "text"
+    wanted = [kinds.get(name, others) if name else "any" for name in names]
     samples = _samples(data, separator, len(names))
     cells = _cells(path, data, separator, list(map(_guessed_type, samples, wanted)))
     if not cells.num_rows:
@@ -349,17 +355,6 @@ def _read_text(
     frame = pd.DataFrame(columns, copy=False)
     frame.index = index
     return as_frame(frame)
-
-
-def _wanted(name: str, like: Any, text: Sequence[str]) -> str:
-    """Whether a column is to be numbers, or text, or any kind that its cells have."""
-    if name in text:
-        return "text"
-    if like is None or not name:
-        return "any"
-    columns = like.encoder_.columns_ if hasattr(like, "encoder_") else like
-    known = any(column.name == name and column.kind == "number" for column in columns)
-    return "number" if known else "text"
 
 
 def _unpacked(path: Path, is_compressed: bool, max_bytes: int) -> bytes:
@@ -415,10 +410,10 @@ def _samples(data: bytes, separator: str, n_columns: int) -> list[list[str]]:
 def _guessed_type(sample: list[str], wanted: str) -> str:
     """What the cells of a column can be read as, most likely."""
     present = [cell for cell in sample if cell not in _MISSING]
-    if wanted == "text" or not present or any(as_number(cell) is None for cell in present):
+    is_text = wanted not in _NUMERIC or any(as_number(cell) is None for cell in present)
+    if is_text or not present:
         return "string"
-    whole = wanted == "any" and all(cell.lstrip("+-").isdigit() for cell in present)
-    return "int64" if whole else "float64"
+    return "int64" if all(cell.removeprefix("-").isdigit() for cell in present) else "float64"
 
 
 def _cells(path: Path, data: bytes, separator: str, types: list[str]) -> Any:
@@ -451,17 +446,17 @@ def _cells(path: Path, data: bytes, separator: str, types: list[str]) -> Any:
         try:
             table = read(texts, max(len(data), 2))  # a row may be longer than a block
         except arrow.ArrowInvalid as error:
-            _lines_of_rows(path, data, separator)
-            _refuse(path, _UNCLOSED.format(1, error))
+            has_rows = _lines_of_rows(path, data, separator)
+            _refuse(path, _UNCLOSED.format(1, error) if has_rows else _NO_ROWS)
     if n_quotes % 2:
         _lines_of_rows(path, data, separator)
     return table
 
 
 def _has_nan(numbers: Any) -> bool:
-    """Tell whether a cell spells a number that is none."""
+    """Tell whether a cell spells a number that is none, such as -nan."""
     arrow, compute = import_arrow()
-    return numbers.type == arrow.float64() and bool(compute.any(compute.is_nan(numbers)).as_py())
+    return numbers.type == arrow.float64() and math.isnan(compute.sum(numbers).as_py() or 0.0)
 
 
 def _lines(path: Path, data: bytes, separator: str, n_lines: int, n_rows: int) -> pd.Index:
@@ -512,13 +507,14 @@ def _typed(cells: Any, sample: list[str], separator: str, wanted: str) -> pd.Ser
     if cells.type != arrow.string():
         return cells.to_pandas()
     stripped = compute.utf8_trim_whitespace(cells)
-    if stripped.nbytes != cells.nbytes:
+    n_bytes = [compute.sum(compute.binary_length(texts)) for texts in (cells, stripped)]
+    if n_bytes[0] != n_bytes[1]:
         absent = compute.is_in(stripped, arrow.array([*_MISSING]))
         cells = compute.if_else(absent, arrow.scalar(None, cells.type), stripped)
     may_be_numbers = separator != "," or all(
         as_number(cell.strip()) is not None for cell in sample if cell.strip() not in _MISSING
     )
-    if wanted != "text" and may_be_numbers:
+    if wanted in _NUMERIC and may_be_numbers:
         pointed = cells
         if separator != ",":
             pointed = _with_points(cells, only_if_safe=wanted == "any")
