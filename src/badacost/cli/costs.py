@@ -140,21 +140,16 @@ def explain(
     target: Annotated[str | None, typer.Option(help="Column of its classes.")] = None,
 ) -> None:
     """Explain in plain sentences which decisions a table of costs leads to."""
-    from badacost.costs import explain_costs, is_template, read_costs
+    from badacost.costs import explain_costs, is_template
+    from badacost.tabular.target import target_labels
 
     if (data is None) != (target is None):
         raise ValueError("--data and --target belong together: give both or neither.")
-    counts: Any = None
-    if data is None or target is None:
-        if not costs.is_file():
-            raise FileNotFoundError(f"there is no file {str(costs)!r}: check its name.")
-        prices = read_costs(costs)
-    else:
-        from badacost.tabular.target import target_labels
-
+    counts = None
+    if data is not None and target is not None:
         counts = Counter(target_labels(table_with_target(data, target)[target], target))
-        prices = costs_of_classes(costs, counts)
         note(f"class frequencies are those of {counts.total()} rows.")
+    prices = costs_of_classes(costs, counts)
     if is_template(prices):
         note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
     typer.echo(explain_costs(prices, priors=counts, width=_width()))

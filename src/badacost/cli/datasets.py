@@ -10,7 +10,7 @@ import typer
 
 from badacost.cli.options import Force, Seed
 from badacost.cli.printing import plain_errors, text_table, write_json
-from badacost.cli.table_inputs import check_output, make_folder
+from badacost.cli.table_inputs import check_output, costs_command, make_folder
 
 app = typer.Typer()
 _SCENES = "synthetic scenes"
@@ -92,19 +92,14 @@ def write(
         write_costs(dataset.example_costs(), costs)
     others = "" if test is None else f", {held_out.sum()} others in {test}"
     typer.echo(f"{len(frame)} rows are in {output}{others}. {dataset.about}")
-    typer.echo(f"Next: {_next_command(dataset.target, output, costs)}")
-    if test is not None and costs is not None:
+    if costs is None:
+        typer.echo(f"Next: {costs_command(output, dataset.target)}")
+        return
+    words = ["badacost", "fit", str(output), "--target", dataset.target, "--costs", str(costs)]
+    typer.echo(f"Next: {shlex.join(words)}")
+    if test is not None:
         words = ["badacost", "evaluate", "model.badacost", str(test)]
         typer.echo(f"Then: {shlex.join(words)}")
-
-
-def _next_command(target: str, output: Path, costs: Path | None) -> str:
-    """What a newcomer may type now."""
-    if costs is None:
-        words = ["badacost", "costs", str(output), "--target", target, "--output", "costs.csv"]
-    else:
-        words = ["badacost", "fit", str(output), "--target", target, "--costs", str(costs)]
-    return shlex.join(words)
 
 
 def _show() -> None:

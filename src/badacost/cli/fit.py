@@ -14,6 +14,7 @@ from badacost.cli.cost_tables import show_contest
 from badacost.cli.printing import note, plain_errors, warnings_as_notes, write_json
 from badacost.cli.table_inputs import (
     check_output,
+    costs_command,
     costs_of_classes,
     make_folder,
     table_with_target,
@@ -139,7 +140,11 @@ def fit(
             "columns as --drop and --weight."
         )
     if costs is None:
-        raise ValueError(_explanation(data, target))
+        raise ValueError(
+            "mistakes have no prices yet: write a table of them with "
+            f"`{costs_command(data, target)}`, put your prices in the place of the ones, and add "
+            "--costs costs.csv."
+        )
     if algorithm == _AUTO:
         options.refuse(
             [name for name in options.given(context) if name in _NOT_FOR_AUTO],
@@ -197,16 +202,6 @@ def fit(
         )
     elif not quiet:
         _show(model, output, algorithm, replaced)
-
-
-def _explanation(data: Path, target: str) -> str:
-    command = shlex.join(
-        ["badacost", "costs", str(data), "--target", target, "--output", "costs.csv"]
-    )
-    return (
-        f"mistakes have no prices yet: write a table of them with `{command}`, put your prices in "
-        "the place of the ones, and add --costs costs.csv."
-    )
 
 
 def _inputs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,8 +108,8 @@ def table_model(path: Path) -> TableClassifier:
     return TableClassifier.of_fitted(model)
 
 
-def costs_of_classes(path: Path, classes: Iterable[Any]) -> dict[Any, dict[Any, float]]:
-    """Read a file of costs for these classes."""
+def costs_of_classes(path: Path, classes: Iterable[Any] | None) -> dict[Any, dict[Any, float]]:
+    """Read a file of costs for these classes, or for those that it names."""
     from badacost.costs import read_costs
 
     if path.is_dir():
@@ -116,6 +117,12 @@ def costs_of_classes(path: Path, classes: Iterable[Any]) -> dict[Any, dict[Any, 
     if not path.exists():
         raise FileNotFoundError(f"there is no file of costs {str(path)!r}: check its name.")
     return read_costs(path, classes=classes)
+
+
+def costs_command(data: Path, target: str) -> str:
+    """Return the command that writes a table of costs to fill in."""
+    words = ["badacost", "costs", str(data), "--target", target, "--output", "costs.csv"]
+    return shlex.join(words)
 
 
 def check_output(path: Path, force: bool = True) -> None:
