@@ -149,8 +149,9 @@ class CarSettings(ContestSettings):
             }
             for overlap in OVERLAPS
         }
+        draws = {"n_resamples": self.n_resamples, "seed": self.seed}
         resampled = {
-            overlap: resample(results, n_resamples=self.n_resamples, seed=self.seed)
+            overlap: resample(results, **draws).to_dict(REFERENCE)
             for overlap, results in voc.items()
         }
         return {
@@ -163,10 +164,7 @@ class CarSettings(ContestSettings):
                     for overlap in OVERLAPS
                 },
                 "voc": {
-                    overlap: {
-                        "ap": results[name].ap,
-                        **resampled[overlap].to_dict(REFERENCE)[name],
-                    }
+                    overlap: {"ap": results[name].ap, **resampled[overlap][name]}
                     for overlap, results in voc.items()
                 },
             }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from experiments import contenders
+from experiments import contenders, pages
 from experiments.contenders import CONTENDERS, CONTROL
-from experiments.pages import TITLES, losses, mean, read_numbers, render, short, table
+from experiments.pages import TITLES, losses, mean, read_numbers, short, table
 from experiments.ranking import RankComparison
 from experiments.rivals import FEATURES_DRAWN, KINDS, N_BINS, TEST_SHARE
 from experiments.tasks import Record
@@ -123,9 +122,8 @@ def write_numbers(
     header: dict[str, Any], records: list[Record], timing: list[Record], folder: Path
 ) -> dict[str, Any]:
     """Write ``rivals.json``, and return the numbers."""
-    folder.mkdir(parents=True, exist_ok=True)
     found = numbers(header, records, timing)
-    (folder / f"{_PAGE}.json").write_text(json.dumps(found, indent=1) + "\n")
+    pages.write_numbers(folder / f"{_PAGE}.json", found, indent=1)
     return found
 
 
@@ -135,15 +133,14 @@ def write_page(folder: Path) -> Path:
     A page that tells what was tried, ``rivals-research.md``, is linked if it is beside them.
     """
     (found,) = read_numbers(folder, f"{_PAGE}.json")
-    costs, loss, error = (
-        pd.DataFrame.from_dict(found[key], orient="index")
-        for key in ("costs", "log_loss", "calibration_error")
+    costs, loss, error, timing = (
+        pages.frame(found[key]) for key in ("costs", "log_loss", "calibration_error", "timing")
     )
     comparisons = _comparisons(costs, loss)
     if comparisons:
         comparisons["costs"].save_diagram(folder / f"{_PAGE}-ranks.png", alpha=0.05)
-    timing = pd.DataFrame.from_dict(found["timing"], orient="index")
-    page = render(
+    return pages.write_page(
+        folder / f"{_PAGE}.md",
         "rivals.md",
         **found,
         control=CONTROL,
@@ -161,9 +158,6 @@ def write_page(folder: Path) -> Path:
         all_costs=table(costs.map(short), costs),
         losses=table(loss.map("{:.4f}".format), loss),
     )
-    path = folder / f"{_PAGE}.md"
-    path.write_text(page)
-    return path
 
 
 def _pairs(costs: pd.DataFrame) -> pd.DataFrame:
