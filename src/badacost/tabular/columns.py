@@ -36,9 +36,8 @@ _MAX_ODD_TEXTS = 5  # in a column of numbers; more of them are no marks of missi
 _TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 _WORDS_OF_TRUTH = ("true", "false")
 _NUMBER = rf"^({NUMBER}|[+-]?(?i:inf|infinity))$"
-_TIME = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
+_TIME = r"[0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 _DATE = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T]{_TIME})?"
-_TRUTH_OR_DATE = rf"(?i:true|false)|{_DATE}"
 _FOREIGN = (
     (
         "number",
@@ -218,28 +217,6 @@ def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = Non
     cells = cells or distinct_texts(values)
     column = None if kind == "categorical" else _learn_from_text(name, values, cells)
     return _learn_levels(name, values, cells) if column is None else column
-
-
-def typed_by_texts(values: pd.Series) -> pd.Series:
-    """Return a column of text as booleans or dates if all of its cells are such.
-
-    >>> import pandas as pd
-    >>> typed_by_texts(pd.Series(["true", "False", None])).tolist()
-    [True, False, <NA>]
-    """
-    pd = import_pandas()
-    first = values.first_valid_index()
-    if first is None or not re.fullmatch(_TRUTH_OR_DATE, values[first].strip()):
-        return values
-    cells = distinct_texts(values)
-    absent = cells.codes < 0
-    if _are_booleans(cells.texts):
-        booleans = np.append(cells.texts.str.lower() == "true", False)[cells.codes]
-        return pd.Series(pd.arrays.BooleanArray(booleans, absent) if absent.any() else booleans)
-    dates = _dates_in(cells.texts)
-    if dates.hasnans:
-        return values
-    return pd.Series(dates.take(cells.codes, allow_fill=True, fill_value=pd.NaT))
 
 
 def _learn_from_text(name: str, values: pd.Series, cells: DistinctTexts) -> Column | None:
