@@ -220,11 +220,13 @@ class TestReading:
         assert read_table(path)["new"].tolist() == [7, 8]
 
     def test_rows_longer_than_a_block(self, tmp_path) -> None:
-        long = "x" * 3_000_000
+        long = "x" * 5_000_000
         (tmp_path / "t.csv").write_text(f'a,b\n1,"{long}"\n2,y\n')
         assert read_table(tmp_path / "t.csv")["b"].tolist() == [long, "y"]
 
-    @pytest.mark.parametrize("cells", [["1.5", "-nan"], ["0x10", "0x11"], ["1_0", "2"]])
+    @pytest.mark.parametrize(
+        "cells", [["1.5", "-nan"], ["0x10", "0x11"], ["7", "0X1"], ["1_0", "2"], ["12:30", "13:00"]]
+    )
     def test_texts_that_are_no_numbers(self, tmp_path, cells) -> None:
         for separator in ",;":
             rows = [f"{cell}{separator}1" for cell in cells]

@@ -86,7 +86,7 @@ class Samples:
         return replace(self.only(drawn[order]), weight=weight[order])
 
 
-def rows_of(features: Any, rows: Mask | IndexArray) -> Any:
+def rows_of(features: Any, rows: Mask | IndexArray | slice) -> Any:
     """Return some rows of an array or data frame."""
     if hasattr(features, "iloc"):
         return features.iloc[rows]

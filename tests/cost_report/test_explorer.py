@@ -680,7 +680,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "probabilities": ({"probabilities": [[0.5, 0.5]]}, ValueError, r"shape \(n_rows, 3\)"),
     "scores": ({"probabilities": np.full((20, 3), -1.0)}, ValueError, "must be from 0 to 1"),
     "no rows": ({"probabilities": np.zeros((0, 3))}, ValueError, "give at least one"),
-    "answers": ({"answers": np.full(20, 3)}, ValueError, "answers must be from 0 to 2"),
+    "answers": ({"answers": np.full(20, 3)}, ValueError, "20 whole numbers from 0 to 2"),
     "truth": ({"truth": np.zeros(19, int)}, ValueError, "truth must be 20 whole numbers"),
     "costs": ({"costs": [[0, 1], [1, 0]]}, ValueError, "costs have shape"),
     "abstain": ({"abstain": -1.0}, ValueError, "abstain must be a number at least 0"),

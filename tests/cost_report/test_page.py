@@ -180,7 +180,7 @@ def test_notebooks_show_the_page_in_a_frame(report) -> None:
     shown = report._repr_html_()
     assert shown.startswith('<iframe srcdoc="')
     assert shown.count("<") == 2
-    inside = html.unescape(re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox .*', shown)[1])
+    inside = html.unescape(re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="" .*', shown)[1])
     page = Page(inside)
     assert page.headings == HEADINGS
     assert "a" not in page.tags, "links lead out of a frame"

@@ -11,6 +11,7 @@ from badacost import BAdaCostClassifier, CostBoostClassifier, SAMMEClassifier
 from badacost.datasets import find_dataset
 from badacost.tabular import CostSummary, TableClassifier, best_depth, fit_and_try, read_table
 from badacost.trials import held_out_rows
+from badacost.validation import positions_in
 from tests.tabular.patients import COSTS, patients, small_model
 
 HGB = ["HistGradientBoosting, most likely class", "HistGradientBoosting, minimum expected cost"]
@@ -53,8 +54,7 @@ def test_the_figures_are_those_of_decisions_by_other_fits() -> None:
     frame = patients()
     first = fit_and_try(small_model(), frame, "risk", holdout=0.25, refit=False, random_state=3)
     kept = first.held_out_
-    classes = np.unique(frame["risk"])
-    tried = held_out_rows(np.searchsorted(classes, frame["risk"]), 0.25, 3)
+    tried = held_out_rows(positions_in(first.classes_, frame["risk"]), 0.25, 3)
     answers = first.predict(frame[tried])
     paid = [
         COSTS[truth].get(answer, 0)

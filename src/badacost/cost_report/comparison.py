@@ -11,7 +11,7 @@ from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.naming import model_name
 from badacost.html_page import shorten
-from badacost.trials import rival_probabilities
+from badacost.trials import without_costs
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
@@ -80,20 +80,11 @@ def trained_without_costs(evidence: Evidence, seed: int, n_jobs: int | None) -> 
     """Fit rivals without any costs to the training samples, and let each decide in two ways."""
     if evidence.training is None:
         return []
-    asked = rival_probabilities(
-        evidence.estimator,
-        evidence.training,
-        evidence.features,
-        evidence.prices,
-        n_jobs=n_jobs,
-        seed=seed,
-    )
-    ways = []
-    for name, shares in asked.items():
-        ways.append(Way(f"{name}, most likely class", shares.argmax(axis=1)))
-        cheapest = evidence.prices.expected(shares).argmin(axis=1)
-        ways.append(Way(f"{name}, minimum expected cost", cheapest))
-    return ways
+    answers: dict[str, Positions] = {}
+    for rival in without_costs(evidence.estimator, n_jobs=n_jobs, seed=seed):
+        fitted = rival.fit(evidence.training, evidence.prices, seed)
+        answers |= rival.decide(fitted, evidence.features, evidence.prices)
+    return [Way(name, decided) for name, decided in answers.items()]
 
 
 def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ...]:

@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from importlib.resources import files
 from numbers import Integral
 from typing import Any, Self
@@ -19,16 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import costs_of, taken_apart, training_samples
 from badacost.cost_report.known_rows import known_rows_remark
+from badacost.cost_report.money import check_currency
 from badacost.costs.decisions import Prices, check_no_class_abstains
 from badacost.costs.matrix import as_classes, charged_costs, named_classes, plain
-from badacost.html_page import environment, shorten, write_page
+from badacost.html_page import check_text, environment, framed, shorten, write_page
 from badacost.trials import rival_probabilities, rows_of
 from badacost.validation import check_number, check_sample_weight, positions_in
 
 _MAX_CLASSES = 50  # a matrix that people can edit
 _MAX_FEATURES = 12
 _MAX_CELL_LENGTH = 60
-_MAX_CURRENCY_LENGTH = 12
 _SCRIPTS = ("explorer_engine.js", "explorer_text.js", "explorer_panels.js", "explorer.js")
 _FRAME_HEIGHT = 860  # pixels, in notebooks
 
@@ -120,7 +119,9 @@ class CostExplorer:
             raise ValueError(
                 "rivals can be compared only where the truth is known: give it, or leave them out."
             )
-        _check_words(self.title, self.currency, self.note)
+        check_text("title", self.title)
+        check_text("note", "" if self.note is None else self.note)
+        check_currency(self.currency)
         check_number("abstain", self.abstain, low=0.0, none=True)
         weight, truth, names = self.sample_weight, self.truth, self.row_names
         if weight is not None:
@@ -230,14 +231,15 @@ class CostExplorer:
         labels = named if len(named) == len(classes) else classes
         order = [classes.index(label) for label in labels]
         X = X if hasattr(X, "shape") else np.asarray(X)
-        n_samples, rows = X.shape[0], None
+        n_samples = X.shape[0]
+        rows: Positions | slice = slice(None)
         known = known_rows_remark(model, n_samples)
         notes = [] if known is None else [known[0].upper() + known[1:]]
         if max_rows is not None and n_samples > max_rows:
             drawn = np.random.default_rng(random_state).choice(n_samples, max_rows, replace=False)
             rows = np.sort(drawn)
             notes.append(f"A random sample of {max_rows:,} of {n_samples:,} rows.")
-            X = _taken(X, rows)
+            X = rows_of(X, rows)
         charged = charged_costs(costs, labels)
         others = {
             name: _probabilities_of(name, rival, X, rows, classes, labels)
@@ -250,21 +252,22 @@ class CostExplorer:
                 estimator, samples, encode(X), Prices(charged), n_jobs=n_jobs, seed=random_state
             )
             others |= {name: shares[:, order] for name, shares in trained.items()}
-        truth = None if y is None else _taken(positions_in(labels, y), rows)
-        if truth is not None and len(truth) != X.shape[0]:
+        truth = None if y is None else positions_in(labels, y)
+        if truth is not None and len(truth) != n_samples:
             raise ValueError(
-                f"X has {X.shape[0]} rows and y has {len(truth)}: give one label for each row."
+                f"X has {n_samples} rows and y has {len(truth)}: give one label for each row."
             )
+        index: Any = getattr(X, "index", np.arange(1, n_samples + 1)[rows])
         return cls(
             [str(label) for label in labels],
             np.asarray(model.predict_proba(X))[:, order],
             charged,
             positions_in(labels, model.predict(X), "the model"),
-            truth,
+            None if truth is None else truth[rows],
             features=_columns(X, feature_names, getattr(model, "feature_names_in_", ())),
-            row_names=_row_names(X, rows),
+            row_names=index.tolist(),
             abstain=abstain,
-            sample_weight=None if sample_weight is None else _taken(sample_weight, rows),
+            sample_weight=None if sample_weight is None else rows_of(sample_weight, rows),
             rivals=others,
             currency=currency,
             title="Cost explorer" if title is None else title,
@@ -328,11 +331,8 @@ class CostExplorer:
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, for notebooks."""
-        return (
-            f'<iframe sandbox="allow-scripts allow-downloads" width="100%" height="{_FRAME_HEIGHT}"'
-            f' title="{escape(self.title)}" style="border: 0" srcdoc="{escape(self.to_html())}">'
-            "</iframe>"
-        )
+        may = "allow-scripts allow-downloads"
+        return framed(self.to_html(), self.title, height=_FRAME_HEIGHT, may=may)
 
     def _packed(self) -> dict[str, Any]:
         """Return what the script of the page reads; long rows of numbers are base64."""
@@ -360,18 +360,6 @@ class CostExplorer:
         }  # fmt: skip
 
 
-def _check_words(title: Any, currency: Any, note: Any) -> None:
-    """Refuse what is no text, and a currency that is too long."""
-    for name, text in (("title", title), ("currency", currency), ("note", note)):
-        if not isinstance(text, str) and (text is not None or name == "title"):
-            raise TypeError(f"{name} must be a str; got {type(text).__name__}.")
-    if currency is not None and len(currency) > _MAX_CURRENCY_LENGTH:
-        raise ValueError(
-            f"currency {currency!r:.80} is too long: give at most {_MAX_CURRENCY_LENGTH} letters, "
-            "as 'EUR'."
-        )
-
-
 def _shares(name: str, values: Any, n_classes: int, n_rows: int | None = None) -> FloatArray:
     """Check probabilities."""
     shares = np.asarray(values, dtype=np.float64)
@@ -389,13 +377,12 @@ def _shares(name: str, values: Any, n_classes: int, n_rows: int | None = None) -
 def _positions(name: str, values: Any, n_rows: int, n_classes: int) -> Positions:
     """Check positions of classes."""
     found = np.asarray(values)
-    if found.shape != (n_rows,) or found.dtype.kind not in "iu":
+    are_whole = found.shape == (n_rows,) and found.dtype.kind in "iu"
+    if not are_whole or ((found < 0) | (found >= n_classes)).any():
         raise ValueError(
-            f"{name} must be {n_rows} whole numbers, positions in labels; got {found.dtype} of "
-            f"shape {found.shape}."
+            f"{name} must be {n_rows} whole numbers from 0 to {n_classes - 1}, positions in labels;"
+            f" got {found.dtype} of shape {found.shape}."
         )
-    if ((found < 0) | (found >= n_classes)).any():
-        raise ValueError(f"{name} must be from 0 to {n_classes - 1}, positions in labels.")
     return found.astype(np.intp)
 
 
@@ -424,27 +411,11 @@ def _cell(value: Any) -> str:
     return "" if missing else shorten(text, _MAX_CELL_LENGTH)
 
 
-def _taken(values: Any, rows: Positions | None) -> Any:
-    """Return some rows of an array or data frame; None is all."""
-    return values if rows is None else rows_of(values, rows)
-
-
-def _row_names(X: Any, rows: Positions | None) -> list[Any]:
-    """Return the index of a data frame, or numbers from 1."""
-    index = getattr(X, "index", None)
-    if index is not None and not callable(index):
-        return list(index)
-    return list(range(1, X.shape[0] + 1)) if rows is None else (rows + 1).tolist()
-
-
-def _columns(
-    X: Any, names: Sequence[Any] | None, used: Sequence[Any] | NDArray[Any]
-) -> dict[str, NDArray[Any]]:
+def _columns(X: Any, names: Sequence[Any] | None, used: Sequence[Any] | NDArray[Any]) -> Any:
     """Return the columns to show, by name: those that the model uses, if it knows them."""
     if hasattr(X, "columns"):
         known = list(X.columns)
-        shown = [name for name in used if name in known] or known
-        return {str(name): np.asarray(X[name], dtype=object) for name in shown[:_MAX_FEATURES]}
+        return X[[name for name in used if name in known] or known]
     values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     n_features = values.shape[1] if values.ndim == 2 else 0
     found = [f"feature {k}" for k in range(n_features)] if names is None else list(names)
@@ -457,7 +428,7 @@ def _probabilities_of(
     name: str,
     rival: Any,
     X: Any,
-    rows: Positions | None,
+    rows: Positions | slice,
     classes: Sequence[Any],
     labels: Sequence[Any],
 ) -> FloatArray:
@@ -470,7 +441,7 @@ def _probabilities_of(
                 f"the rival {name!r:.80} has other classes than the model: fit it to the same rows."
             )
     else:
-        values = _taken(rival, rows)
+        values = rows_of(rival, rows)
     shares = _shares(f"rival {name!r:.80}", values, len(classes))
     return shares[:, [found.index(label) for label in labels]]
 

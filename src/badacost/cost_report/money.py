@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from badacost.arrays import FloatArray
+from badacost.html_page import check_text
 
 _MAX_DECIMALS = 6
 _MAX_CURRENCY_LENGTH = 12
@@ -74,9 +75,10 @@ def number(value: float) -> str:
 
 def check_currency(currency: str | None) -> None:
     """Raise unless a currency is a short text or None."""
-    if currency is not None and not isinstance(currency, str):
-        raise TypeError(f"currency must be a str; got {type(currency).__name__}.")
-    if currency is not None and len(currency) > _MAX_CURRENCY_LENGTH:
+    if currency is None:
+        return
+    check_text("currency", currency)
+    if len(currency) > _MAX_CURRENCY_LENGTH:
         raise ValueError(
             f"currency {currency!r} is too long: give at most {_MAX_CURRENCY_LENGTH} letters, "
             "as 'EUR'."

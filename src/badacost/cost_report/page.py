@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +10,14 @@ from badacost.arrays import FloatArray
 from badacost.cost_report.comparison import LEVEL, N_RESAMPLES
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.words import findings, headline, money_of, sentence_case
-from badacost.html_page import environment
+from badacost.html_page import check_text, environment, framed
 from badacost.html_page.charts import LineChart, line_chart
 from badacost.plotting.canvas import COST_UNIT
 
 if TYPE_CHECKING:
     from badacost.cost_report.report import CostReport
 
+_TITLE = "What the decisions cost"
 _FRAME_HEIGHT = 720  # pixels
 _MAX_MISTAKES = 15
 _MAX_PRICES_LISTED = 10
@@ -27,14 +27,13 @@ def report_page(
     report: CostReport, title: str | None = None, currency: str | None = None, *, links: bool = True
 ) -> str:
     """Return the page of a report, with links to its sections or without."""
-    if title is not None and not isinstance(title, str):
-        raise TypeError(f"title must be a str; got {type(title).__name__}.")
+    check_text("title", "" if title is None else title)
     money = money_of(report, currency)
     costly = _descending(report.charged)
     facts, doubtful = _key_figures(report, money)
     template = environment("badacost.cost_report").get_template("report.html")
     return template.render(
-        title=title or "What the decisions cost",
+        title=title or _TITLE,
         lead=headline(report, money),
         links=links,
         report=report,
@@ -58,10 +57,7 @@ def report_page(
 def framed_page(report: CostReport) -> str:
     """Return the page in a frame of another one, in which it runs nothing and opens nothing."""
     page = report_page(report, links=False)  # a frame would open them in the place of the page
-    return (
-        f'<iframe srcdoc="{escape(page)}" sandbox title="What the decisions cost" '
-        f'style="width: 100%; height: {_FRAME_HEIGHT}px; border: 0"></iframe>'
-    )
+    return framed(page, _TITLE, height=_FRAME_HEIGHT)
 
 
 def _key_figures(report: CostReport, money: Money) -> tuple[list[tuple[str, str, str]], list[str]]:

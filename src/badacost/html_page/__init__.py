@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,20 @@ def write_page(path: str | os.PathLike[str], text: str) -> None:
     with replaced_file(path) as temporary:
         # Lone surrogates, as some file names hold, have no place in UTF-8.
         temporary.write_text(text, encoding="utf-8", errors="replace")
+
+
+def framed(text: str, title: str, *, height: int, may: str = "") -> str:
+    """Return a page in a frame of another one, in which it may do what is named, else nothing."""
+    return (
+        f'<iframe srcdoc="{escape(text)}" sandbox="{may}" title="{escape(title)}" '
+        f'style="width: 100%; height: {height}px; border: 0"></iframe>'
+    )
+
+
+def check_text(name: str, text: object) -> None:
+    """Refuse what is no text; `name` is that of the parameter."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str; got {type(text).__name__}.")
 
 
 def paragraph(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -20,7 +20,7 @@ from badacost.arrays import FloatArray
 from badacost.boosting import CostBoostClassifier
 from badacost.costs import minimum_cost_decision
 from badacost.costs.decisions import CostDecisionMixin, own_costs
-from badacost.costs.matrix import is_frame, warn_of_alphabet
+from badacost.costs.matrix import named_classes, warn_of_alphabet
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import model_to_file, save_model, saved_model, with_part
 from badacost.tabular.columns import Column
@@ -139,22 +139,23 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
             frame = frame.drop(columns=[target])
         else:
             labels = column_or_1d(y) if category_order(y) is None else y
-        encoder = self._new_encoder()
+        encoder = TableEncoder(drop=self.drop)
         features = encoder.fit_transform(frame)
         return self._fit_features(encoder, features, labels, sample_weight, target)
 
     def _labels(self, values: Any, target: str) -> Any:
         """Return the labels of a column, in its own order of classes or that of labelled costs."""
-        costs = self.cost_matrix
-        if costs is None:
-            costs = getattr(self.estimator, "cost_matrix", None)
-        order = None
-        if category_order(values) is None and (isinstance(costs, Mapping) or is_frame(costs)):
-            order = [*costs] if isinstance(costs, Mapping) else [*costs.index]
+        order = named_classes(self._given_costs()) if category_order(values) is None else None
         return target_labels(values, target, order)
 
-    def _new_encoder(self) -> TableEncoder:
-        return TableEncoder(drop=self.drop)
+    def _given_costs(self) -> Any:
+        """Return the costs of this model or, if it has none, those of its estimator."""
+        own = getattr(self.estimator, "cost_matrix", None)
+        return own if self.cost_matrix is None else self.cost_matrix
+
+    def _new_estimator(self) -> Any:
+        """Return an estimator to be fitted."""
+        return CostBoostClassifier() if self.estimator is None else clone(self.estimator)
 
     def _fit_features(
         self,
@@ -165,23 +166,27 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         target: str | None,
     ) -> Self:
         """Fit the estimator to what an encoder made of a table, or of more rows than these."""
-        estimator = CostBoostClassifier() if self.estimator is None else clone(self.estimator)
-        own = getattr(estimator, "cost_matrix", None)
-        hands_costs_on = own is None and "cost_matrix" in estimator.get_params(deep=False)
+        estimator = self._new_estimator()
+        has_own = getattr(estimator, "cost_matrix", None) is not None
+        hands_costs_on = not has_own and "cost_matrix" in estimator.get_params(deep=False)
         if hands_costs_on and self.cost_matrix is not None:
             estimator.set_params(cost_matrix=self.cost_matrix)
         set_categories(estimator, encoder.categorical_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         estimator.fit(features, labels, **options)
-        self._assemble(encoder, estimator, own if self.cost_matrix is None else self.cost_matrix)
+        self._assemble(encoder, estimator, self._given_costs(), target, len(features))
         if not hands_costs_on:  # otherwise the estimator has warned
             warn_of_alphabet(self.cost_matrix, self.classes_, labels, stacklevel=4)
-        self.target_name_ = target
-        self.n_rows_ = len(features)
-        self.held_out_: CostSummary | None = None
         return self
 
-    def _assemble(self, encoder: TableEncoder, estimator: Any, costs: Any) -> None:
+    def _assemble(
+        self,
+        encoder: TableEncoder,
+        estimator: Any,
+        costs: Any,
+        target: str | None = None,
+        n_rows: int = 0,
+    ) -> None:
         """Set what follows from the parts; `costs` of None are those of the estimator."""
         if self.decision == "bayes" and not hasattr(estimator, "predict_proba"):
             raise ValueError(
@@ -193,6 +198,8 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         self._set_costs(own_costs(estimator) if costs is None else costs)
         self.feature_names_in_ = encoder.feature_names_in_
         self.n_features_in_ = encoder.n_features_in_
+        self.target_name_, self.n_rows_ = target, n_rows
+        self.held_out_: CostSummary | None = None
 
     @classmethod
     def of_fitted(cls, estimator: Any) -> Self:
@@ -235,7 +242,6 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         model = cls(estimator)
         columns = [Column(str(name), "number") for name in names]
         model._assemble(TableEncoder.of_columns(columns), _unnamed(estimator), None)
-        model.target_name_, model.n_rows_, model.held_out_ = None, 0, None
         return model
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -251,9 +257,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         ndarray of shape (n_rows,)
             Classes.
         """
-        return self._decide(self._features(X))
-
-    def _decide(self, features: FloatArray) -> NDArray[Any]:
+        features = self._features(X)
         if self.decision == "own":
             return np.asarray(self.estimator_.predict(features))
         return self._minimum_expected(self.estimator_.predict_proba(features))
@@ -272,8 +276,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         ndarray of shape (n_rows, K)
             Probabilities, in the order of ``classes_``.
         """
-        features = self._features(X)
-        return np.asarray(self.estimator_.predict_proba(features))
+        return np.asarray(self.estimator_.predict_proba(self._features(X)))
 
     @_has("staged_predict")
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
@@ -361,10 +364,9 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         if encoder.n_features_in_ != estimator.n_features_in_:
             refuse("its columns do not make the features of its estimator")
         rebuilt = cls(clone(estimator), cost_matrix=charged, decision=header["decision"])
-        rebuilt._assemble(encoder, estimator, charged)
-        rebuilt.target_name_, rebuilt.n_rows_ = header["target"], header["n_rows"]
-        held_out = header["held_out"]
-        rebuilt.held_out_ = None if held_out is None else CostSummary.from_dict(held_out)
+        rebuilt._assemble(encoder, estimator, charged, header["target"], header["n_rows"])
+        if header["held_out"] is not None:
+            rebuilt.held_out_ = CostSummary.from_dict(header["held_out"])
         return rebuilt
 
 

@@ -36,26 +36,18 @@ _MAX_ODD_TEXTS = 5  # in a column of numbers; more of them are no marks of missi
 _TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 _WORDS_OF_TRUTH = ("true", "false")
 _NUMBER = rf"^({NUMBER}|[+-]?(?i:inf|infinity))$"
-_TIME = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
+_TIME = r"[0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 _DATE = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T]{_TIME})?"
-_TRUTH_OR_DATE = rf"(?i:true|false)|{_DATE}"
-_FOREIGN = (
-    (
-        "number",
-        r"[+-]?[0-9]{1,3}(,[0-9]{3})+([.][0-9]*)?|[+-]?[0-9]{1,3}([.][0-9]{3})+,[0-9]*",
-        "1234.5",
-    ),
-    (
-        "number",
-        r"[+-]?[0-9]*,[0-9]+",
-        "1.5",
-    ),
-    (
-        "date",
-        r"[0-9]{1,2}([./-])[0-9]{1,2}[./-][0-9]{4}|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}",
-        "2024-05-31",
-    ),
-)
+# What numbers and dates of other countries look like, and how to write them instead.
+_FOREIGN = {
+    "number": {
+        r"[+-]?[0-9]{1,3}(,[0-9]{3})+([.][0-9]*)?|[+-]?[0-9]{1,3}([.][0-9]{3})+,[0-9]*": "1234.5",
+        r"[+-]?[0-9]*,[0-9]+": "1.5",
+    },
+    "date": {
+        r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}": "2024-05-31",
+    },
+}
 
 
 class ColumnError(ValueError):
@@ -220,28 +212,6 @@ def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = Non
     return _learn_levels(name, values, cells) if column is None else column
 
 
-def typed_by_texts(values: pd.Series) -> pd.Series:
-    """Return a column of text as booleans or dates if all of its cells are such.
-
-    >>> import pandas as pd
-    >>> typed_by_texts(pd.Series(["true", "False", None])).tolist()
-    [True, False, <NA>]
-    """
-    pd = import_pandas()
-    first = values.first_valid_index()
-    if first is None or not re.fullmatch(_TRUTH_OR_DATE, values[first].strip()):
-        return values
-    cells = distinct_texts(values)
-    absent = cells.codes < 0
-    if _are_booleans(cells.texts):
-        booleans = np.append(cells.texts.str.lower() == "true", False)[cells.codes]
-        return pd.Series(pd.arrays.BooleanArray(booleans, absent) if absent.any() else booleans)
-    dates = _dates_in(cells.texts)
-    if dates.hasnans:
-        return values
-    return pd.Series(dates.take(cells.codes, allow_fill=True, fill_value=pd.NaT))
-
-
 def _learn_from_text(name: str, values: pd.Series, cells: DistinctTexts) -> Column | None:
     """Tell whether texts are booleans, numbers or dates, but for a few; None for categories."""
     if _are_booleans(cells.texts):
@@ -280,9 +250,7 @@ def _check_not_foreign(
     name: str, values: pd.Series, cells: DistinctTexts, kind: str, is_odd: Mask
 ) -> None:
     """Refuse numbers and dates as other countries write them, which would become categories."""
-    for of_kind, pattern, ours in _FOREIGN:
-        if kind != of_kind:
-            continue
+    for pattern, ours in _FOREIGN[kind].items():
         found = is_odd & _matches(cells.texts, pattern)
         if found.any() and cells.share(found | ~is_odd) >= MOSTLY:
             first = cells.first_of(found)
@@ -352,8 +320,6 @@ def _of_dtype(kind: str, values: pd.Series) -> FloatArray | None:
     is_boolean = pd.api.types.is_bool_dtype(dtype)
     is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
     if (kind == "boolean" and is_boolean) or (kind == "number" and is_number):
-        if isinstance(dtype, np.dtype):
-            return values.to_numpy(np.float64)
         return values.to_numpy(np.float64, na_value=np.nan)
     return None
 
@@ -382,7 +348,10 @@ def _booleans_in(texts: pd.Index) -> FloatArray:
 
 
 def _days_in(texts: pd.Index) -> FloatArray:
-    return _days(_dates_in(texts))
+    """Days, in UTC, that dates with all their digits spell, NaN for other texts."""
+    dates = texts.where(_matches(texts, _DATE), None)
+    parsed = import_pandas().to_datetime(dates, format="ISO8601", errors="coerce", utc=True)
+    return _days(parsed.tz_localize(None))
 
 
 _READERS: dict[str, Callable[[pd.Index], FloatArray]] = {
@@ -390,14 +359,6 @@ _READERS: dict[str, Callable[[pd.Index], FloatArray]] = {
     "boolean": _booleans_in,
     "date": _days_in,
 }
-
-
-def _dates_in(texts: pd.Index) -> pd.DatetimeIndex:
-    """Moments, in UTC, of texts that are dates with all their digits."""
-    pd = import_pandas()
-    dates = texts.where(_matches(texts, _DATE), None)
-    parsed = pd.to_datetime(dates, format="ISO8601", errors="coerce", utc=True)
-    return parsed.tz_localize(None)
 
 
 def _days(dates: Any) -> FloatArray:

@@ -260,15 +260,17 @@ def _column_from_json(entry: Any) -> Column:
         refuse("the name of a column is not text")
     if kind not in KINDS:
         refuse(f"a column is of the unknown kind {str(kind)[:80]!r}")
-    if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
-        refuse("the levels of a column are not texts")
+    if not _are_texts(levels) or not _are_texts(missing):
+        refuse("the levels of a column, or what stands for no value, are not texts")
     if len(set(levels)) < len(levels) or bool(levels) != (kind == "category"):
         refuse(f"the levels of column {name[:80]!r} are repeated or do not suit its kind")
     if len(levels) > MAX_CATEGORIES:
         refuse(f"column {name[:80]!r} has too many levels")
-    if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
-        refuse(f"what stands for no value in column {name[:80]!r} is not text")
     return Column(name, kind, tuple(levels), tuple(missing))
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(text, str) for text in given)
 
 
 def _is_constant(values: Any, cells: DistinctTexts | None) -> bool:

@@ -57,6 +57,21 @@ def as_frame(table: Any) -> pd.DataFrame:
     return frame
 
 
+def as_series(column: Any) -> pd.Series:
+    """Return a column of pyarrow as one of pandas, of a type that takes little memory."""
+    pd, (arrow, _) = import_pandas(), import_arrow()
+    types, kind = arrow.types, column.type
+    if types.is_decimal(kind):
+        column = column.cast(arrow.float64())
+    elif types.is_date(kind):
+        column = column.cast(arrow.timestamp("ms"))
+    elif types.is_time(kind):
+        column = column.cast(arrow.string())
+    if types.is_boolean(kind) and column.null_count:
+        return column.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
+    return column.to_pandas()
+
+
 def place_of(values: pd.Series, position: int) -> str:
     """Return where a value stands in a column, for messages.
 

@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import badacost.boosting as boosting
-from badacost.boosting import (
-    BAdaCostClassifier,
-    CostBoostClassifier,
-    ImportedForestClassifier,
-    SAMMEClassifier,
-)
+from badacost.boosting import BAdaCostClassifier, CostBoostClassifier, ImportedForestClassifier
 from badacost.costs import as_cost_matrix, is_irreducible
 from badacost.tabular.classifier import TableClassifier
 from badacost.validation import check_choice
@@ -71,23 +66,20 @@ def new_model(
     """
     check_choice("algorithm", algorithm, ALGORITHMS)
     estimator = getattr(boosting, ALGORITHMS[algorithm])
-    if estimator is CostBoostClassifier:
-        if decision == "margin":
-            raise ValueError(
-                "costboost decides by minimum expected cost only: leave out the decision."
-            )
-        return TableClassifier(estimator(**options), cost_matrix=costs)
     has_probabilities = hasattr(estimator, "predict_proba")
+    if estimator is CostBoostClassifier and decision == "margin":
+        raise ValueError("costboost decides by minimum expected cost only: leave out the decision.")
     if decision == "bayes" and not has_probabilities:
         raise ValueError(
             f"the decision bayes needs probabilities, which {algorithm} does not have: leave it "
             "out."
         )
     if estimator is BAdaCostClassifier:
-        has_posterior = is_irreducible(as_cost_matrix(costs, costs))
-        rule = decision or ("bayes" if has_posterior else "margin")
-        return TableClassifier(estimator(decision=rule, **options), cost_matrix=costs)
-    by_itself = decision == "margin" or not has_probabilities
+        has_probabilities = is_irreducible(as_cost_matrix(costs, costs))
+    rule = decision or ("bayes" if has_probabilities else "margin")
+    if estimator is BAdaCostClassifier:
+        options["decision"] = rule
+    by_itself = rule == "margin" or estimator in (BAdaCostClassifier, CostBoostClassifier)
     return TableClassifier(
         estimator(**options), cost_matrix=costs, decision="own" if by_itself else "bayes"
     )
@@ -129,12 +121,8 @@ def contenders(
     """
     common: dict[str, Any] = {"n_jobs": n_jobs, "random_state": random_state}
     models = {
-        cls.__name__.removesuffix("Classifier"): new_model(name, costs, **common)
-        for name, cls in (
-            ("costboost", CostBoostClassifier),
-            ("badacost", BAdaCostClassifier),
-            ("samme", SAMMEClassifier),
-        )
+        ALGORITHMS[name].removesuffix("Classifier"): new_model(name, costs, **common)
+        for name in ("costboost", "badacost", "samme")
     }
     not_installed = []
     for name, make in (("LightGBM", _lightgbm), ("CatBoost", _catboost)):

@@ -19,6 +19,7 @@ from badacost.validation import check_sample_weight, positions_in
 
 MAX_RIVALS = 30
 _ERRORS_OF_DOUBT = 2.0
+_FIGURES = ("average_cost", "total_cost", "error_rate", "constant_cost", "standard_error")
 
 
 @dataclass(frozen=True)
@@ -185,25 +186,18 @@ class CostSummary:
         """
         if not isinstance(given, dict) or set(given) != {part.name for part in fields(cls)}:
             refuse("its results are not the figures of a summary")
-        rivals, errors = given["rivals"], given["rival_errors"]
+        rivals, errors, savings = given["rivals"], given["rival_errors"], given["savings"]
         if not isinstance(rivals, dict) or len(rivals) > MAX_RIVALS:
             refuse("its results are compared with too many others")
         if not isinstance(errors, dict) or set(errors) != set(rivals):
             refuse("its results have other rivals than standard errors")
-        if not isinstance(given["how"], str):
-            refuse("how its results came about is not text")
+        if not isinstance(given["how"], str) or not isinstance(given["constant_answer"], str):
+            refuse("how its results came about, or their constant answer, is not text")
         if type(given["n_rows"]) is not int or given["n_rows"] < 1:
             refuse("its results are of no rows")
-        if not isinstance(given["constant_answer"], str):
-            refuse("the constant answer of its results is not text")
-        names = ("average_cost", "total_cost", "error_rate", "constant_cost", "standard_error")
-        for figure in (*(given[name] for name in names), *rivals.values(), *errors.values()):
+        for figure in (*(given[name] for name in _FIGURES), *rivals.values(), *errors.values()):
             if type(figure) is not float or not 0.0 <= figure < math.inf:
                 refuse("a figure of its results is not a number that is 0 or more")
-        if given["savings"] is not None and not _is_share(given["savings"]):
+        if savings is not None and not (type(savings) is float and -math.inf < savings <= 1.0):
             refuse("the savings of its results are not a number that is 1 or less")
         return cls(**given)
-
-
-def _is_share(value: Any) -> bool:
-    return type(value) is float and -math.inf < value <= 1.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.costs.matrix import plain
-from badacost.tabular.columns import distinct_texts, kind_of, positions_of, typed_by_texts
+from badacost.tabular.columns import distinct_texts, kind_of, positions_of
 from badacost.tabular.frames import import_pandas, place_of, suggestion
 from badacost.validation import category_order
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NUMBER = r"[+-]?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?"
+_TRUTHS = {"true": True, "false": False}
 _FEW_CLASSES = 20  # so many are never too many
 
 
@@ -121,6 +122,6 @@ def classes_in_text(values: pd.Series) -> pd.Series:
     if kind_of(values) != "string":
         return values
     texts = distinct_texts(values).texts
-    if set(texts.str.lower()) <= {"true", "false"}:
-        return typed_by_texts(values).set_axis(values.index)
+    if set(texts.str.lower()) <= _TRUTHS.keys():
+        return values.str.strip().str.lower().map(_TRUTHS)
     return pd.to_numeric(values) if texts.str.fullmatch(_NUMBER).all() else values

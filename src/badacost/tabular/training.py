@@ -26,6 +26,7 @@ from badacost.trials import (
     DepthTuner,
     Run,
     Samples,
+    average_and_error,
     deal_folds,
     held_out_rows,
     run,
@@ -68,20 +69,14 @@ class _Table:
         classes = distinct_classes(np.asarray(labels), labels)
         truth = positions_in(classes, np.asarray(labels))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(frame))
-        encoder = model._new_encoder()
+        encoder = TableEncoder(drop=model.drop)
         features = encoder.fit_transform(frame.drop(columns=target))
         samples = Samples(features, truth, weight, encoder.categorical_)
         return cls(encoder, samples, labels, classes, target)
 
     def prices(self, models: Iterable[TableClassifier]) -> Prices:
         """What decisions cost, in the order of the classes: the same for all models."""
-        given = [
-            model.cost_matrix
-            if model.cost_matrix is not None
-            else getattr(model.estimator, "cost_matrix", None)
-            for model in models
-        ]
-        charged = [charged_costs(costs, self.classes) for costs in given]
+        charged = [charged_costs(model._given_costs(), self.classes) for model in models]
         if not all(np.array_equal(costs, charged[0]) for costs in charged):
             raise ValueError("models with different costs cannot be compared: give all the same.")
         return Prices(charged[0])
@@ -107,15 +102,16 @@ class _Table:
         self, name: str, model: TableClassifier, depths: Sequence[int] | None
     ) -> Contender:
         """A model as trials take it."""
-        estimator = CostBoostClassifier() if model.estimator is None else clone(model.estimator)
-        if "verbose" in estimator.get_params(deep=False):
+        estimator = model._new_estimator()
+        parameters = estimator.get_params(deep=False)
+        if "verbose" in parameters:
             estimator.set_params(verbose=0)
         own = getattr(estimator, "cost_matrix", None)
         has_both = own is not None and model.cost_matrix is not None
         if has_both:
             estimator.set_params(cost_matrix=charged_costs(own, self.classes))
         tune = None
-        if depths is not None and "max_depth" in estimator.get_params(deep=False):
+        if depths is not None and "max_depth" in parameters:
             tune = DepthTuner(model.decision, tuple(depths))
         return Contender(estimator, {name: model.decision}, tune, gets_prices=not has_both)
 
@@ -247,7 +243,12 @@ def fit_and_try(
     entries += _rivals(entries, n_jobs, random_state)
     say(f"What decisions cost: {len(decided)} rows in {how}.")
     runs = _run_all(entries, samples, folds, prices, random_state, verbose)
-    best = min(named, key=lambda name: _total(prices, decided, runs[name].answers[name]))
+
+    def cost(name: str) -> float:
+        paid = prices.paid(decided.truth, runs[name].answers[name])
+        return average_and_error(paid, decided.weight)[0]
+
+    best = min(named, key=cost)
     if len(named) > 1:
         say(f"{best} is cheapest.")
     model = named[best]
@@ -290,12 +291,6 @@ def _run_all(
         result = run(entry, samples, folds, prices, seed=seed, bar=bar)
         runs |= dict.fromkeys(entry.rules, result)
     return runs
-
-
-def _total(prices: Prices, decided: Samples, answers: Positions) -> float:
-    """Return what decisions cost in all."""
-    paid = prices.paid(decided.truth, answers)
-    return float(paid @ check_sample_weight(decided.weight, len(paid)))
 
 
 def _tell_of_absent(classes: NDArray[Any], truth: Positions, say: Callable[[str], None]) -> None:

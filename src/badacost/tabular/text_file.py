@@ -1,0 +1,247 @@
+"""A table in a file of text: pyarrow divides it into cells and tells their types."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from badacost.csv_dialect import DECIMAL_COMMA, NUMBER, as_number, guess_separator
+from badacost.tabular.columns import MOSTLY
+from badacost.tabular.file_checks import NO_ROWS, check_size, refuse_file
+from badacost.tabular.frames import as_series, check_distinct, import_arrow, import_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Not "None", which is a class as good as any other.
+_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
+_TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
+_UNCLOSED = "cannot be read from line {} on ({}): look for a quotation mark that is not closed"
+_BYTES_OF_CELL = 16  # in memory, beside its characters: where a text ends, and a number
+_BLOCK = 2**22
+_FEW_LINES = 25
+_NUMERIC = ("any", "number")  # what is wanted of a column that may have numbers
+
+
+def read_text(
+    path: Path, is_compressed: bool, max_bytes: int, kinds: Mapping[str, str], others: str
+) -> pd.DataFrame:
+    """Read a file of text.
+
+    `kinds` says what is wanted of some columns and `others` of the rest: "any" is what all cells
+    are, "number" is numbers or text, and any other kind is text.
+    """
+    pd = import_pandas()
+    data = _unpacked(path, is_compressed, max_bytes)
+    if not data or data.isspace():
+        refuse_file(path, "is empty: a table begins with the names of its columns")
+    head = b"".join(islice(io.BytesIO(data), _FEW_LINES)).decode(errors="replace")
+    separator = guess_separator(head)
+    names = _names(path, head, separator)
+    n_breaks = np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    n_lines = int(n_breaks) + (not data.endswith(b"\n"))
+    check_size(path, 2 * len(data) + _BYTES_OF_CELL * n_lines * len(names), max_bytes)
+    wanted = [kinds.get(name, others) if name else "any" for name in names]
+    cells = _cells(path, data, separator, wanted)
+    check_distinct([name for name in names if name], repr(str(path)))
+    index = _lines(path, data, separator, n_lines, cells.num_rows)
+    columns = {}
+    for number, name in enumerate(names):
+        values = as_series(_typed(cells[number], separator, wanted[number]))
+        if name:
+            columns[name] = values
+        elif number or len(names) == 1 or not _counts_rows(values):
+            refuse_file(path, f"has no name for column {number + 1}: write one into its first line")
+    frame = pd.DataFrame(columns, copy=False)
+    frame.index = index
+    return frame
+
+
+def _unpacked(path: Path, is_compressed: bool, max_bytes: int) -> bytes:
+    """Return the bytes of a file of text."""
+    try:
+        with gzip.open(path, "rb") if is_compressed else open(path, "rb") as file:
+            n_bytes = max_bytes // 2 if is_compressed else path.stat().st_size
+            data: bytes = file.read(n_bytes + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        refuse_file(path, f"is not a complete gzip file ({error}): copy or download it again")
+    check_size(path, 2 * len(data), max_bytes)
+    if b"\0" in data:
+        refuse_file(path, "is not a file of text: save the table as CSV in UTF-8")
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _names(path: Path, head: str, separator: str) -> list[str]:
+    """Return the names of the columns, in the first line that is not blank."""
+    rows = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
+    try:
+        return next([name.strip() for name in row] for row in rows if row)
+    except csv.Error as error:
+        refuse_file(path, _UNCLOSED.format(1, error))
+
+
+def _cells(path: Path, data: bytes, separator: str, wanted: Sequence[str]) -> Any:
+    """Return the cells below the names of the columns, as what they are and is wanted."""
+    arrow, _ = import_arrow()
+    from pyarrow import csv as arrow_csv  # type: ignore[import-untyped]
+
+    has_quotes, has_hexadecimals = b'"' in data, _may_have_hexadecimals(data)
+    names = [str(number) for number in range(len(wanted))]
+
+    def read(texts: Sequence[str], block_size: int) -> Any:
+        return arrow_csv.read_csv(
+            arrow.py_buffer(data.lstrip(b"\r\n")),
+            arrow_csv.ReadOptions(
+                column_names=names, skip_rows_after_names=1, block_size=block_size
+            ),
+            arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=has_quotes),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(texts, "string"),
+                null_values=[*_MISSING],
+                true_values=_TRUE,
+                false_values=_FALSE,
+                strings_can_be_null=True,
+            ),
+        )
+
+    texts = [name for name, kind in zip(names, wanted, strict=True) if kind not in _NUMERIC]
+    for block_size in (_BLOCK, max(len(data), 2)):  # a row may be longer than a block
+        try:
+            table = read(texts, block_size)
+            again = [
+                name
+                for name, kind in zip(names, wanted, strict=True)
+                if not _is_sure(table[name], kind, has_hexadecimals)
+            ]
+            return read([*texts, *again], block_size) if again else table
+        except arrow.ArrowInvalid as error:
+            reason = str(error)
+    has_rows = _lines_of_rows(path, data, separator)
+    refuse_file(path, _UNCLOSED.format(1, reason) if has_rows else NO_ROWS)
+
+
+def _may_have_hexadecimals(data: bytes) -> bool:
+    """Tell whether there is 0x or 0X; for this, NumPy is several times faster than `bytes`."""
+    letters = np.frombuffer(data, np.uint8)
+    places = np.flatnonzero((letters | 0x20) == ord("x"))
+    return bool((letters[places - 1] == ord("0")).any())
+
+
+def _is_sure(cells: Any, wanted: str, has_hexadecimals: bool) -> bool:
+    """Tell whether pyarrow took cells for what they are: not 0x10 for 16, nor -nan for a number.
+
+    Times of the day are text.
+    """
+    arrow, compute = import_arrow()
+    types, kind = arrow.types, cells.type
+    if types.is_floating(kind):
+        return not compute.any(compute.is_nan(cells)).as_py()
+    if types.is_integer(kind):
+        return not has_hexadecimals
+    is_truth_or_date = types.is_boolean(kind) or types.is_date(kind) or types.is_timestamp(kind)
+    return types.is_string(kind) or types.is_null(kind) or (is_truth_or_date and wanted == "any")
+
+
+def _lines(path: Path, data: bytes, separator: str, n_lines: int, n_rows: int) -> pd.Index:
+    """Return the lines where rows begin."""
+    pd = import_pandas()
+    all_closed = b'"' not in data or data.count(b'"') % 2 == 0
+    all_end_alike = b"\r" not in data or data.count(b"\r") == data.count(b"\r\n")
+    if n_lines == n_rows + 1 and all_closed and all_end_alike:
+        return pd.RangeIndex(2, n_rows + 2, name="line")
+    lines = _lines_of_rows(path, data, separator)
+    if len(lines) != n_rows:
+        refuse_file(path, _UNCLOSED.format(1, "cells cannot be told apart"))
+    return pd.Index(lines, name="line")
+
+
+def _lines_of_rows(path: Path, data: bytes, separator: str) -> list[int]:
+    """Return the lines where rows begin, or say which line is no row."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        refuse_file(path, f"is not text in UTF-8, in line {line}: save the table as CSV in UTF-8")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    width, begin, lines = 0, 1, []
+    try:
+        for row in reader:
+            if row and width:
+                lines.append(begin)
+            width = width or len(row)
+            if row and len(row) != width:
+                refuse_file(
+                    path,
+                    f"has {len(row)} cells in line {begin}, where the header has {width}: complete "
+                    "that line, or put quotes around text with a separator in it",
+                )
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        refuse_file(path, _UNCLOSED.format(begin, error))
+    return lines
+
+
+def _typed(cells: Any, separator: str, wanted: str) -> Any:
+    """Return texts without the space around them, as numbers if all are and this is wanted.
+
+    Texts among numbers stay, for a `TableEncoder` to judge.
+    """
+    arrow, compute = import_arrow()
+    if cells.type != arrow.string():
+        return cells
+    stripped = compute.utf8_trim_whitespace(cells)
+    if not stripped.equals(cells):
+        absent = compute.is_in(stripped, arrow.array([*_MISSING]))
+        cells = compute.if_else(absent, arrow.scalar(None, cells.type), stripped)
+    if wanted not in _NUMERIC:
+        return cells
+    if separator != ",":
+        cells = _with_points(cells, wanted)
+    if as_number(compute.first(cells).as_py() or "") is not None:
+        with suppress(arrow.ArrowInvalid):  # another one is no number
+            numbers = cells.cast(arrow.float64())
+            if not _is_sure(numbers, wanted, False):
+                return cells
+            with suppress(arrow.ArrowInvalid):
+                return cells.cast(arrow.int64())
+            return numbers
+    return cells
+
+
+def _with_points(cells: Any, wanted: str) -> Any:
+    """Return texts with decimal points in the place of decimal commas.
+
+    If "number" is wanted, this is done cell by cell; otherwise only where it makes nearly all cells
+    numbers, and no other cell has a comma that is none, or a decimal point.
+    """
+    _, compute = import_arrow()
+    is_decimal = compute.match_substring_regex(cells, f"^{DECIMAL_COMMA}$")
+    if not compute.any(is_decimal).as_py():
+        return cells
+    pointed = compute.replace_substring_regex(cells, f"^{DECIMAL_COMMA}$", r"\1.\2")
+    if wanted == "number":
+        return pointed
+    others = compute.xor(is_decimal, compute.match_substring(cells, ","))
+    points = compute.match_substring_regex(cells, r"[0-9]\.[0-9]")
+    if compute.any(compute.or_(others, points)).as_py():
+        return cells
+    spelt = compute.mean(compute.match_substring_regex(pointed, f"^{NUMBER}$")).as_py()
+    return pointed if spelt >= MOSTLY else cells
+
+
+def _counts_rows(values: pd.Series) -> bool:
+    """Tell whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
+    numbers = values.to_numpy()
+    return numbers.dtype == np.int64 and any(
+        np.array_equal(numbers, np.arange(first, first + len(numbers))) for first in (0, 1)
+    )
