@@ -248,7 +248,7 @@ def _show(model: TableClassifier, output: Path, algorithm: str, replaced: bool) 
 
     estimator, summary = model.estimator_, model.held_out_
     if summary is not None:
-        title = f"What a decision costs: {summary.n_rows} rows, {summary.how}"
+        title = f"What a decision costs: {summary.rows}"
         show_contest(summary, model_name(model), title)
         cheapest = min(summary.rivals, key=lambda way: summary.rivals[way])
         if summary.rivals[cheapest] < summary.average_cost:
