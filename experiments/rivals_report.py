@@ -182,20 +182,16 @@ def _summary(
 ) -> pd.DataFrame:
     """Means over the data sets, and total times on one thread and relative to others'."""
     fit, predict = (pd.Series(seconds[f"{step}, cpu"]) for step in _STEPS)
-    shown = {
-        "log-loss": loss.mean().reindex(fit.index).map("{:.4f}".format, na_action="ignore"),
-        "calibration error": error.mean()
-        .reindex(fit.index)
-        .map("{:.4f}".format, na_action="ignore"),
-        "fits, CPU-s": fit.map(short),
-        "predictions, CPU-s": predict.map(short),
-    }
+    means = pd.DataFrame({"log-loss": loss.mean(), "calibration error": error.mean()}, fit.index)
+    shown = means.map("{:.4f}".format, na_action="ignore")
+    shown["fits, CPU-s"] = fit.map(short)
+    shown["predictions, CPU-s"] = predict.map(short)
     for title, times in (("fits", fit), ("predictions", predict)):
         for peer in _PEERS:
             if peer in times:
                 shown[f"{title} / {peer}"] = (times / times[peer]).map(short)
-    order = loss.mean().reindex(fit.index).sort_values(kind="stable", na_position="last").index
-    return pd.DataFrame(shown).loc[order].fillna("")
+    order = means["log-loss"].sort_values(kind="stable", na_position="last").index
+    return shown.loc[order].fillna("")
 
 
 def _winners(costs: pd.DataFrame, data_sets: list[str]) -> pd.DataFrame:

@@ -132,7 +132,6 @@ def test_to_dict_is_what_json_holds() -> None:
     assert figures["costs"] == COSTS.tolist()
     assert figures["ways"][0].keys() == {
         "name", "kind", "average_cost", "interval", "error_rate", "saved", "saved_interval",
-        "remark",
     }  # fmt: skip
     assert figures["sensitivity"]["doubled"]["changed"][0][0] == 0
     assert len(figures["asking"]["at_prices"]) == 5

@@ -152,9 +152,5 @@ def explain(
     prices = costs_of_classes(costs, counts)
     if is_template(prices):
         note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
-    typer.echo(explain_costs(prices, priors=counts, width=_width()))
-
-
-def _width() -> int:
-    """Width of the terminal, 80 without one, and at least 40."""
-    return max(40, get_terminal_size().columns)
+    width = max(40, get_terminal_size().columns)
+    typer.echo(explain_costs(prices, priors=counts, width=width))

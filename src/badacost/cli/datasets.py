@@ -15,6 +15,9 @@ from badacost.cli.table_inputs import check_output, costs_command, make_folder
 app = typer.Typer()
 _SCENES = "synthetic scenes"
 _TEST_SHARE = 0.25
+_FIELDS = (
+    "name", "n_rows", "n_columns", "n_classes", "target", "source", "about", "needs_download",
+)  # fmt: skip
 
 
 @app.callback(invoke_without_command=True)
@@ -32,14 +35,7 @@ def _datasets(
     from badacost.datasets import DATASETS
 
     if as_json:
-        names = ("name", "n_rows", "n_columns", "n_classes", "target", "source", "about")
-        write_json(
-            [
-                {name: getattr(dataset, name) for name in names}
-                | {"needs_download": dataset.needs_download}
-                for dataset in DATASETS
-            ]
-        )
+        write_json([{name: getattr(dataset, name) for name in _FIELDS} for dataset in DATASETS])
     else:
         _show()
 

@@ -133,11 +133,10 @@ def report(
         for name in of_detection if annotations is None else []:
             if name != "--images":
                 raise ValueError(f"{name} is about annotations: add --annotations.")
-        given: dict[str, Any] = {"title": title, "n_jobs": jobs, "clip": clip}
-        if kitti_cars:
-            from badacost.detection.annotations import KITTI_CARS
+        from badacost.detection.annotations import KITTI_CARS
 
-            given["selection"] = KITTI_CARS
+        selection = KITTI_CARS if kitti_cars else None
+        given = {"title": title, "n_jobs": jobs, "clip": clip, "selection": selection}
         _report_detector(model, images or [], annotations, format, output, **given)
     typer.echo(f"The page is in {output}.")
 

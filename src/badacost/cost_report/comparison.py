@@ -11,7 +11,7 @@ from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.naming import model_name
 from badacost.html_page import shorten
-from badacost.trials import without_costs
+from badacost.trials import constant_costs, without_costs
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
@@ -23,15 +23,11 @@ Kind = Literal["model", "most likely", "minimum expected", "constant", "trained 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A way to decide and its answers to the samples, (n_samples,), positions of classes.
-
-    `remark` says how it came about, if that needs a sentence.
-    """
+    """A way to decide and its answers to the samples, (n_samples,), positions of classes."""
 
     name: str
     answers: Positions
     kind: Kind = "trained without costs"
-    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,6 @@ class WayCost:
     error_rate: float
     saved: float
     saved_interval: tuple[float, float]
-    remark: str = ""
 
     @property
     def is_clear(self) -> bool:
@@ -69,8 +64,7 @@ def own_ways(evidence: Evidence) -> list[Way]:
         if (cheapest != evidence.answers).any():
             name = "minimum expected cost by the probabilities of the same model"
             ways.append(Way(name, cheapest, "minimum expected"))
-    truths = np.eye(len(evidence.labels))[evidence.truth]
-    best = int(prices.expected(truths).sum(axis=0).argmin())
+    best = int(constant_costs(prices, evidence.truth).argmin())
     label = shorten(evidence.labels[best], _MAX_LABEL_LENGTH)
     name = f"always “{label}”, the best constant answer"
     return [*ways, Way(name, np.full_like(evidence.truth, best), "constant")]
@@ -103,7 +97,6 @@ def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ..
             float((way.answers != evidence.truth).mean()),
             float(saved[i]),
             saved_intervals[i],
-            way.remark,
         )
         for i, way in enumerate(ways)
     )

@@ -19,6 +19,8 @@ from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import costs_of, taken_apart, training_samples
 from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import check_currency
+from badacost.cost_report.parts import plain_values
+from badacost.cost_report.words import sentence_case
 from badacost.costs.decisions import Prices, check_no_class_abstains
 from badacost.costs.matrix import as_classes, charged_costs, named_classes, plain
 from badacost.html_page import check_text, environment, framed, shorten, write_page
@@ -234,7 +236,7 @@ class CostExplorer:
         n_samples = X.shape[0]
         rows: Positions | slice = slice(None)
         known = known_rows_remark(model, n_samples)
-        notes = [] if known is None else [known[0].upper() + known[1:]]
+        notes = [] if known is None else [sentence_case(known)]
         if max_rows is not None and n_samples > max_rows:
             drawn = np.random.default_rng(random_state).choice(n_samples, max_rows, replace=False)
             rows = np.sort(drawn)
@@ -282,12 +284,8 @@ class CostExplorer:
         dict
             The fields of the explorer by name; `json.dumps` takes it.
         """
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        values["rivals"] = {name: rival.tolist() for name, rival in self.rivals.items()}
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in values.items()
-        }
+        fields: dict[str, Any] = plain_values(vars(self))
+        return fields
 
     def to_html(self) -> str:
         """Return the page: one document, in which scripts, styles and numbers are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,6 +207,17 @@ def has_other_costs(evidence: Evidence) -> bool:
     if trained is None or evidence.prices.of_samples:
         return False
     return not np.allclose(_of_mistakes(trained), _of_mistakes(evidence.costs))
+
+
+def plain_values(value: Any) -> Any:
+    """Return arrays and tuples as lists, at any depth, in a form that JSON holds."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: plain_values(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(part) for part in value]
+    return value
 
 
 def _of_mistakes(costs: FloatArray) -> FloatArray:

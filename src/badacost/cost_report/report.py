@@ -238,11 +238,11 @@ class CostReport:
         dict
             The attributes by their names, ``average_cost`` and ``total_cost``. Arrays and tuples
             are lists; a way to decide is a dict of its ``name``, ``kind``, ``average_cost``,
-            ``interval``, ``error_rate``, ``saved`` (by the model, for each decision), its
-            ``saved_interval``, and ``remark``.
+            ``interval``, ``error_rate``, ``saved`` (by the model, for each decision) and its
+            ``saved_interval``.
         """
         headline = {"average_cost": self.average_cost, "total_cost": self.total_cost}
-        return headline | _plain(asdict(self))
+        return headline | parts.plain_values(asdict(self))
 
     def summary(self, currency: str | None = None) -> str:
         """Return what was found in a few lines of text.
@@ -322,14 +322,3 @@ def _known_rows(evidence: Evidence) -> str | None:
     if known is not None:
         n_known = count_known(evidence.features, evidence.truth, known.features, known.truth)
     return known_rows_remark(evidence.model, len(evidence.truth), n_known)
-
-
-def _plain(value: Any) -> Any:
-    """Return arrays and tuples as lists, at any depth."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value
