@@ -10,6 +10,7 @@ from itertools import islice
 
 SEPARATORS = ",;\t"
 _LINES_LOOKED_AT = 20
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """What a number with a decimal point looks like."""
 _NUMBER = re.compile(NUMBER)
@@ -73,3 +74,21 @@ def _widths(text: str, separator: str) -> list[int]:
 def as_number(text: str) -> float | None:
     """Return a number written with a decimal point, None for any other text."""
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def without_formula(text: str) -> str:
+    """Return text that a spreadsheet does not take for a formula: with an apostrophe before it.
+
+    >>> without_formula("=A1"), without_formula("-3"), without_formula("a=b")
+    ("'=A1", '-3', 'a=b')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) and as_number(text) is None else text
+
+
+def with_formula(text: str) -> str:
+    """Return the text that `without_formula` was given.
+
+    >>> with_formula("'=A1"), with_formula("'tis")
+    ('=A1', "'tis")
+    """
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text

@@ -127,7 +127,7 @@ def test_classifier(grades) -> None:
 def test_classifier_with_training_data_and_other_costs(grades) -> None:
     report("grades.bada", "--data", "test.csv", "--train", "train.csv", "--costs", "costs.csv")
     text = Path("report.html").read_text(encoding="utf-8")
-    assert "HistGradientBoosting, minimum expected cost" in text
+    assert "boosting without costs, minimum expected cost" in text
     assert "decisions look cheap" not in text
     assert "answer “c” where “b” is true: 90." in text
 

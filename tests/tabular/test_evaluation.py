@@ -46,7 +46,7 @@ def test_sums_by_hand(model, frame, weighted) -> None:
     np.testing.assert_allclose(found.counts, counts)
     np.testing.assert_allclose(found.costs, costs)
     assert found.summary.total_cost == pytest.approx(costs.sum())
-    assert list(found.summary.rivals) == ["the most probable class of the same model"]
+    assert list(found.summary.rivals) == ["the most likely class of the same model"]
 
 
 def test_other_costs(model, frame) -> None:

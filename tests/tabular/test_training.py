@@ -14,7 +14,7 @@ from badacost.trials import held_out_rows
 from badacost.validation import positions_in
 from tests.tabular.patients import COSTS, patients, small_model
 
-HGB = ["HistGradientBoosting, most likely class", "HistGradientBoosting, minimum expected cost"]
+HGB = ["boosting without costs, most likely class", "boosting without costs, minimum expected cost"]
 OWN = ["CostBoost, most likely class", "CostBoost, minimum expected cost"]
 
 
@@ -23,10 +23,11 @@ def test_cross_validation_of_a_small_table() -> None:
     model = fit_and_try(small_model(), patients(), "risk", announce=said.append)
     assert model.n_rows_ == model.held_out_.n_rows == 120
     assert list(model.held_out_.rivals) == HGB + OWN
-    assert model.held_out_.how == "5-fold cross-validation"
+    assert model.held_out_.how == "in 5-fold cross-validation"
     assert said == [
-        "What decisions cost: 120 rows in 5-fold cross-validation.", "Fitting to all 120 rows."
-    ]  # fmt: skip
+        "Measuring what decisions cost: 120 rows, in 5-fold cross-validation.",
+        "Fitting to all 120 rows.",
+    ]
     assert set(model.classes_) == set(COSTS)
 
 
@@ -34,7 +35,7 @@ def test_holding_out() -> None:
     model = fit_and_try(small_model(), patients(), "risk", holdout=0.2)
     assert model.n_rows_ == 120
     assert 20 <= model.held_out_.n_rows <= 28
-    assert model.held_out_.how == "held-out rows"
+    assert model.held_out_.how == "held out"
     first = fit_and_try(small_model(), patients(), "risk", holdout=0.2, refit=False)
     assert first.n_rows_ == 120 - first.held_out_.n_rows
     assert first.held_out_ == model.held_out_
@@ -45,7 +46,7 @@ def test_holding_out() -> None:
 
 def test_a_larger_table_has_rows_to_hold_out() -> None:
     model = fit_and_try(small_model(), patients(2100), "risk")
-    assert model.held_out_.how == "held-out rows"
+    assert model.held_out_.how == "held out"
     assert 410 <= model.held_out_.n_rows <= 430
 
 
@@ -68,11 +69,11 @@ def test_a_class_of_one_row_stays_in_the_training() -> None:
     frame = patients()
     frame.loc[5, "risk"] = "odd"
     costs = {k: {**v, "odd": 1} for k, v in COSTS.items()} | {"odd": dict.fromkeys(COSTS, 1)}
-    said: list[str] = []
     start = small_model().set_params(cost_matrix=costs)
-    model = fit_and_try(start, frame, "risk", announce=said.append)
+    model = fit_and_try(start, frame, "risk")
     assert "odd" in model.classes_
-    assert "No row of 'odd' was set apart: the figures say nothing about it." in said
+    assert model.held_out_.absent == ["odd"]
+    assert model.held_out_.rows == "119 rows, in 5-fold cross-validation, none of class 'odd'"
 
 
 def test_what_a_column_holds_does_not_depend_on_the_rows_held_out() -> None:
@@ -113,8 +114,8 @@ def test_the_refit_has_the_rounds_of_early_stopping() -> None:
 def test_too_few_rows() -> None:
     with pytest.raises(ValueError, match="too few to hold out"):
         fit_and_try(small_model(), patients(6), "risk", holdout=0.05)
-    with pytest.raises(ValueError, match="no class has 99 rows"):
-        fit_and_try(small_model(), patients(), "risk", n_folds=99)
+    with pytest.raises(ValueError, match="no class has two rows"):
+        fit_and_try(small_model(), patients().drop_duplicates("risk"), "risk")
 
 
 def test_costs_of_model_and_estimator() -> None:
@@ -171,14 +172,15 @@ class TestSeveral:
         again = fit_and_try(self.models(), patients(), "risk", n_folds=2)
         assert model.held_out_.constant_cost == pytest.approx(again.held_out_.constant_cost)
 
-    def test_rare_classes_are_never_decided(self) -> None:
+    def test_rare_classes_are_decided(self) -> None:
         frame = patients()
         frame.loc[:1, "risk"] = "unclear"
         costs = {truth: prices | {"unclear": 2} for truth, prices in COSTS.items()}
         costs["unclear"] = {"low": 1, "mid": 1, "high": 1}
         models = {"one": TableClassifier(BAdaCostClassifier(n_estimators=2), cost_matrix=costs)}
         model = fit_and_try(models, frame, "risk", n_folds=3)
-        assert (model.held_out_.n_rows, model.n_rows_) == (118, 120)
+        assert (model.held_out_.n_rows, model.n_rows_) == (120, 120)
+        assert not model.held_out_.absent
 
     @pytest.mark.parametrize(
         ("models", "message"),

@@ -72,7 +72,7 @@ def _show(model: TableClassifier, found: TableEvaluation) -> None:
     if model.held_out_ is not None:
         typer.echo(
             f"At the fit the average cost was {money(model.held_out_.average_cost)} "
-            f"({model.held_out_.n_rows} rows, {model.held_out_.how})."
+            f"({model.held_out_.rows})."
         )
     if len(names) > _MAX_CLASSES_SHOWN or not (
         show_matrix(found.counts, names, "Number of decisions")

@@ -24,7 +24,7 @@ from badacost.cli.table_inputs import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from badacost.tabular import TableClassifier
+    from badacost.tabular import CostSummary, TableClassifier
 
 ALGORITHMS = (
     "costboost", "badacost", "samme", "adaboost-m1", "adac2m1", "piboost", "lp-csb",
@@ -242,6 +242,23 @@ def _results(model: TableClassifier, output: Path, algorithm: str) -> dict[str, 
     }
 
 
+def _verdict(summary: CostSummary, algorithm: str) -> str:
+    """Say what the table of costs cannot say: what is cheaper, and what is not in it."""
+    cheapest = min(summary.rivals, key=lambda way: summary.rivals[way])
+    if summary.absent:
+        return "Mistakes on classes without rows are not in these figures: collect more rows.\n"
+    if summary.rivals[cheapest] < summary.average_cost:
+        sure = "" if summary.is_clear(cheapest) else "; the difference may be chance"
+        remedy = "" if algorithm == _AUTO else " Try --algorithm auto."
+        return f"Cheaper than the model: {cheapest}{sure}.{remedy}\n"
+    if summary.average_cost == 0.0 < summary.constant_cost:
+        return (
+            "No decision cost anything: check that no column is known only afterwards, and leave "
+            "such columns out with --drop.\n"
+        )
+    return ""
+
+
 def _show(model: TableClassifier, output: Path, algorithm: str, replaced: bool) -> None:
     """What decisions cost, and what the file holds."""
     from badacost.cost_report.naming import kind_name, model_name
@@ -250,11 +267,7 @@ def _show(model: TableClassifier, output: Path, algorithm: str, replaced: bool) 
     if summary is not None:
         title = f"What a decision costs: {summary.rows}"
         show_contest(summary, model_name(model), title)
-        cheapest = min(summary.rivals, key=lambda way: summary.rivals[way])
-        if summary.rivals[cheapest] < summary.average_cost:
-            sure = "" if summary.is_clear(cheapest) else ", though the difference may be chance"
-            remedy = "" if algorithm == _AUTO else " Try --algorithm auto."
-            typer.echo(f"{cheapest}, is cheaper than the model{sure}.{remedy}")
+        typer.echo(_verdict(summary, algorithm), nl=False)
     if hasattr(estimator, "n_estimators_"):
         n_rounds = estimator.n_estimators_
         size = f"{n_rounds} round{'s' * (n_rounds != 1)} of depth {estimator.max_depth}"

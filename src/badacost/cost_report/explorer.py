@@ -242,6 +242,8 @@ class CostExplorer:
             rows = np.sort(drawn)
             notes.append(f"A random sample of {max_rows:,} of {n_samples:,} rows.")
             X = rows_of(X, rows)
+        if train is None and not rivals:
+            notes += _measured_at_fit(taken_apart(model)[0])
         charged = charged_costs(costs, labels)
         others = {
             name: _probabilities_of(name, rival, X, rows, classes, labels)
@@ -356,6 +358,16 @@ class CostExplorer:
                 .decode().strip()
             ],
         }  # fmt: skip
+
+
+def _measured_at_fit(model: Any) -> list[str]:
+    """Say what the fit measured of models that were trained without costs, if it did."""
+    summary = getattr(model, "held_out_", None)
+    if summary is None or not summary.rivals:
+        return ["No model that was trained without costs is compared here."]
+    costs = {"the model": summary.average_cost, **summary.rivals}
+    told = "; ".join(f"{name} {cost:.4g}" for name, cost in costs.items())
+    return [f"Measured at the fit ({summary.rows}), under its prices: {told}."]
 
 
 def _shares(name: str, values: Any, n_classes: int, n_rows: int | None = None) -> FloatArray:

@@ -32,7 +32,13 @@ from badacost.costs.matrix import (
     named_classes,
     remedy_for,
 )
-from badacost.csv_dialect import as_number, guess_separator, with_decimal_points
+from badacost.csv_dialect import (
+    as_number,
+    guess_separator,
+    with_decimal_points,
+    with_formula,
+    without_formula,
+)
 
 _MAX_BYTES = 16 * 2**20
 _CORNER = "truth \\ prediction"
@@ -151,7 +157,7 @@ def _writable(label: Any) -> str:
             f"label {_shown(name)} cannot be kept in a CSV file: rename the class: use "
             "valid Unicode text without spaces around it."
         )
-    return name
+    return without_formula(name)
 
 
 def _shown(text: str) -> str:
@@ -212,6 +218,8 @@ def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], list[li
     (line, (_, *predictions)), *rows = records
     while predictions and not predictions[-1]:
         predictions.pop()
+    predictions = [with_formula(label) for label in predictions]
+    rows = [(line, [with_formula(truth), *cells]) for line, (truth, *cells) in rows]
     truths = [cells[0] for _, cells in rows]
     across = [(line, k + 2) for k in range(len(predictions))]
     down = [(line, 1) for line, _ in rows]

@@ -256,8 +256,8 @@ def _column_from_json(entry: Any) -> Column:
         refuse("a column is not a name, a kind and levels")
     name, kind, levels = entry["name"], entry["kind"], entry["levels"]
     missing = entry.get("missing", [])
-    if not isinstance(name, str):
-        refuse("the name of a column is not text")
+    if not isinstance(name, str) or not name:
+        refuse("the name of a column is not text, or empty")
     if kind not in KINDS:
         refuse(f"a column is of the unknown kind {str(kind)[:80]!r}")
     if not _are_texts(levels) or not _are_texts(missing):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from badacost.tabular.classifier import TableClassifier
 
-_BLIND = "the most probable class of the same model"
+_LIKELIEST = "the most likely class of the same model"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def evaluate_table(
     Returns
     -------
     TableEvaluation
-        The figures. Where the model has probabilities, its most probable class is one of the other
+        The figures. Where the model has probabilities, its most likely class is one of the other
         ways to decide.
 
     Raises
@@ -152,4 +152,4 @@ def _most_probable(model: TableClassifier, frame: pd.DataFrame) -> dict[str, Any
         probabilities = model.predict_proba(frame)
     except ValueError:  # costs that do not link all classes
         return {}
-    return {_BLIND: np.asarray(model.classes_)[probabilities.argmax(axis=1)]}
+    return {_LIKELIEST: np.asarray(model.classes_)[probabilities.argmax(axis=1)]}

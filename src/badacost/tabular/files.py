@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from badacost.atomic_file import replaced_file
-from badacost.csv_dialect import as_number
+from badacost.csv_dialect import without_formula
 from badacost.tabular.file_checks import NO_ROWS, check_size, refuse_file
 from badacost.tabular.frames import as_frame, import_pandas
 from badacost.tabular.parquet_file import import_parquet, read_parquet
@@ -29,7 +29,6 @@ MAX_BYTES = 2**31
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _KNOWN = ".csv, .tsv, .txt (each also with .gz) or .parquet"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def read_table(
@@ -104,7 +103,8 @@ def read_table(
         others = "any" if like is None else "text"
         frame = read_text(path, is_compressed, max_bytes, kinds, others)
     else:
-        refuse_file(path, f"is of no known kind: save the table as {_KNOWN}")
+        what = "an Excel workbook" if path.suffix == ".xlsx" else "a file of no known kind"
+        refuse_file(path, f"is {what}: save the table as {_KNOWN}")
     if not len(frame):
         refuse_file(path, NO_ROWS)
     return as_frame(frame)
@@ -193,5 +193,4 @@ def _harmless(cell: Any) -> Any:
     """Return a cell that is no formula, and whose lines end as those of the file."""
     if not isinstance(cell, str):
         return cell
-    is_formula = cell.startswith(_FORMULA) and as_number(cell) is None
-    return ("'" * is_formula + cell).replace("\r\n", "\n").replace("\r", "\n")
+    return without_formula(cell).replace("\r\n", "\n").replace("\r", "\n")

@@ -62,9 +62,13 @@ def _is_text(kind: Any) -> bool:
 def _check_types(path: Path, schema: Any) -> None:
     """Refuse columns that are no numbers, booleans, dates or text."""
     types = import_arrow()[0].types
+    known = (
+        types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_date,
+        types.is_timestamp, types.is_time, types.is_null, _is_text,
+    )  # fmt: skip
     for field in schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        if not any(is_known(kind) for is_known in known):
             refuse_file(
                 path,
                 f"has values of type {str(field.type)[:80]} in column {field.name!r:.80}: write "

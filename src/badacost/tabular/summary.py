@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -73,7 +73,7 @@ class CostSummary:
     rivals: Mapping[str, float] = field(default_factory=dict)
     rival_errors: Mapping[str, float] = field(default_factory=dict)
     how: str = ""
-    absent: Sequence[str] = ()
+    absent: list[str] = field(default_factory=list)
 
     @classmethod
     def of(

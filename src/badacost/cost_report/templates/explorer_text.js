@@ -68,9 +68,15 @@ function complaintAbout(costs) {
 
 const quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
+/* A label that a spreadsheet does not take for a formula, and back. */
+const FORMULA = /^[=+\-@\t\r]/, NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const withoutFormula = text => FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+const withFormula = text => text[0] === "'" && FORMULA.test(text.slice(1)) ? text.slice(1) : text;
+
 function csvOf(costs) {
-  const rows = labels.map((label, i) => [label, ...costs.slice(i * K, (i + 1) * K)]);
-  return [[CORNER, ...labels], ...rows].map(row => row.map(cell => quoted(String(cell))).join(",") + "\n").join("");
+  const names = labels.map(withoutFormula);
+  const rows = names.map((name, i) => [name, ...costs.slice(i * K, (i + 1) * K)]);
+  return [[CORNER, ...names], ...rows].map(row => row.map(cell => quoted(String(cell))).join(",") + "\n").join("");
 }
 
 /* The records of a text of CSV that are not blank, with stripped cells. */
@@ -120,8 +126,9 @@ function readCosts(text) {
   if (error) throw error;
   if (records.length < 3)
     throw new Error("the file has no table of costs: give a row of answers, and a row for each class.");
-  const header = records[0].slice(1);
+  const header = records[0].slice(1).map(withFormula);
   while (header.length && !header.at(-1)) header.pop();
+  for (const record of records.slice(1)) record[0] = withFormula(record[0]);
   const names = records.slice(1).map(record => record[0]);
   checkNames(header, "column");
   checkNames(names, "row");
