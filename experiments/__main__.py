@@ -9,14 +9,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from badacost.cli.jobs import check_jobs
+from badacost.cli.options import check_jobs
 
 try:
-    import pandas as pd
-
     from experiments import contest, detection, rivals, rivals_report, table1, table1_report
     from experiments.journal import Journal
-    from experiments.pages import percent, short, table
+    from experiments.pages import frame, percent, short, table
 except ModuleNotFoundError as missing:
     sys.exit(f"Error: {missing.name} is missing: install it with pip install --group experiments.")
 
@@ -62,7 +60,7 @@ def run_table1(options: Namespace) -> None:
             journal.unlink(missing_ok=True)
         records = table1.run(settings, journal, data=options.data, n_jobs=options.jobs)
         found = table1_report.write_numbers(table1.header(settings), records, options.output)
-        print("Average cost, in 1e-4:", table(_frame(found["mean"]).T.map(short)), sep="\n\n")
+        print("Average cost, in 1e-4:", table(frame(found["mean"]).T.map(short)), sep="\n\n")
     if not settings.variant:
         print(f"The page is {table1_report.write_page(options.output)}.")
 
@@ -85,7 +83,7 @@ def run_rivals(options: Namespace) -> None:
         header = rivals.header(settings)
         records, times = (Journal(path, header).records if path.exists() else [] for path in paths)
         found = rivals_report.write_numbers(header, records, times, options.output)
-        print("Average cost:", table(_frame(found["costs"]).map(short)), sep="\n\n")
+        print("Average cost:", table(frame(found["costs"]).map(short)), sep="\n\n")
     print(f"The page is {rivals_report.write_page(options.output)}.")
 
 
@@ -106,7 +104,7 @@ def run_detection(options: Namespace) -> None:
         )
         detection.write_numbers(result, options.output)
         shares = {name: settings.precisions(one) for name, one in result["detectors"].items()}
-        print("Average precision:", table(_frame(shares).map(percent)), sep="\n\n")
+        print("Average precision:", table(frame(shares).map(percent)), sep="\n\n")
     print(f"The page is {detection.write_page(settings, options.output)}.")
 
 
@@ -114,10 +112,6 @@ def _changed(settings: Any, options: Namespace) -> Any:
     """Return settings with the values of those options that are named as their fields."""
     given = {field.name: getattr(options, field.name, None) for field in fields(settings)}
     return replace(settings, **{name: value for name, value in given.items() if value is not None})
-
-
-def _frame(rows: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -143,35 +143,18 @@ class CarSettings(ContestSettings):
             name: align(boxes, truth, selection=KITTI_CARS, views=self.views)
             for name, boxes in found.items()
         }
-        voc = {
-            overlap: {
-                name: evaluate_voc(*pair, overlap=float(overlap)) for name, pair in aligned.items()
-            }
-            for overlap in OVERLAPS
-        }
-        resampled = {
-            overlap: resample(results, n_resamples=self.n_resamples, seed=self.seed)
-            for overlap, results in voc.items()
-        }
-        return {
-            name: {
-                "views": views_found(voc["0.5"][name], in_circle=True),
-                "kitti": {
-                    overlap: evaluate_kitti(
-                        boxes, truth, category=self.category, overlap=float(overlap)
-                    ).to_dict()
-                    for overlap in OVERLAPS
-                },
-                "voc": {
-                    overlap: {
-                        "ap": results[name].ap,
-                        **resampled[overlap].to_dict(REFERENCE)[name],
-                    }
-                    for overlap, results in voc.items()
-                },
-            }
-            for name, boxes in found.items()
-        }
+        results: dict[str, dict[str, Any]] = {name: {"kitti": {}, "voc": {}} for name in entries}
+        for overlap in OVERLAPS:
+            min_overlap = float(overlap)
+            voc = {name: evaluate_voc(*pair, overlap=min_overlap) for name, pair in aligned.items()}
+            draws = resample(voc, n_resamples=self.n_resamples, seed=self.seed).to_dict(REFERENCE)
+            for name, boxes in found.items():
+                kitti = evaluate_kitti(boxes, truth, category=self.category, overlap=min_overlap)
+                results[name]["kitti"][overlap] = kitti.to_dict()
+                results[name]["voc"][overlap] = {"ap": voc[name].ap, **draws[name]}
+                if overlap == "0.5":
+                    results[name]["views"] = views_found(voc[name], in_circle=True)
+        return results
 
     def displays(self, detectors: Mapping[str, Any]) -> dict[str, Any]:
         """Return precision against recall at KITTI's moderate level and an overlap of 0.7."""

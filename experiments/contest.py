@@ -29,7 +29,7 @@ from badacost.detection.interchange import from_json_lines, to_json_line
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
 from badacost.detection.training.config import TrainingConfig
-from badacost.progress import ProgressBar
+from badacost.progress import tracked
 from experiments.journal import Journal, JournalError
 from experiments.tasks import Record, versions
 
@@ -186,9 +186,8 @@ def run(
     images: Images,
     folder: Path,
     *,
-    published: Iterable[str | os.PathLike[str]] = (),
+    published: Iterable[Path] = (),
     n_jobs: int | None = -1,
-    verbose: bool = True,
 ) -> dict[str, Entry]:
     """Do what is missing in the journal of a contest, and return what came out.
 
@@ -196,20 +195,19 @@ def run(
     compete as they are. The result has the contenders, then the published detectors, named by their
     files.
     """
-    files = {f"published {Path(path).stem}": Path(path) for path in published}
+    files = {f"published {path.stem}": path for path in published}
     loaded = {name: load_detector(path) for name, path in files.items()}  # errors come first
     for image in images.test[:1]:
         image.load()
     journal = Journal(folder / _JOURNAL, header(settings, images))
-    runner = _Runner(settings, images, folder, journal, n_jobs, verbose)
-    entries = {}
-    for name, config in settings.configs().items():
-        detector = runner.trained(name, config)
-        training = runner.record("training", name)
-        entries[name] = runner.entry(name, detector, training)
+    runner = _Runner(settings, images, folder, journal, n_jobs)
+    entries = {
+        name: runner.entry(name, runner.trained(name, config))
+        for name, config in settings.configs().items()
+    }
     for name, detector in loaded.items():
         runner.check_file(name, files[name])
-        entries[name] = runner.entry(name, detector, None)
+        entries[name] = runner.entry(name, detector)
     return entries
 
 
@@ -222,18 +220,16 @@ def forget(folder: Path) -> None:
         shutil.rmtree(folder / _CHECKPOINTS)
 
 
-def data_folder(given: str | os.PathLike[str] | None, name: str) -> Path:
+def data_folder(given: Path | None, name: str) -> Path:
     """Return the folder of a set of images, which must exist.
 
     If none is given, it is the folder `name` in ``detection`` of the one that the environment
     variable BADACOST_DATA names.
     """
-    if given is not None:
-        folder = Path(given)
-    elif named := os.environ.get(_VARIABLE):
-        folder = Path(named).expanduser() / "detection" / name
-    else:
+    named = os.environ.get(_VARIABLE)
+    if given is None and not named:
         raise FileNotFoundError("there are no images: name their folder with --data.")
+    folder = given or Path(str(named)).expanduser() / "detection" / name
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder: name that of the images with --data.")
     return folder
@@ -274,7 +270,6 @@ class _Runner:
     folder: Path
     journal: Journal
     n_jobs: int | None
-    verbose: bool
 
     def record(self, part: str, name: str) -> Record | None:
         """Return what is recorded of a part, None if it was not done."""
@@ -305,7 +300,7 @@ class _Runner:
             groups=self.images.groups,
             folder=self.folder / _CHECKPOINTS / name,
             n_jobs=self.n_jobs,
-            verbose=self.verbose,
+            verbose=True,
         )
         detector.save(path)
         self._append(
@@ -329,29 +324,21 @@ class _Runner:
                 "start again with --fresh."
             )
 
-    def entry(self, name: str, detector: Detector, training: Record | None) -> Entry:
+    def entry(self, name: str, detector: Detector) -> Entry:
         """Let a detector look at the test images, and measure its work."""
         detector = detector.with_pyramid(n_octaves_up=self.settings.n_octaves_up)
         detections = self._detected(name, detector)
         if self.record("work", name) is None:
             timed = [image.load() for image in self.images.test[: self.settings.n_timed]]
             self._append("work", name, **asdict(efficiency(detector, timed, n_jobs=self.n_jobs)))
-        work = self.record("work", name)
-        numbers = {"is_published": training is None, "training": training, "work": work}
-        return Entry(detections, numbers)
+        numbers: dict[str, Any] = {part: self.record(part, name) for part in ("training", "work")}
+        return Entry(detections, {"is_published": numbers["training"] is None, **numbers})
 
     def _detected(self, name: str, detector: Detector) -> dict[str, Detections]:
         known = {record.get("image") for record in self._records("image", name)}
         missing = [image for image in self.images.test if image.name not in known]
-        bar = None
-        if self.verbose and missing:
-            bar = ProgressBar(len(missing), f"{name}: detection")
-        for done, image in enumerate(missing, start=1):
+        for image in tracked(missing, len(missing), f"{name}: detection"):
             found = detector.detect(image.load(), n_jobs=self.n_jobs)
             self._append("image", name, **json.loads(to_json_line(image.name, found)))
-            if bar is not None:
-                bar.update(done)
-        if bar is not None:
-            bar.close()
         found_in = from_json_lines(json.dumps(record) for record in self._records("image", name))
         return {image.name: found_in[image.name] for image in self.images.test}

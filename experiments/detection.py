@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
-
 from badacost.detection.inspection import Efficiency, EfficiencyTable
-from experiments import cars, faces
+from experiments import cars, faces, pages
 from experiments.contest import REFERENCE, data_folder, header, run
-from experiments.pages import read_numbers, render
 
 Settings = cars.CarSettings | faces.FaceSettings
 SETTINGS: dict[str, type[Settings]] = {"cars": cars.CarSettings, "faces": faces.FaceSettings}
@@ -24,11 +19,10 @@ def run_contest(
     settings: Settings,
     output: Path,
     *,
-    data: str | os.PathLike[str] | None = None,
+    data: Path | None = None,
     negatives: Sequence[Path] | None = None,
     published: Sequence[Path] = (),
     n_jobs: int | None = -1,
-    verbose: bool = True,
 ) -> dict[str, Any]:
     """Train and try all contenders, or what is missing of it, and return plain numbers, for JSON.
 
@@ -38,7 +32,7 @@ def run_contest(
     """
     images = settings.read(data_folder(data, settings.folder), negatives)
     folder = output / settings.name
-    entries = run(settings, images, folder, published=published, n_jobs=n_jobs, verbose=verbose)
+    entries = run(settings, images, folder, published=published, n_jobs=n_jobs)
     found = settings.evaluate(images.test, entries)
     return {
         **header(settings, images),
@@ -49,9 +43,7 @@ def run_contest(
 
 def write_numbers(result: dict[str, Any], folder: Path) -> None:
     """Write the numbers of a run to ``EXPERIMENT.json``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{result['experiment']}.json"
-    path.write_text(json.dumps(result, allow_nan=False) + "\n")
+    pages.write_numbers(folder / f"{result['experiment']}.json", result, allow_nan=False)
 
 
 def write_page(settings: Settings, folder: Path) -> Path:
@@ -59,18 +51,17 @@ def write_page(settings: Settings, folder: Path) -> Path:
 
     Names of these runs begin with that of the page and go on with a number.
     """
-    results = read_numbers(folder, f"{settings.page}-[0-9]*.json")
+    results = pages.read_numbers(folder, f"{settings.page}-[0-9]*.json")
     results.sort(key=lambda result: result["settings"].get("n_views", 0))
     for result in results:
         for suffix, display in settings.displays(result["detectors"]).items():
-            figure = display.plot().figure_
-            figure.savefig(folder / f"{result['experiment']}{suffix}.png", dpi=120)
-            plt.close(figure)
+            path = folder / f"{result['experiment']}{suffix}.png"
+            pages.save_figure(display.plot().figure_, path)
         result["work"] = EfficiencyTable(
             {name: Efficiency(**one["work"]) for name, one in result["detectors"].items()}
         ).to_markdown()
-    path = folder / f"{settings.page}.md"
-    text = render(
+    return pages.write_page(
+        folder / f"{settings.page}.md",
         f"{settings.subject}.md",
         results=results,
         reference=REFERENCE,
@@ -79,5 +70,3 @@ def write_page(settings: Settings, folder: Path) -> Path:
         faces=vars(faces),
         has_published=any(one["is_published"] for r in results for one in r["detectors"].values()),
     )
-    path.write_text(text)
-    return path

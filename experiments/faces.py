@@ -143,33 +143,23 @@ class FaceSettings(ContestSettings):
         """
         truth = {image.name: image for image in test}
         has_ellipses = all(image.ellipses is not None for image in test)
-        voc = {}
+        plain, found = {}, {}
         for name, entry in entries.items():
             aligned = align(entry.detections, truth, views=self.views)
-            voc[name] = {
+            voc = {
                 rounds: evaluate_faces(*aligned, rounds=int(rounds)) for rounds in (PLAIN, REFINED)
             }
-        resampled = resample(
-            {name: results[PLAIN] for name, results in voc.items()},
-            n_resamples=self.n_resamples,
-            seed=self.seed,
-        ).to_dict(REFERENCE)
-        return {
-            name: {
+            boxes = {PLAIN: entry.detections, REFINED: _refined(entry.detections, voc[REFINED])}
+            plain[name] = voc[PLAIN]
+            found[name] = {
                 # Refined boxes, so that detectors with another idea of a box are asked for the
                 # same faces.
-                "views": views_found(voc[name][REFINED], in_circle=False),
-                "voc": {rounds: result.to_dict() for rounds, result in voc[name].items()},
-                "resampled": resampled[name],
-                "fddb": {
-                    PLAIN: _roc(entry.detections, truth),
-                    REFINED: _roc(_refined(entry.detections, voc[name][REFINED]), truth),
-                }
-                if has_ellipses
-                else None,
+                "views": views_found(voc[REFINED], in_circle=False),
+                "voc": {rounds: result.to_dict() for rounds, result in voc.items()},
+                "fddb": {r: _roc(boxes[r], truth) for r in boxes} if has_ellipses else None,
             }
-            for name, entry in entries.items()
-        }
+        draws = resample(plain, n_resamples=self.n_resamples, seed=self.seed).to_dict(REFERENCE)
+        return {name: {**one, "resampled": draws[name]} for name, one in found.items()}
 
     def displays(self, detectors: Mapping[str, Any]) -> dict[str, Any]:
         """Return precision against recall, and FDDB's discrete curve if there is one."""
@@ -227,12 +217,8 @@ def _doubtful(table: Path) -> dict[str, list[bool]]:
         flags = found.setdefault(row["image"].strip(), [])
         if row["x1"].strip():
             texts = {key: (row.get(key) or "").strip() for key in _LIMITS}
-            flags.append(
-                any(
-                    text != "" and abs(place.number(text, key)) > _LIMITS[key]
-                    for key, text in texts.items()
-                )
-            )
+            given = {key: abs(place.number(text, key)) for key, text in texts.items() if text}
+            flags.append(any(value > _LIMITS[key] for key, value in given.items()))
     return found
 
 

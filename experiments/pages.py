@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -24,12 +25,35 @@ def render(template: str, **values: Any) -> str:
     return _ENVIRONMENT.get_template(template).render(**values)
 
 
+def write_page(path: Path, template: str, **values: Any) -> Path:
+    """Write a page from a template, and return its path."""
+    path.write_text(render(template, **values))
+    return path
+
+
+def save_figure(figure: Any, path: Path, **options: Any) -> None:
+    """Write a picture of a page, and close it."""
+    figure.savefig(path, dpi=120, **options)
+    plt.close(figure)
+
+
+def write_numbers(path: Path, numbers: dict[str, Any], **options: Any) -> None:
+    """Write numbers as JSON, with options of `json.dumps`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(numbers, **options) + "\n")
+
+
 def read_numbers(folder: Path, pattern: str) -> list[dict[str, Any]]:
     """Return what is in the JSON files of a folder whose names fit, in the order of these."""
     found = [json.loads(path.read_text()) for path in sorted(folder.glob(pattern))]
     if not found:
         raise FileNotFoundError(f"{folder} has no {pattern}: run the program without --page first.")
     return found
+
+
+def frame(rows: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Return a table of rows by name, as the JSON files have them."""
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def table(cells: pd.DataFrame, values: pd.DataFrame | None = None) -> str:

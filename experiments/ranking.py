@@ -23,7 +23,7 @@ from scipy import stats
 
 from badacost.arrays import FloatArray
 from badacost.validation import check_number
-from experiments.pages import render
+from experiments.pages import render, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -195,9 +195,7 @@ class RankComparison:
 
     def save_diagram(self, path: Path, alpha: float) -> None:
         """Draw the diagram into a file."""
-        figure: Any = self.plot(alpha=alpha).figure
-        figure.savefig(path, dpi=120, bbox_inches="tight")
-        plt.close(figure)
+        save_figure(self.plot(alpha=alpha).figure, path, bbox_inches="tight")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as plain numbers, for JSON; an infinite statistic is None."""

@@ -7,7 +7,6 @@ expected cost. The same program measures the time on one and on several threads.
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -111,7 +110,9 @@ class Split:
     seed: int
 
 
-def draw_split(settings: RivalSettings, name: str, number: int, folder: str | None = None) -> Split:
+def draw_split(
+    settings: RivalSettings, name: str, number: int, folder: Path | None = None
+) -> Split:
     """Draw samples of a data set, divide them and draw costs.
 
     Parts are stratified. A class of which a single sample was drawn is in the training part only;
@@ -173,9 +174,8 @@ def run(
     settings: RivalSettings,
     journal_path: Path,
     *,
-    data: str | os.PathLike[str] | None = None,
+    data: Path | None = None,
     n_jobs: int = 1,
-    verbose: bool = True,
 ) -> list[Record]:
     """Run what is missing from the journal, and return all of its records, in any order.
 
@@ -183,8 +183,7 @@ def run(
     the folder of the data sets, see `load_uci`; `n_jobs` fits are made at the same time.
     """
     versions(*(CONTENDERS[name].package for name in settings.contenders))  # before a long run
-    folder = None if data is None else os.fspath(data)
-    sizes = {name: _size(name, folder) for name in settings.data_sets}
+    sizes = {name: _size(name, data) for name in settings.data_sets}
     journal = Journal(journal_path, header(settings))
     weights = {
         (name, split, contender, n_threads): size * CONTENDERS[contender].weight
@@ -193,12 +192,12 @@ def run(
         for contender in settings.contenders
         for n_threads in settings.threads
     }
-    work = partial(_work, settings, folder)
-    run_missing(journal, _KEYS, weights, work, title="rivals", n_jobs=n_jobs, verbose=verbose)
+    work = partial(_work, settings, data)
+    run_missing(journal, _KEYS, weights, work, title="rivals", n_jobs=n_jobs)
     return journal.records
 
 
-def _size(name: str, folder: str | None) -> float:
+def _size(name: str, folder: Path | None) -> float:
     """Rough time of a fit, in any unit."""
     X, y = samples(name, folder)
     return float(FEATURES_DRAWN.get(name, X.shape[1]) * (y.max() + 1))
@@ -206,7 +205,7 @@ def _size(name: str, folder: str | None) -> float:
 
 def _work(
     settings: RivalSettings,
-    folder: str | None,
+    folder: Path | None,
     name: str,
     number: int,
     contender: str,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from experiments import contenders
+from experiments import contenders, pages
 from experiments.contenders import CONTENDERS, CONTROL
-from experiments.pages import TITLES, losses, mean, read_numbers, render, short, table
+from experiments.pages import TITLES, losses, mean, read_numbers, short, table
 from experiments.ranking import RankComparison
 from experiments.rivals import FEATURES_DRAWN, KINDS, N_BINS, TEST_SHARE
 from experiments.tasks import Record
@@ -123,9 +122,8 @@ def write_numbers(
     header: dict[str, Any], records: list[Record], timing: list[Record], folder: Path
 ) -> dict[str, Any]:
     """Write ``rivals.json``, and return the numbers."""
-    folder.mkdir(parents=True, exist_ok=True)
     found = numbers(header, records, timing)
-    (folder / f"{_PAGE}.json").write_text(json.dumps(found, indent=1) + "\n")
+    pages.write_numbers(folder / f"{_PAGE}.json", found, indent=1)
     return found
 
 
@@ -135,15 +133,14 @@ def write_page(folder: Path) -> Path:
     A page that tells what was tried, ``rivals-research.md``, is linked if it is beside them.
     """
     (found,) = read_numbers(folder, f"{_PAGE}.json")
-    costs, loss, error = (
-        pd.DataFrame.from_dict(found[key], orient="index")
-        for key in ("costs", "log_loss", "calibration_error")
+    costs, loss, error, timing = (
+        pages.frame(found[key]) for key in ("costs", "log_loss", "calibration_error", "timing")
     )
     comparisons = _comparisons(costs, loss)
     if comparisons:
         comparisons["costs"].save_diagram(folder / f"{_PAGE}-ranks.png", alpha=0.05)
-    timing = pd.DataFrame.from_dict(found["timing"], orient="index")
-    page = render(
+    return pages.write_page(
+        folder / f"{_PAGE}.md",
         "rivals.md",
         **found,
         control=CONTROL,
@@ -161,9 +158,6 @@ def write_page(folder: Path) -> Path:
         all_costs=table(costs.map(short), costs),
         losses=table(loss.map("{:.4f}".format), loss),
     )
-    path = folder / f"{_PAGE}.md"
-    path.write_text(page)
-    return path
 
 
 def _pairs(costs: pd.DataFrame) -> pd.DataFrame:
@@ -188,20 +182,16 @@ def _summary(
 ) -> pd.DataFrame:
     """Means over the data sets, and total times on one thread and relative to others'."""
     fit, predict = (pd.Series(seconds[f"{step}, cpu"]) for step in _STEPS)
-    shown = {
-        "log-loss": loss.mean().reindex(fit.index).map("{:.4f}".format, na_action="ignore"),
-        "calibration error": error.mean()
-        .reindex(fit.index)
-        .map("{:.4f}".format, na_action="ignore"),
-        "fits, CPU-s": fit.map(short),
-        "predictions, CPU-s": predict.map(short),
-    }
+    means = pd.DataFrame({"log-loss": loss.mean(), "calibration error": error.mean()}, fit.index)
+    shown = means.map("{:.4f}".format, na_action="ignore")
+    shown["fits, CPU-s"] = fit.map(short)
+    shown["predictions, CPU-s"] = predict.map(short)
     for title, times in (("fits", fit), ("predictions", predict)):
         for peer in _PEERS:
             if peer in times:
                 shown[f"{title} / {peer}"] = (times / times[peer]).map(short)
-    order = loss.mean().reindex(fit.index).sort_values(kind="stable", na_position="last").index
-    return pd.DataFrame(shown).loc[order].fillna("")
+    order = means["log-loss"].sort_values(kind="stable", na_position="last").index
+    return shown.loc[order].fillna("")
 
 
 def _winners(costs: pd.DataFrame, data_sets: list[str]) -> pd.DataFrame:

@@ -8,7 +8,6 @@ of its decisions on the test part counts.
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -214,9 +213,8 @@ def run(
     settings: Settings,
     journal_path: Path,
     *,
-    data: str | os.PathLike[str] | None = None,
+    data: Path | None = None,
     n_jobs: int = -1,
-    verbose: bool = True,
 ) -> list[Record]:
     """Run what is missing from the journal, and return all of its records, in any order.
 
@@ -224,9 +222,8 @@ def run(
     folder of the data sets, see `load_uci`; `n_jobs` counts processes.
     """
     settings = settings.complete()
-    folder = None if data is None else os.fspath(data)
     for name in settings.data_sets:  # all of them must be there before a long run begins
-        load_uci(name, folder=folder)
+        load_uci(name, folder=data)
     journal = Journal(journal_path, header(settings))
     matrices = [(name, i, "") for name in settings.data_sets for i in range(settings.n_folds)]
     fits = [(*task[:2], contender) for task in matrices for contender in settings.contenders]
@@ -239,11 +236,10 @@ def run(
         run_missing(
             journal,
             _KEYS,
-            {task: _weight(task, settings, folder) for task in tasks},
-            partial(_work, settings, costs, folder),
+            {task: _weight(task, settings, data) for task in tasks},
+            partial(_work, settings, costs, data),
             title=title,
             n_jobs=n_jobs,
-            verbose=verbose,
         )
     return journal.records
 
@@ -254,7 +250,7 @@ def header(settings: Settings) -> dict[str, Any]:
     return {"experiment": "uci", "settings": asdict(settings), "versions": packages}
 
 
-def _weight(task: Task, settings: Settings, folder: str | None) -> float:
+def _weight(task: Task, settings: Settings, folder: Path | None) -> float:
     """Rough share of a task in the whole time."""
     X, y = samples(task[0], folder)
     n_classes = int(y.max()) + 1
@@ -267,7 +263,7 @@ def _weight(task: Task, settings: Settings, folder: str | None) -> float:
 
 
 @lru_cache(maxsize=2)
-def samples(name: str, folder: str | None) -> tuple[FloatArray, Positions]:
+def samples(name: str, folder: Path | None) -> tuple[FloatArray, Positions]:
     """Return samples, and classes as numbers in the order of their sorted names."""
     X, y = load_uci(name, folder=folder, return_X_y=True)
     return X, np.unique(y, return_inverse=True)[1]
@@ -276,7 +272,7 @@ def samples(name: str, folder: str | None) -> tuple[FloatArray, Positions]:
 def _work(
     settings: Settings,
     costs: dict[tuple[str, int], FloatArray],
-    folder: str | None,
+    folder: Path | None,
     name: str,
     number: int,
     contender: str,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments import paper
-from experiments.pages import losses, mean, read_numbers, render, short, table
+from experiments import pages, paper
+from experiments.pages import losses, mean, read_numbers, short, table
 from experiments.ranking import RankComparison
 from experiments.table1 import CONTENDERS, READINGS, Settings
 from experiments.tasks import Record
@@ -88,8 +88,7 @@ def write_numbers(header: dict[str, Any], records: list[Record], folder: Path) -
     """Write ``uci.json`` and ``uci.csv``, or ``uci-VARIANT.json``, and return the numbers."""
     found = numbers(header, records)
     settings = Settings(**header["settings"])
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{settings.name}.json").write_text(json.dumps(found, indent=1) + "\n")
+    pages.write_numbers(folder / f"{settings.name}.json", found, indent=1)
     if not settings.variant:
         lines = [
             (name, row, fold, cost * UNIT)
@@ -110,8 +109,7 @@ def write_page(folder: Path) -> Path:
     (main,) = read_numbers(folder, f"{_PAGE}.json")
     variants = [json.loads(p.read_text()) for p in sorted(folder.glob(f"{_PAGE}-*.json"))]
     means, deviations, errors = (
-        pd.DataFrame.from_dict(main[key], orient="index")
-        for key in ("mean", "standard_deviation", "error")
+        pages.frame(main[key]) for key in ("mean", "standard_deviation", "error")
     )
     four = list(paper.ALGORITHMS)
     printed = paper.MEANS.loc[means.index, four]
@@ -127,7 +125,8 @@ def write_page(folder: Path) -> Path:
             picture = f"{_PAGE}-{suffix}.png"
             comparison.save_diagram(folder / picture, alpha=0.10)
             comparisons.append((title, comparison, picture))
-    page = render(
+    return pages.write_page(
+        folder / f"{_PAGE}.md",
         "uci.md",
         **main,
         all_rows=table(means.map(short) + " ± " + deviations.map(short), means),
@@ -136,24 +135,6 @@ def write_page(folder: Path) -> Path:
         beside_paper=table(means[four].map(short) + " (" + printed.map(short) + ")", means[four]),
         lost=[losses(means[four], _OURS), losses(means, _OURS)],
         comparisons=comparisons,
-        readings=_readings([main, *variants]),
+        variants=[main, *variants],
+        readings=READINGS,
     )
-    path = folder / f"{_PAGE}.md"
-    path.write_text(page)
-    return path
-
-
-def _readings(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how far each variant is from the paper's numbers, and the ranks of the four in it."""
-    return [
-        {
-            "settings": one["settings"],
-            "what": READINGS[one["settings"]["reading"]],
-            "scale": scale,
-            "factors": factors,
-            "ranks": one["ranks"].get("paper", {}).get("average_ranks", {}),
-            "mean_factor": float(np.mean(list(factors.values()))),
-        }
-        for one in found
-        for scale, factors in one["distance_to_paper"].items()
-    ]

@@ -41,7 +41,6 @@ def run_missing(
     *,
     title: str,
     n_jobs: int,
-    verbose: bool,
 ) -> None:
     """Run the tasks that have no record yet, those of the most weight first, and record them.
 
@@ -50,19 +49,19 @@ def run_missing(
     """
     done = {tuple(record[key] for key in keys) for record in journal.records}
     missing = sorted(set(weights) - done, key=lambda task: (-weights[task], task))
+    if not missing:
+        return
     total, finished = sum(weights[task] for task in missing), 0.0
-    bar = ProgressBar(len(missing), title) if verbose and missing else None
+    bar = ProgressBar(len(missing), title)
     parallel = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="all")
     try:
         calls = (delayed(_record)(keys, task, work) for task in missing)
         for number, record in enumerate(parallel(calls), start=1):
             journal.append(record)
             finished += weights[tuple(record[key] for key in keys)]
-            if bar is not None:
-                bar.update(number, share=finished / total)
+            bar.update(number, share=finished / total)
     finally:
-        if bar is not None:
-            bar.close()
+        bar.close()
 
 
 def _record(keys: Sequence[str], task: Task, work: Callable[..., Record]) -> Record:

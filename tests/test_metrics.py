@@ -229,7 +229,7 @@ def test_nothing_to_save() -> None:
         ((TRUTH, GUESS, [[0, 1], [2, 0]]), ValueError, r"2 rows .* 3 classes .*: pass labels="),
         ((["dog"], ["ape"], NESTED), ValueError, r"\['dog'\] that the rows of cost_matrix lack"),
         ((TRUTH, GUESS, "costs"), TypeError, "costs are of type str: give None, a K x K array"),
-        ((TRUTH, GUESS, -ASYMMETRIC), ValueError, "replace it by a number from 0"),
+        ((TRUTH, GUESS, -ASYMMETRIC), ValueError, "costs_from_prices takes negative"),
         ((TRUTH, GUESS[:3], NESTED), ValueError, "inconsistent numbers of samples"),
         (([], [], ASYMMETRIC), ValueError, "are empty: give at least one sample"),
         (([0, 1], ["0", "1"], None), ValueError, "Mix of label input types"),

@@ -432,7 +432,7 @@ COMMANDS = [
     command(
         "no such prices to explain",
         "costs explain price.csv",
-        "no file 'price.csv'",
+        "no file of costs 'price.csv'",
         "check its name",
     ),
     command(

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from badacost.progress import ProgressBar
+from badacost.progress import ProgressBar, tracked
 
 
 class Terminal(io.StringIO):
@@ -87,3 +87,24 @@ def test_time_left_in_a_fitting_unit(monkeypatch, seconds, shown) -> None:
     stream = io.StringIO()
     ProgressBar(2, "fit", stream).update(1, share=0.25)  # half of the steps, a quarter of the work
     assert stream.getvalue().endswith(f"  {shown} left\n")
+
+
+def test_tracked_items_are_all_there(capsys) -> None:
+    assert list(tracked("abc", 3, "letters")) == ["a", "b", "c"]
+    shown = capsys.readouterr().err.splitlines()
+    assert [line.split("]")[1].split()[0] for line in shown] == ["2/3", "3/3"]
+
+
+@pytest.mark.parametrize(("items", "shown"), [("abc", False), ("", True)])
+def test_nothing_is_tracked_in_silence(capsys, items, shown) -> None:
+    assert "".join(tracked(items, len(items), "letters", shown=shown)) == items
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_learns_its_length() -> None:
+    stream = io.StringIO()
+    bar = ProgressBar(1, "report", stream)
+    for done in (1, 2):
+        bar.show(done, 2)
+    assert " 1/2 " in stream.getvalue().splitlines()[0]
+    assert " 2/2 " in stream.getvalue().splitlines()[1]

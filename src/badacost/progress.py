@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
 
+Item = TypeVar("Item")
 _WIDTH = 30
 
 
@@ -42,9 +44,14 @@ class ProgressBar:
         share = done / self.total if share is None else share
         left = now / share * max(1.0 - share, 0.0) if share else 0.0
         bar = "#" * filled + "-" * (_WIDTH - filled)
-        line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {_duration(left)} left"
+        line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {duration(left)} left"
         self.stream.write(f"\r\033[K{line}" if self._redraws else f"{line}\n")
         self.stream.flush()
+
+    def show(self, done: int, total: int) -> None:
+        """Show that `done` of `total` steps are finished, where their number is known late."""
+        self.total = total
+        self.update(done)
 
     def close(self) -> None:
         """Leave the line."""
@@ -53,8 +60,22 @@ class ProgressBar:
             self.stream.flush()
 
 
-def _duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
+def tracked(items: Iterable[Item], total: int, title: str, *, shown: bool = True) -> Iterator[Item]:
+    """Yield items, and show with a bar how many of them are done."""
+    if not shown or not total:
+        yield from items
+        return
+    bar = ProgressBar(total, title)
+    try:
+        for done, item in enumerate(items, start=1):
+            yield item
+            bar.update(done)
+    finally:
+        bar.close()
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -6,7 +6,8 @@ and the explorer. Classes are positions, and prices a matrix in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
@@ -100,10 +102,13 @@ class Contender:
 
     Attributes
     ----------
+    name : str
+        How it is called.
     estimator : classifier
         Cloned for every fit.
-    rules : mapping of str to {"own", "bayes", "likeliest"}
-        Names of the ways: the estimator's own rule, minimum expected cost, most likely class.
+    rules : tuple of {"own", "bayes", "likeliest"}
+        Its own rule, minimum expected cost, most likely class; of several, each is a way with a
+        name of its own.
     tune : callable, optional
         Called with estimator, samples, prices and a seed: returns the estimator with the settings
         that suit these samples best.
@@ -111,10 +116,18 @@ class Contender:
         Whether the prices become its ``cost_matrix``, if it has that parameter.
     """
 
+    name: str
     estimator: Any
-    rules: Mapping[str, Rule]
+    rules: tuple[Rule, ...] = ("own",)
     tune: Tuner | None = None
     gets_prices: bool = True
+
+    @property
+    def ways(self) -> dict[str, Rule]:
+        """Rules by the names of the ways."""
+        if len(self.rules) == 1:
+            return {self.name: self.rules[0]}
+        return {way_name(self.name, rule): rule for rule in self.rules}
 
     def prepared(self, samples: Samples, prices: Prices, seed: int = 0) -> Any:
         """Return the estimator with prices, categories and the settings that suit the samples."""
@@ -132,7 +145,17 @@ class Contender:
 
     def decide(self, fitted: Any, features: Any, prices: Prices) -> dict[str, Positions]:
         """Return the decisions of each way, (n,)."""
-        return {way: _decided(fitted, rule, features, prices) for way, rule in self.rules.items()}
+        return {way: _decided(fitted, rule, features, prices) for way, rule in self.ways.items()}
+
+
+def way_name(name: str, rule: Rule) -> str:
+    """Return how decisions of a contender by a rule are called.
+
+    >>> way_name("CostBoost", "bayes")
+    'CostBoost, minimum expected cost'
+    """
+    words = {"own": "own rule", "bayes": "minimum expected cost", "likeliest": "most likely class"}
+    return f"{name}, {words[rule]}"
 
 
 def set_categories(estimator: Any, is_category: Mask) -> None:
@@ -194,12 +217,14 @@ def run(
 
     A hold-out is one fold, 0, and -1 for the rows to fit to.
     """
-    answers = {way: np.full(len(samples), -1, np.intp) for way in contender.rules}
+    answers = {way: np.full(len(samples), -1, np.intp) for way in contender.ways}
     fits = []
     numbers = np.unique(folds[folds >= 0])
     for done, fold in enumerate(numbers, start=1):
         tried = folds == fold
-        fitted = contender.fit(samples.only(~tried), prices, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit will say it
+            fitted = contender.fit(samples.only(~tried), prices, seed)
         decided = contender.decide(fitted, rows_of(samples.features, tried), prices)
         for way, chosen in decided.items():
             answers[way][tried] = chosen
@@ -223,12 +248,12 @@ def average_and_error(paid: FloatArray, weight: FloatArray | None) -> tuple[floa
 
 
 def deal_folds(truth: Positions, n_folds: int, rng: np.random.Generator) -> IndexArray:
-    """Deal the rows of each class to the folds; -1 for classes with too few of them."""
+    """Deal the rows of each class to the folds; -1 for the only row of a class."""
     folds = np.full(len(truth), -1)
     for position in np.unique(truth):
         rows = rng.permutation(np.flatnonzero(truth == position))
-        if len(rows) >= n_folds:
-            folds[rows] = np.arange(len(rows)) % n_folds
+        if len(rows) > 1:
+            folds[rows] = rng.permutation(n_folds)[np.arange(len(rows)) % n_folds]
     return folds
 
 
@@ -291,7 +316,7 @@ class DepthTuner:
         averages = []
         for depth in self.depths:
             candidate = clone(estimator).set_params(max_depth=depth)
-            tried = run(Contender(candidate, {"": self.rule}), samples, folds, prices, seed=seed)
+            tried = run(Contender("", candidate, (self.rule,)), samples, folds, prices, seed=seed)
             paid = prices.paid(samples.truth[decided], tried.answers[""])
             averages.append(average_and_error(paid, weight)[0])
         return int(self.depths[int(np.argmin(averages))])
@@ -321,27 +346,24 @@ def without_costs(estimator: Any, *, n_jobs: int | None, seed: int) -> list[Cont
     """Return rivals of a model: boosting that is trained and tuned without any costs.
 
     Each decides in two ways, by most likely class and by minimum expected cost. They are the
-    gradient boosting of scikit-learn, its number of rounds chosen by cross-validation, and, unless
-    it is the model, `CostBoostClassifier`, which tunes itself.
+    gradient boosting of scikit-learn, `HistGradientBoostingClassifier`, its number of rounds chosen
+    by cross-validation, and, unless it is the model, `CostBoostClassifier`, which tunes itself.
 
     >>> rivals = without_costs(CostBoostClassifier(), n_jobs=1, seed=0)
-    >>> [way for rival in rivals for way in rival.rules]
-    ['HistGradientBoosting, most likely class', 'HistGradientBoosting, minimum expected cost']
+    >>> [way for rival in rivals for way in rival.ways]
+    ['boosting without costs, most likely class', 'boosting without costs, minimum expected cost']
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     gradient = HistGradientBoostingClassifier(
         max_iter=_MAX_ROUNDS, early_stopping=False, random_state=seed
     )
-    rivals = [Contender(gradient, _both_rules("HistGradientBoosting"), _with_best_rounds)]
+    rules: tuple[Rule, ...] = ("likeliest", "bayes")
+    rivals = [Contender("boosting without costs", gradient, rules, _with_best_rounds)]
     if not isinstance(estimator, CostBoostClassifier):
         own = CostBoostClassifier(random_state=seed, n_jobs=n_jobs)
-        rivals.append(Contender(own, _both_rules("CostBoost"), gets_prices=False))
+        rivals.append(Contender("CostBoost", own, rules, gets_prices=False))
     return rivals
-
-
-def _both_rules(name: str) -> dict[str, Rule]:
-    return {f"{name}, most likely class": "likeliest", f"{name}, minimum expected cost": "bayes"}
 
 
 def rival_probabilities(
@@ -360,8 +382,6 @@ def rival_probabilities(
     """
     n_classes = prices.values.shape[-1]
     return {
-        next(iter(rival.rules)).partition(",")[0]: probabilities(
-            rival.fit(train, prices, seed), features, n_classes
-        )
+        rival.name: probabilities(rival.fit(train, prices, seed), features, n_classes)
         for rival in without_costs(estimator, n_jobs=n_jobs, seed=seed)
     }

@@ -290,7 +290,7 @@ def test_scores_of_the_rounds_are_average_costs(cls) -> None:
 @pytest.mark.parametrize(
     ("costs", "message"),
     [
-        (-np.ones((2, 2)), "replace it by a number from 0"),
+        (-np.ones((2, 2)), "costs_from_prices takes negative prices"),
         ([[0, np.nan], [1, 0]], "replace it by a number from 0"),
         (np.ones((3, 2)), "costs have shape"),
         ([[0, 0], [1, 0]], "class"),
@@ -590,7 +590,7 @@ def test_damaged_files_are_refused(cls, tmp_path) -> None:
         ({"parameters": lambda p: {**p, "learning_rate": -1}}, "learning_rate must be"),
         ({"parameters": lambda p: {**p, "colour": 1}}, "unknown parameter 'colour'"),
         ({"stop_reason": lambda reason: "whim"}, "reason to stop must be one of"),
-        ({"cost_matrix": lambda costs: -costs}, "replace it by a number from 0"),
+        ({"cost_matrix": lambda costs: -costs}, "costs_from_prices takes negative prices"),
     ],
     ids=lambda value: next(iter(value), "") if isinstance(value, dict) else "",
 )

@@ -429,7 +429,7 @@ def test_saved_model_predicts_the_same_bits(step, tmp_path) -> None:
     [
         ("forest_table", lambda table: table[:, :2], "score for each class"),
         ("forest_value", lambda value: value + 1000, "A leaf refers to a row outside"),
-        ("cost_matrix", lambda costs: -costs, "replace it by a number from 0"),
+        ("cost_matrix", lambda costs: -costs, "costs_from_prices takes negative prices"),
         ("p", lambda p: 0.5, "the fitted p must be a number at least 1"),
         ("p", lambda p: "auto", "the fitted p must be a number"),
     ],

@@ -70,7 +70,7 @@ def test_explanation() -> None:
     assert "belong together" in run(
         "costs", "explain", "costs.csv", "--target", "loan", status=1
     ).stderr  # fmt: skip
-    assert "no file 'no.csv'" in run("costs", "explain", "no.csv", status=1).stderr
+    assert "no file of costs 'no.csv'" in run("costs", "explain", "no.csv", status=1).stderr
 
 
 def test_a_target_of_many_classes() -> None:

@@ -59,7 +59,7 @@ def test_to_a_file(model, name) -> None:
     assert result.stdout == ""
     assert "90 decisions" in result.stderr
     got = read_table(name)
-    labels = ["may", "no", "yes"]
+    labels = ["no", "yes", "may"]  # in the order of the costs
     named = [f"{what}({label})" for what in ("P", "cost") for label in labels]
     assert got.columns.tolist() == ["name", "x", "prediction", *named]
     shares = got[named[:3]].to_numpy(float)

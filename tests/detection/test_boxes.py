@@ -126,7 +126,7 @@ class TestDetections:
             ({"names": ["a", "a", "b"]}, ValueError, "distinct"),
             ({"angles": [0.0]}, ValueError, r"angles must have shape \(3,\)"),
             ({"angles": [0.0, np.nan, 1.0]}, ValueError, "angles must be finite"),
-            ({"category": ""}, ValueError, "category must be printable"),
+            ({"category": ""}, ValueError, "category must be non-empty printable text"),
             ({"category": None}, TypeError, "category must be a string"),
         ],
     )

@@ -79,5 +79,5 @@ class TestFit:
 
     @pytest.mark.parametrize("right", [True, False])
     def test_both_kinds_are_needed(self, right) -> None:
-        with pytest.raises(ValueError, match="right, and some that are wrong"):
+        with pytest.raises(ValueError, match="needs right and wrong detections"):
             ScoreCurve.fit(np.arange(5.0), np.full(5, right))

@@ -35,7 +35,7 @@ def read_cars(folder: Path, **changes) -> Images:
 @pytest.fixture(scope="module")
 def finished(kitti_folder: Path, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     output = tmp_path_factory.mktemp("cars")
-    return output, run_contest(TINY, output, data=kitti_folder, n_jobs=1, verbose=False)
+    return output, run_contest(TINY, output, data=kitti_folder, n_jobs=1)
 
 
 def test_lists_are_read(kitti_folder: Path) -> None:

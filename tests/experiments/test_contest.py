@@ -56,7 +56,7 @@ SMALL = SmallSettings()
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Entry]]:
     folder = tmp_path_factory.mktemp("contest")
-    return folder, run(SMALL, IMAGES, folder, n_jobs=1, verbose=False)
+    return folder, run(SMALL, IMAGES, folder, n_jobs=1)
 
 
 def lines_of(folder: Path) -> list[str]:
@@ -93,7 +93,7 @@ def test_a_second_run_does_nothing(finished, monkeypatch) -> None:
     folder, entries = finished
     before = lines_of(folder)
     monkeypatch.setattr(module, "train_detector", None)
-    assert_same(entries, run(SMALL, IMAGES, folder, n_jobs=1, verbose=False))
+    assert_same(entries, run(SMALL, IMAGES, folder, n_jobs=1))
     assert lines_of(folder) == before
 
 
@@ -104,7 +104,7 @@ def test_a_stopped_run_goes_on(finished, tmp_path: Path, kept: int) -> None:
     (tmp_path / "journal.jsonl").write_text("\n".join(lines[:kept]) + "\n" + lines[kept][:20])
     for model in folder.glob("*.detector"):
         (tmp_path / model.name).write_bytes(model.read_bytes())
-    again = run(SMALL, IMAGES, tmp_path, n_jobs=1, verbose=False)
+    again = run(SMALL, IMAGES, tmp_path, n_jobs=1)
     assert_same(entries, again)
     starts = 2 if kept == 2 else 1  # the first training had begun, no more
     assert again["CostBoost"].numbers["training"]["n_starts"] == starts
@@ -115,14 +115,14 @@ def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> No
     published = tmp_path / "rival.detector"
     published.write_bytes((folder / "SAMME.detector").read_bytes())
     only = SmallSettings(n_contenders=0)
-    found = run(only, IMAGES, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
+    found = run(only, IMAGES, tmp_path / "work", published=[published], n_jobs=1)
     rival = found["published rival"]
     assert rival.numbers["is_published"]
     assert rival.numbers["training"] is None
     assert_same({"x": entries["SAMME"]}, {"x": rival})
     published.write_bytes((folder / "SubCat.detector").read_bytes())
     with pytest.raises(JournalError, match="results of another rival"):
-        run(only, IMAGES, tmp_path / "work", published=[published], n_jobs=1, verbose=False)
+        run(only, IMAGES, tmp_path / "work", published=[published], n_jobs=1)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> No
 )
 def test_other_settings_and_images_are_refused(finished, settings, images, what) -> None:
     with pytest.raises(JournalError, match=f"other {what}"):
-        run(settings, images, finished[0], n_jobs=1, verbose=False)
+        run(settings, images, finished[0], n_jobs=1)
 
 
 def test_forget_removes_its_own_files_only(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 @pytest.fixture(scope="module")
 def finished(faces_folder: Path, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     output = tmp_path_factory.mktemp("faces")
-    return output, run_contest(TINY, output, data=faces_folder, n_jobs=1, verbose=False)
+    return output, run_contest(TINY, output, data=faces_folder, n_jobs=1)
 
 
 def test_views_are_mirrored_and_named_from_right_to_left() -> None:

@@ -181,18 +181,18 @@ def results_of(records: list[dict]) -> dict:
 
 @pytest.mark.usefixtures("no_files")
 def test_resumed_and_added_to(tmp_path: Path) -> None:
-    whole = run(SMALL, tmp_path / "whole.jsonl", verbose=False)
+    whole = run(SMALL, tmp_path / "whole.jsonl")
     assert len(results_of(whole)) == len(whole) == 2 * 2 * 3
     path = tmp_path / "parts.jsonl"
     first = replace(SMALL, data_sets=("cmc",), n_splits=1, contenders=("LightGBM",))
-    run(first, path, verbose=False)
+    run(first, path)
     before = path.read_bytes()
     path.write_bytes(before + b'{"data_set": "ca')
-    assert results_of(run(SMALL, path, verbose=False)) == results_of(whole)
+    assert results_of(run(SMALL, path)) == results_of(whole)
     assert path.read_bytes().startswith(before)
-    assert run(SMALL, path, verbose=False) == run(first, path, verbose=False)  # nothing was run
+    assert run(SMALL, path) == run(first, path)  # nothing was run
     with pytest.raises(JournalError, match="other settings"):
-        run(replace(SMALL, n_rounds=4), path, verbose=False)
+        run(replace(SMALL, n_rounds=4), path)
 
 
 @pytest.mark.usefixtures("no_files")
@@ -203,13 +203,13 @@ def test_a_failure_names_contender_and_split(tmp_path: Path, monkeypatch) -> Non
     monkeypatch.setitem(CONTENDERS, "LightGBM", replace(CONTENDERS["LightGBM"], make=fail))
     rivals._warm_up.cache_clear()
     with pytest.raises(RuntimeError, match=r"LightGBM failed on car, split 0: no luck"):
-        run(SMALL, tmp_path / "results.jsonl", verbose=False)
+        run(SMALL, tmp_path / "results.jsonl")
 
 
 def test_a_missing_package_names_the_remedy(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(CONTENDERS, "LightGBM", replace(CONTENDERS["LightGBM"], package="nothing"))
     with pytest.raises(ImportError, match=r"nothing is missing: .* --group experiments"):
-        run(SMALL, tmp_path / "results.jsonl", verbose=False)
+        run(SMALL, tmp_path / "results.jsonl")
 
 
 def record(name: str, split: int, contender: str, cost: float, threads: int = 1) -> dict:

@@ -109,30 +109,30 @@ def costs_of(records: list[dict]) -> dict:
 
 
 def test_every_task_once_and_resumed_from_any_point(data: Path, tmp_path: Path) -> None:
-    whole = run(SMALL, tmp_path / "whole.jsonl", data=data, n_jobs=1, verbose=False)
+    whole = run(SMALL, tmp_path / "whole.jsonl", data=data, n_jobs=1)
     tasks = [(r["data_set"], r["fold"], r["contender"]) for r in whole]
     assert len(tasks) == len(set(tasks)) == 2 * 2 * (1 + 3)
     lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     for kept in (0, 3, 9):
         path = tmp_path / f"after_{kept}.jsonl"
         path.write_bytes(b"".join(lines[: kept + 1]) + b'{"data_set": "ca')
-        assert costs_of(run(SMALL, path, data=data, n_jobs=1, verbose=False)) == costs_of(whole)
+        assert costs_of(run(SMALL, path, data=data, n_jobs=1)) == costs_of(whole)
         assert path.read_bytes().splitlines(keepends=True)[: kept + 1] == lines[: kept + 1]
-    again = run(SMALL, tmp_path / "whole.jsonl", data=data, n_jobs=1, verbose=False)
+    again = run(SMALL, tmp_path / "whole.jsonl", data=data, n_jobs=1)
     assert again == whole  # times included: nothing was run
 
 
 def test_other_settings_do_not_mix(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     one = replace(SMALL, data_sets=("car",), contenders=("SAMME",))
-    run(one, path, data=data, n_jobs=1, verbose=False)
+    run(one, path, data=data, n_jobs=1)
     with pytest.raises(JournalError, match="other settings"):
-        run(replace(one, n_rounds=6), path, data=data, n_jobs=1, verbose=False)
+        run(replace(one, n_rounds=6), path, data=data, n_jobs=1)
 
 
 def test_missing_data_stop_the_run_before_it_begins(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cmc\.csv\.gz"):
-        run(SMALL, tmp_path / "results.jsonl", data=tmp_path, n_jobs=1, verbose=False)
+        run(SMALL, tmp_path / "results.jsonl", data=tmp_path, n_jobs=1)
     assert not (tmp_path / "results.jsonl").exists()
 
 
@@ -150,7 +150,7 @@ def test_a_failure_names_algorithm_and_fold(data: Path, tmp_path: Path, monkeypa
     monkeypatch.setitem(CONTENDERS, "SAMME", replace(CONTENDERS["SAMME"], make=fail))
     one = replace(SMALL, data_sets=("car",), contenders=("SAMME",))
     with pytest.raises(RuntimeError, match="SAMME failed on car, fold 0: no luck"):
-        run(one, tmp_path / "results.jsonl", data=data, n_jobs=1, verbose=False)
+        run(one, tmp_path / "results.jsonl", data=data, n_jobs=1)
 
 
 _PROGRAM = """
@@ -158,7 +158,7 @@ import sys
 from pathlib import Path
 from experiments.table1 import Settings, run
 settings = Settings(data_sets=("cmc", "car"), contenders=("AdaC2.M1", "BAdaCost"), n_folds=2)
-run(settings, Path(sys.argv[1]), data=sys.argv[2], n_jobs=2, verbose=False)
+run(settings, Path(sys.argv[1]), data=sys.argv[2], n_jobs=2)
 """
 
 

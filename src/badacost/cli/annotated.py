@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,12 +48,12 @@ def _synthetic(source: str) -> list[AnnotatedImage]:
     """Scenes of the generator."""
     from badacost.detection.scenes import make_scenes
 
-    _, *numbers = source.split(":")
-    if len(numbers) > 2 or not all(text.isdecimal() and len(text) < 10 for text in numbers):
+    numbers = re.fullmatch("synthetic:([0-9]{1,9})(?::([0-9]{1,9}))?", source)
+    if numbers is None:
         raise ValueError(
             f"{source!r:.80} must have a number of scenes and may have a seed, as synthetic:200:7."
         )
-    n_scenes, seed = map(int, [*numbers, "0"][:2])
+    n_scenes, seed = int(numbers[1]), int(numbers[2] or 0)
     if not 1 <= n_scenes <= _MAX_SYNTHETIC:
         raise ValueError(f"{source!r} must have 1 to {_MAX_SYNTHETIC} scenes.")
     return [

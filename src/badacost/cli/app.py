@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,20 +27,8 @@ _DETECTION = "Detection"
 _HOUSEKEEPING = "Housekeeping"
 
 
-class _Panels(Group):
-    """A group that lists its panels of commands in the order of their use."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands, panel by panel."""
-        panels = (_TABLES, _DETECTION, _HOUSEKEEPING)
-        return sorted(
-            super().list_commands(ctx),
-            key=lambda name: panels.index(self.commands[name].rich_help_panel),  # type: ignore[attr-defined]
-        )
-
-
 app = typer.Typer(
-    cls=_Panels,
+    cls=Group,
     help="Decisions whose mistakes have different prices.",
     epilog="Exit status: 0 success, 1 wrong data or files, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,

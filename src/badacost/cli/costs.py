@@ -11,14 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from badacost.cli.errors import plain_errors
 from badacost.cli.help_text import Group
-from badacost.cli.json_output import note
+from badacost.cli.options import Table, Target
+from badacost.cli.printing import note, plain_errors
 from badacost.cli.table_inputs import (
-    check_absent,
-    check_output_file,
-    check_place,
+    check_output,
     costs_of_classes,
+    make_folder,
     table_with_target,
 )
 
@@ -47,11 +46,10 @@ def _costs() -> None:
 
 
 @app.command()
+@plain_errors("Stopped.")
 def template(
-    data: Annotated[
-        Path, typer.Argument(help="Table: .csv or .tsv, also with .gz added, or .parquet.")
-    ],
-    target: Annotated[str, typer.Option(help="Column of the classes.")],
+    data: Table,
+    target: Target,
     output: Annotated[
         Path | None, typer.Option(help="CSV file to write; standard output by default.")
     ] = None,
@@ -86,39 +84,36 @@ def template(
     It has a row for each truth, a column for each answer, and 1 for every mistake until you write
     your prices into it. A right answer costs 0.
     """
-    with plain_errors("Stopped."):
-        from badacost.costs import template_costs, write_costs
-        from badacost.tabular.target import target_labels
+    from badacost.costs import template_costs, write_costs
+    from badacost.tabular.target import target_labels
 
-        path = None if output is None or str(output) == "-" else output
-        if path is not None:
-            check_place(path)
-            check_absent(path, force)
-        prices = None if ordinal is None else _under_and_over(ordinal)
-        labels = target_labels(table_with_target(data, target)[target], target)
-        n_classes = len(set(labels))
-        if n_classes > _MANY_CLASSES and not many:
-            raise ValueError(
-                f"--target {target!r:.80} has {n_classes} classes, which makes "
-                f"{n_classes * (n_classes - 1)} prices: name another column, or add --many if it "
-                "is the right one."
-            )
-        costs = template_costs(
-            labels,
-            balanced=balanced,
-            ordinal=prices,
-            order=None if order is None else [name.strip() for name in order.split(",")],
+    path = None if output is None or str(output) == "-" else output
+    if path is not None:
+        check_output(path, force)
+    prices = None if ordinal is None else _under_and_over(ordinal)
+    labels = target_labels(table_with_target(data, target)[target], target)
+    n_classes = len(set(labels))
+    if n_classes > _MANY_CLASSES and not many:
+        raise ValueError(
+            f"--target {target!r:.80} has {n_classes} classes, which makes "
+            f"{n_classes * (n_classes - 1)} prices: name another column, or add --many if it "
+            "is the right one."
         )
-        if path is None:
-            write_costs(costs, sys.stdout)
-            return
-        check_output_file(path)
-        write_costs(costs, path)
-        typer.echo(
-            f"Costs of {n_classes} classes are in {path}: write your prices into it. Each row is "
-            "a truth, each column an answer.",
-            err=True,
-        )
+    costs = template_costs(
+        labels,
+        balanced=balanced,
+        ordinal=prices,
+        order=None if order is None else [name.strip() for name in order.split(",")],
+    )
+    if path is None:
+        write_costs(costs, sys.stdout)
+        return
+    write_costs(costs, make_folder(path))
+    typer.echo(
+        f"Costs of {n_classes} classes are in {path}: write your prices into it. Each row is "
+        "a truth, each column an answer.",
+        err=True,
+    )
 
 
 def _under_and_over(text: str) -> tuple[float, float]:
@@ -136,6 +131,7 @@ def _under_and_over(text: str) -> tuple[float, float]:
 
 
 @app.command()
+@plain_errors("Stopped.")
 def explain(
     costs: Annotated[Path, typer.Argument(help="CSV file of costs.")],
     data: Annotated[
@@ -144,27 +140,17 @@ def explain(
     target: Annotated[str | None, typer.Option(help="Column of its classes.")] = None,
 ) -> None:
     """Explain in plain sentences which decisions a table of costs leads to."""
-    with plain_errors("Stopped."):
-        from badacost.costs import explain_costs, is_template, read_costs
+    from badacost.costs import explain_costs, is_template
+    from badacost.tabular.target import target_labels
 
-        if (data is None) != (target is None):
-            raise ValueError("--data and --target belong together: give both or neither.")
-        counts: Any = None
-        if data is None or target is None:
-            if not costs.is_file():
-                raise FileNotFoundError(f"there is no file {str(costs)!r}: check its name.")
-            prices = read_costs(costs)
-        else:
-            from badacost.tabular.target import target_labels
-
-            counts = Counter(target_labels(table_with_target(data, target)[target], target))
-            prices = costs_of_classes(costs, counts)
-            note(f"class frequencies are those of {counts.total()} rows.")
-        if is_template(prices):
-            note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
-        typer.echo(explain_costs(prices, priors=counts, width=_width()))
-
-
-def _width() -> int:
-    """Width of the terminal, 80 without one, and at least 40."""
-    return max(40, get_terminal_size().columns)
+    if (data is None) != (target is None):
+        raise ValueError("--data and --target belong together: give both or neither.")
+    counts = None
+    if data is not None and target is not None:
+        counts = Counter(target_labels(table_with_target(data, target)[target], target))
+        note(f"class frequencies are those of {counts.total()} rows.")
+    prices = costs_of_classes(costs, counts)
+    if is_template(prices):
+        note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
+    width = max(40, get_terminal_size().columns)
+    typer.echo(explain_costs(prices, priors=counts, width=width))

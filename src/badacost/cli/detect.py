@@ -6,14 +6,13 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from badacost.cli.errors import plain_errors
-from badacost.cli.jobs import check_jobs
+from badacost.cli.options import Quiet, check_jobs
+from badacost.cli.printing import plain_errors
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -29,15 +28,6 @@ _SHEET_COLUMNS = 3
 _TILE_WIDTH = _SHEET_WIDTH // _SHEET_COLUMNS
 
 
-class Format(StrEnum):
-    """Formats of results."""
-
-    jsonl = "jsonl"
-    csv = "csv"
-    kitti = "kitti"
-    coco = "coco"
-
-
 def detect(
     model: Annotated[Path, typer.Argument(help="A saved detector, or a published .mat file.")],
     inputs: Annotated[list[Path], typer.Argument(help="Pictures, folders of pictures, videos.")],
@@ -46,7 +36,7 @@ def detect(
         typer.Option(help="File for the results, or folder for kitti; standard output by default."),
     ] = None,
     format: Annotated[
-        Format | None,
+        Literal["jsonl", "csv", "kitti", "coco"] | None,
         typer.Option(
             help="Format of the results; by default inferred from the suffix of --output, or jsonl."
         ),
@@ -88,9 +78,7 @@ def detect(
         ),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print only errors on standard error.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find objects in pictures, folders of pictures (with all folders inside) and videos.
 
@@ -110,14 +98,13 @@ def detect(
     from badacost.detection.stream import InputFiles, images_at_a_time, search
 
     with plain_errors("Stopped before the first picture.", status=2):
-        if jobs is not None:
-            check_jobs(jobs)
+        check_jobs(jobs)
         detector = _detector(model, fast, octaves_up, conf, threshold)
         files = InputFiles(inputs)
         report = _Report(0 if quiet else files.n_images(every), quiet)
         gallery = _Gallery(draw, sheet)
         path = None if output is None or str(output) == "-" else output
-        results = open_results(path, format and format.value, folder=files.folder)
+        results = open_results(path, format, folder=files.folder)
     kept = "what was written is complete" if results.is_complete else f"{path} was not written"
     with plain_errors(f"Stopped: {kept}."), ExitStack() as last:
         last.callback(report.close)

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from badacost.cli.errors import plain_errors, refuse_options
-from badacost.cli.evaluate_detections import Protocol, Rule, evaluate_detections
+from badacost.cli import options
+from badacost.cli.annotated import annotated_images, yaw_views
+from badacost.cli.detection_tables import show_evaluation
 from badacost.cli.evaluate_table import evaluate_table
-from badacost.cli.jobs import check_jobs
+from badacost.cli.printing import plain_errors, warnings_as_notes, write_json
+from badacost.cli.table_inputs import is_classifier, make_folder
+from badacost.progress import tracked
 
-_OF_TABLES = "Options for tables"
-_OF_DETECTIONS = "Options for detections"
+if TYPE_CHECKING:
+    from badacost.detection.annotations import AnnotatedImage
+    from badacost.detection.boxes import Detections
 
 
+_PROTOCOLS = {  # that an option belongs to, if it is not for all
+    "--category": ("voc", "kitti", "coco"),
+    "--kitti-cars": ("voc", "coco"),
+    "--overlap": ("voc", "kitti", "fddb"),
+    "--rounds": ("voc", "faces"),
+    "--rule": ("kitti",),
+    "--yaw-limits": ("voc", "faces"),
+}
+
+
+@plain_errors("Stopped.")
 def evaluate(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(
@@ -31,117 +48,91 @@ def evaluate(
             "synthetic:50:7 for 50 synthetic scenes with the random seed 7."
         ),
     ],
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the classes; by default that of the fit.", rich_help_panel=_OF_TABLES
-        ),
-    ] = None,
-    costs: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV file with other costs than those of the fit.", rich_help_panel=_OF_TABLES
-        ),
-    ] = None,
+    target: options.KnownTarget = None,
+    costs: options.OtherCosts = None,
     weight: Annotated[
-        str | None,
-        typer.Option(help="Column with the weights of the rows.", rich_help_panel=_OF_TABLES),
+        str | None, options.of_tables(help="Column with the weights of the rows.")
     ] = None,
     protocol: Annotated[
-        Protocol | None,
-        typer.Option(
+        Literal["voc", "faces", "kitti", "fddb", "coco"] | None,
+        options.of_detection(
             help="voc (the default): average precision. faces: the variant of the paper for AFW "
             "and PASCAL faces. kitti: levels easy, moderate and hard, and headings. fddb: ROC "
-            "curves. coco: average precision at IoU 0.5 to 0.95, and by size.",
-            rich_help_panel=_OF_DETECTIONS,
+            "curves. coco: average precision at IoU 0.5 to 0.95, and by size."
         ),
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            help="Format of the annotations; guessed by default.", rich_help_panel=_OF_DETECTIONS
-        ),
+        options.of_detection(help="Format of the annotations; guessed by default."),
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of the pictures, if they are not beside the annotations.",
-            rich_help_panel=_OF_DETECTIONS,
+        options.of_detection(
+            help="Folder of the pictures, if they are not beside the annotations."
         ),
     ] = None,
     category: Annotated[
         str | None,
-        typer.Option(
+        options.of_detection(
             help="Category of the objects to find; by default that of the detections. For voc, "
-            "kitti and coco, and for folders of KITTI with several types of objects.",
-            rich_help_panel=_OF_DETECTIONS,
+            "kitti and coco, and for folders of KITTI with several types of objects."
         ),
     ] = None,
     kitti_cars: Annotated[
         bool,
-        typer.Option(
+        options.of_detection(
             "--kitti-cars",
             help="Require only the cars that `train-detector --kitti-cars` learns, those of "
             "KITTI's moderate level; ignore other cars, vans, trucks and trams. For voc and coco.",
-            rich_help_panel=_OF_DETECTIONS,
         ),
     ] = False,
     clip: Annotated[
         bool,
-        typer.Option(
+        options.of_detection(
             "--clip",
             help="Clip detections at the borders of pictures, as the annotations of KITTI are.",
-            rich_help_panel=_OF_DETECTIONS,
         ),
     ] = False,
     overlap: Annotated[
         float | None,
-        typer.Option(
+        options.of_detection(
             min=0.0,
             max=1.0,
             metavar="IOU",
             help="Minimum IoU of a detection and its object; 0.5 by default, 0.7 for kitti. Not "
             "for faces and coco.",
-            rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(
+        options.of_detection(
             min=1,
             max=100,
             metavar="N",
             help="Number of rounds of matching, with a refinement of all boxes between them; by "
             "default 1 for voc, 5 for faces as published.",
-            rich_help_panel=_OF_DETECTIONS,
         ),
     ] = None,
     rule: Annotated[
-        Rule | None,
-        typer.Option(
+        Literal["official", "reference"] | None,
+        options.of_detection(
             help="Version of the evaluation program of KITTI: official (since 2017), or "
-            "reference, the older one of the paper. For kitti.",
-            rich_help_panel=_OF_DETECTIONS,
+            "reference, the older one of the paper. For kitti."
         ),
     ] = None,
     yaw_limits: Annotated[
         str | None,
-        typer.Option(
+        options.of_detection(
             help="Limits between the views of faces to compare, as -60,-20,20,60; by default an "
-            "object has the view of the detector whose heading is nearest. For voc and faces.",
-            rich_help_panel=_OF_DETECTIONS,
+            "object has the view of the detector whose heading is nearest. For voc and faces."
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            help="File for a plot of the curves, as curves.png.", rich_help_panel=_OF_DETECTIONS
-        ),
+        options.of_detection(help="File for a plot of the curves, as curves.png."),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(metavar="N", help="Number of threads of a detector; -1 for one per core.")
-    ] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Write all figures as JSON.")] = False,
+    jobs: options.Jobs = -1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Evaluate a model: what its decisions cost, or how good its detections are.
 
@@ -156,54 +147,72 @@ def evaluate(
     not to be found; vans beside cars, sitting persons beside pedestrians and regions marked
     DontCare are ignored.
     """
-    with plain_errors("Stopped."):
-        check_jobs(jobs)
-        of_tables = {"--target": target, "--costs": costs, "--weight": weight}
-        of_detections = {
-            "--protocol": protocol,
-            "--format": format,
-            "--images": images,
-            "--category": category,
-            "--kitti-cars": kitti_cars,
-            "--clip": clip,
-            "--overlap": overlap,
-            "--rounds": rounds,
-            "--rule": rule,
-            "--yaw-limits": yaw_limits,
-            "--plot": plot,
-        }
-        if _is_for_tables(model):
-            refuse_options(of_detections, f"{str(model)!r} is a model for tables")
-            if len(data) > 1:
-                raise ValueError(
-                    "a model for tables is evaluated on one table: name a single file."
-                )
-            evaluate_table(
-                model, Path(data[0]), target=target, costs=costs, weight=weight, as_json=as_json
-            )
-            return
-        refuse_options(of_tables, f"{str(model)!r} is not a model for tables")
-        evaluate_detections(
-            model,
-            data,
-            protocol or Protocol.voc,
-            format=format,
-            images=images,
-            category=category,
-            kitti_cars=kitti_cars,
+    options.check_jobs(jobs)
+    if is_classifier(model):
+        given = options.given(context, options.DETECTION)
+        options.refuse(given, f"{str(model)!r} is a model for tables")
+        if len(data) > 1:
+            raise ValueError("a model for tables is evaluated on one table: name a single file.")
+        evaluate_table(model, Path(data[0]), target, costs, weight, as_json)
+        return
+    given = options.given(context, options.TABLES)
+    options.refuse(given, f"{str(model)!r} is not a model for tables")
+    rules = protocol or "voc"
+    for name in options.given(context, options.DETECTION):
+        # A folder of KITTI may have results of several categories.
+        chooses_results = name == "--category" and model.is_dir()
+        if rules not in _PROTOCOLS.get(name, (rules,)) and not chooses_results:
+            raise ValueError(f"{name} is of no use for {rules}: leave it out.")
+    if kitti_cars and category is not None:
+        raise ValueError("--kitti-cars has a category of its own: leave out --category.")
+    from badacost.detection import evaluation
+    from badacost.detection.annotations import KITTI_CARS
+
+    chosen = {"overlap": overlap, "rounds": rounds, "rule": rule}
+    with warnings_as_notes():
+        truth = evaluation.images_by_name(annotated_images(data, format, images))
+        evaluated = evaluation.evaluate_detections(
+            _found(model, truth, category, jobs),
+            truth,
+            rules,
+            category=category if rules in _PROTOCOLS["--category"] else None,
+            selection=KITTI_CARS if kitti_cars else None,
+            views=None if yaw_limits is None else yaw_views(yaw_limits),
             clip=clip,
-            overlap=overlap,
-            rounds=rounds,
-            rule=rule,
-            yaw_limits=yaw_limits,
-            jobs=jobs,
-            as_json=as_json,
-            plot=plot,
+            **{name: value for name, value in chosen.items() if value is not None},
         )
+    if plot is not None:
+        _draw(evaluated.result, plot)
+    if as_json:
+        write_json(evaluated.to_dict())
+        return
+    show_evaluation(evaluated)
+    if plot is not None:
+        typer.echo(f"The curves are in {plot}.")
 
 
-def _is_for_tables(path: Path) -> bool:
-    """Return whether a file is a saved model other than a detector."""
-    from badacost.persistence import saved_kind
+def _found(
+    source: Path, truth: Mapping[str, AnnotatedImage], category: str | None, jobs: int
+) -> dict[str, Detections]:
+    """Detections of results, or of a detector in the annotated pictures."""
+    from badacost import detection
+    from badacost.detection.interchange import RESULT_SUFFIXES, read_results
 
-    return path.is_file() and saved_kind(path) not in (None, "Detector")
+    if not source.exists():
+        raise FileNotFoundError(f"there is no {str(source)!r}: name results or a detector.")
+    if source.is_dir() or source.suffix.lower() in RESULT_SUFFIXES:
+        return read_results(source, category)
+    detector = detection.load_detector(source)
+    pictures = (image.load() for image in truth.values())
+    answers = detector.detect_many(pictures, n_jobs=jobs)
+    return dict(zip(truth, tracked(answers, len(truth), "Detecting"), strict=True))
+
+
+def _draw(result: Any, path: Path) -> None:
+    """Draw the curves."""
+    from badacost.plotting.canvas import import_pyplot
+
+    plt = import_pyplot()
+    figure = result.plot().figure_
+    figure.savefig(make_folder(path), dpi=150)
+    plt.close(figure)

@@ -9,11 +9,12 @@ import numpy as np
 import typer
 
 from badacost.cli.cost_tables import money, show_contest, show_matrix
-from badacost.cli.json_output import note, warnings_as_notes, write_json
+from badacost.cli.printing import note, text_table, warnings_as_notes, write_json
 from badacost.cli.table_inputs import (
     costs_of_classes,
     table_model,
     table_with_target,
+    target_of,
     weights_of,
 )
 
@@ -26,7 +27,6 @@ _MAX_CLASSES_SHOWN = 12
 def evaluate_table(
     model: Path,
     data: Path,
-    *,
     target: str | None,
     costs: Path | None,
     weight: str | None,
@@ -37,17 +37,13 @@ def evaluate_table(
     from badacost.tabular import evaluate_table as evaluate
 
     fitted = table_model(model)
-    target = target or fitted.target_name_
-    if target is None:
-        raise ValueError("the model does not know the column of the classes: add --target.")
+    target = target_of(fitted, target)
     frame = table_with_target(data, target, fitted)
     weights = weights_of(frame, weight)
     prices = None if costs is None else costs_of_classes(costs, fitted.classes_.tolist())
     with warnings_as_notes():
         found = evaluate(fitted, frame, target, costs=prices, sample_weight=weights)
-    remark = known_rows_remark(fitted, found.summary.n_rows)
-    if remark is not None:
-        note(remark)
+    note(known_rows_remark(fitted, found.summary.n_rows))
     if not as_json:
         _show(fitted, found)
         return
@@ -88,17 +84,12 @@ def _show(model: TableClassifier, found: TableEvaluation) -> None:
 def _show_costliest(found: TableEvaluation) -> None:
     """The costliest kinds of mistakes."""
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table(title="Costliest mistakes")
-    for column in ("truth", "answer"):
-        table.add_column(column)
-    for column in ("count", "cost"):
-        table.add_column(column, justify="right")
     order = np.argsort(-found.costs, axis=None, kind="stable")[:_MAX_CLASSES_SHOWN]
-    for i, j in zip(*np.unravel_index(order, found.costs.shape), strict=True):
-        if found.costs[i, j] > 0.0:
-            cells = (money(float(found.counts[i, j])), money(float(found.costs[i, j])))
-            table.add_row(Text(found.names[i][:60]), Text(found.names[j][:60]), *cells)
-    Console().print(table)
+    rows = [
+        [found.names[i], found.names[j], *map(money, (found.counts[i, j], found.costs[i, j]))]
+        for i, j in zip(*np.unravel_index(order, found.costs.shape), strict=True)
+        if found.costs[i, j] > 0.0
+    ]
+    head = ["truth", "answer", "count", "cost"]
+    Console().print(text_table(head, rows, n_text=2, title="Costliest mistakes"))

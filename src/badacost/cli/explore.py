@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.cli.errors import plain_errors
-from badacost.cli.json_output import note, warnings_as_notes
+from badacost.cli.options import Force, Model, Page, Title
+from badacost.cli.printing import note, plain_errors, warnings_as_notes
 from badacost.cli.table_inputs import (
-    check_absent,
-    check_output_file,
-    check_place,
+    check_output,
     costs_of_classes,
+    known_rows,
+    make_folder,
     table_model,
 )
 
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from badacost.tabular import TableClassifier
 
 
+@plain_errors("Stopped: nothing was written.")
 def explore(
-    model: Annotated[Path, typer.Argument(help="A model of `badacost fit`.")],
+    model: Model,
     data: Annotated[
         Path,
         typer.Option(
             help="A table of rows that the model was not fitted to, with or without the classes."
         ),
     ],
-    output: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("explorer.html"),
+    output: Page = Path("explorer.html"),
     target: Annotated[
         str | None, typer.Option(help="Column of the classes; that of the fit by default.")
     ] = None,
@@ -49,11 +50,11 @@ def explore(
         float | None, typer.Option(help="Price of asking a person.", metavar="PRICE")
     ] = None,
     currency: Annotated[str | None, typer.Option(help="Unit of the costs, as EUR.")] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    title: Title = None,
     max_rows: Annotated[
         int, typer.Option(help="Maximum number of rows: of more, a random sample.")
     ] = 20_000,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a page on which prices can be moved, to see at once what follows for the decisions.
 
@@ -65,29 +66,25 @@ def explore(
 
     Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
     """
-    with plain_errors("Stopped: nothing was written."):
-        from badacost.cost_report import CostExplorer
+    from badacost.cost_report import CostExplorer
 
-        check_place(output)
-        check_absent(output, force)
-        fitted = table_model(model)
-        frame, truth = _rows(data, fitted, target)
-        options: dict[str, Any] = {"abstain": abstain, "currency": currency, "title": title}
-        if train is not None:
-            X, y = _rows(train, fitted, target)
-            if y is None or truth is None:
-                raise ValueError("--train compares by what was true: give tables with the classes.")
-            options |= {"train": (X, y), "n_jobs": -1}
-        prices = None if costs is None else costs_of_classes(costs, fitted.classes_.tolist())
-        with warnings_as_notes():
-            explorer = CostExplorer.from_estimator(
-                fitted, frame, truth, costs=prices, max_rows=max_rows, **options
-            )
-        if explorer.note is not None:
-            note(explorer.note)
-        check_output_file(output)
-        explorer.save(output)
-        typer.echo(f"The page is in {output}.")
+    check_output(output, force)
+    fitted = table_model(model)
+    frame, truth = _rows(data, fitted, target)
+    options: dict[str, Any] = {"abstain": abstain, "currency": currency, "title": title}
+    if train is not None:
+        X, y = _rows(train, fitted, target)
+        if y is None or truth is None:
+            raise ValueError("--train compares by what was true: give tables with the classes.")
+        options |= {"train": (X, y), "n_jobs": -1}
+    prices = None if costs is None else costs_of_classes(costs, fitted.classes_.tolist())
+    with warnings_as_notes():
+        explorer = CostExplorer.from_estimator(
+            fitted, frame, truth, costs=prices, max_rows=max_rows, **options
+        )
+    note(explorer.note)
+    explorer.save(make_folder(output))
+    typer.echo(f"The page is in {output}.")
 
 
 def _rows(path: Path, model: TableClassifier, target: str | None) -> tuple[pd.DataFrame, Any]:
@@ -99,12 +96,8 @@ def _rows(path: Path, model: TableClassifier, target: str | None) -> tuple[pd.Da
     frame = read_table(path, like=model)
     check_columns(frame, [*model.feature_names_in_, *([target] if target else [])], repr(str(path)))
     name = target or model.target_name_
-    known = frame[name].notna() if name in frame.columns else None
-    if known is None or not known.any():
+    if name is None or name not in frame.columns or frame[name].isna().all():
         note("the classes of the rows are not known: all figures are expected prices.")
         return frame, None
-    if not known.all():
-        n_unknown = int((~known).sum())
-        note(f"{n_unknown} of {len(frame)} rows have no {name!r:.80} and are left out.")
-        frame = frame[known]
+    frame = known_rows(frame, name)
     return frame, known_labels(frame[name], model.classes_, str(name))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import shlex
 import time
-from enum import StrEnum
-from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from badacost.cli import options
 from badacost.cli.cost_tables import show_contest
-from badacost.cli.errors import plain_errors, refuse_options
-from badacost.cli.jobs import check_jobs
-from badacost.cli.json_output import note, warnings_as_notes, write_json
+from badacost.cli.printing import note, plain_errors, warnings_as_notes, write_json
 from badacost.cli.table_inputs import (
-    check_output_file,
-    check_place,
+    check_output,
+    costs_command,
     costs_of_classes,
+    make_folder,
     table_with_target,
     weights_of,
 )
@@ -34,18 +32,17 @@ ALGORITHMS = (
 )  # fmt: skip
 """Names of `badacost.tabular.ALGORITHMS`, which takes long to import."""
 _AUTO = "auto"
+_NOT_FOR_AUTO = {
+    "--trees", "--depth", "--learning-rate", "--decision", "--early-stopping", "--holdout",
+    "--no-refit",
+}  # fmt: skip
 
 
-class Decision(StrEnum):
-    """Rules of decision."""
-
-    margin = "margin"
-    bayes = "bayes"
-
-
+@plain_errors("Stopped: no model was written.")
 def fit(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, either with .gz, .parquet.")],
-    target: Annotated[str, typer.Option(help="Column of the classes.")],
+    context: typer.Context,
+    data: options.Table,
+    target: options.Target,
     costs: Annotated[
         Path | None,
         typer.Option(help="CSV file with the price of each mistake; badacost costs makes one."),
@@ -80,7 +77,7 @@ def fit(
         float | None, typer.Option(metavar="NUMBER", help="Factor of every step.")
     ] = None,
     decision: Annotated[
-        Decision | None,
+        Literal["margin", "bayes"] | None,
         typer.Option(
             help="bayes: minimum expected cost, the default where there are probabilities. margin: "
             "the algorithm's own rule, if it has another one."
@@ -112,10 +109,10 @@ def fit(
             "always stops early, and needs no rows for it.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 is one for each core.")] = -1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write the results as JSON.")] = False,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit a classifier to a table under the prices of mistakes, and tell what it saves.
 
@@ -131,96 +128,80 @@ def fit(
 
     Exit status: 0 if the model was written, 1 if not, 130 after Ctrl-C.
     """
-    with plain_errors("Stopped: no model was written."):
-        from badacost.validation import check_choice, check_number
+    from badacost.validation import check_choice
 
-        begin = time.monotonic()
-        check_jobs(jobs)
-        check_number("--seed", seed, Integral, low=0, high=2**32 - 1)
-        check_choice("--algorithm", algorithm, (*ALGORITHMS, _AUTO))
-        check_place(output)
-        if target in (drop or []) or target == weight:
-            raise ValueError(
-                f"--target {target!r:.80} cannot be left out or be the weight, too: name other "
-                "columns as --drop and --weight."
-            )
-        if costs is None:
-            raise ValueError(_explanation(data, target))
-        options = {
+    begin = time.monotonic()
+    options.check_jobs(jobs)
+    check_choice("--algorithm", algorithm, (*ALGORITHMS, _AUTO))
+    check_output(output)
+    if target in (drop or []) or target == weight:
+        raise ValueError(
+            f"--target {target!r:.80} cannot be left out or be the weight, too: name other "
+            "columns as --drop and --weight."
+        )
+    if costs is None:
+        raise ValueError(
+            "mistakes have no prices yet: write a table of them with "
+            f"`{costs_command(data, target)}`, put your prices in the place of the ones, and add "
+            "--costs costs.csv."
+        )
+    if algorithm == _AUTO:
+        options.refuse(
+            [name for name in options.given(context) if name in _NOT_FOR_AUTO],
+            "--algorithm auto compares algorithms as they are, on all rows",
+        )
+    from badacost.costs import is_template
+    from badacost.tabular import contenders, fit_and_try, new_model
+    from badacost.trials import DEPTHS
+
+    frame, prices, weights = _inputs(data, target, costs, drop or [], weight)
+    if is_template(prices):
+        note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
+    models: Any
+    if algorithm == _AUTO:
+        models, not_installed = contenders(prices, n_jobs=jobs, random_state=seed)
+        if not_installed and not quiet:
+            remedy = 'pip install "badacost[boosters]"'
+            note(f"not compared: {', '.join(not_installed)}; to add them, type {remedy}.")
+    else:
+        given = {
             "n_estimators": trees,
             "max_depth": depth,
             "learning_rate": learning_rate,
             "early_stopping": early_stopping or None,
+            "n_jobs": jobs,
+            "random_state": seed,
+            "verbose": int(not quiet),
         }
-        if algorithm == _AUTO:
-            refuse_options(
-                {
-                    "--trees": trees,
-                    "--depth": depth,
-                    "--learning-rate": learning_rate,
-                    "--decision": decision,
-                    "--early-stopping": early_stopping,
-                    "--holdout": holdout is not None,
-                    "--no-refit": no_refit,
-                },
-                "--algorithm auto compares algorithms as they are, on all rows",
-            )
-        from badacost.costs import is_template
-        from badacost.tabular import contenders, fit_and_try, new_model
-        from badacost.trials import DEPTHS
-
-        frame, prices, weights = _inputs(data, target, costs, drop or [], weight)
-        if is_template(prices):
-            note(f"every mistake costs 1, as in a new template: write your prices into {costs}.")
-        models: Any
-        if algorithm == _AUTO:
-            models, not_installed = contenders(prices, n_jobs=jobs, random_state=seed)
-            if not_installed and not quiet:
-                remedy = 'pip install "badacost[boosters]"'
-                note(f"not compared: {', '.join(not_installed)}; to add them, type {remedy}.")
-        else:
-            given = {name: value for name, value in options.items() if value is not None}
-            given |= {"n_jobs": jobs, "random_state": seed, "verbose": int(not quiet)}
-            rule: Any = decision and decision.value
-            models = new_model(algorithm, prices, decision=rule, **given)
-        with warnings_as_notes():
-            model = fit_and_try(
-                models,
-                frame,
-                target,
-                sample_weight=weights,
-                holdout=holdout,
-                refit=not no_refit,
-                depths=DEPTHS if depth is None else None,
-                random_state=seed,
-                n_jobs=jobs,
-                announce=None if quiet else lambda text: typer.echo(text, err=True),
-                verbose=not quiet,
-            )
-        if "verbose" in model.estimator_.get_params(deep=False):
-            model.estimator_.set_params(verbose=0)
-        replaced = output.exists()
-        check_output_file(output)
-        model.save(output)
-        for text in model.encoder_.notes_ if not quiet else []:
-            note(text)
-        if as_json:
-            write_json(
-                _results(model, output, algorithm)
-                | {"replaced": replaced, "seconds": time.monotonic() - begin}
-            )
-        elif not quiet:
-            _show(model, output, algorithm, replaced)
-
-
-def _explanation(data: Path, target: str) -> str:
-    command = shlex.join(
-        ["badacost", "costs", str(data), "--target", target, "--output", "costs.csv"]
-    )
-    return (
-        f"mistakes have no prices yet: write a table of them with `{command}`, put your prices in "
-        "the place of the ones, and add --costs costs.csv."
-    )
+        chosen = {name: value for name, value in given.items() if value is not None}
+        models = new_model(algorithm, prices, decision=decision, **chosen)
+    with warnings_as_notes():
+        model = fit_and_try(
+            models,
+            frame,
+            target,
+            sample_weight=weights,
+            holdout=holdout,
+            refit=not no_refit,
+            depths=DEPTHS if depth is None else None,
+            random_state=seed,
+            n_jobs=jobs,
+            announce=None if quiet else lambda text: typer.echo(text, err=True),
+            verbose=not quiet,
+        )
+    if "verbose" in model.estimator_.get_params(deep=False):
+        model.estimator_.set_params(verbose=0)
+    replaced = output.exists()
+    model.save(make_folder(output))
+    for text in model.encoder_.notes_ if not quiet else []:
+        note(text)
+    if as_json:
+        write_json(
+            _results(model, output, algorithm)
+            | {"replaced": replaced, "seconds": time.monotonic() - begin}
+        )
+    elif not quiet:
+        _show(model, output, algorithm, replaced)
 
 
 def _inputs(
@@ -267,7 +248,7 @@ def _show(model: TableClassifier, output: Path, algorithm: str, replaced: bool) 
 
     estimator, summary = model.estimator_, model.held_out_
     if summary is not None:
-        title = f"What a decision costs: {summary.n_rows} rows, {summary.how}"
+        title = f"What a decision costs: {summary.rows}"
         show_contest(summary, model_name(model), title)
         cheapest = min(summary.rivals, key=lambda way: summary.rivals[way])
         if summary.rivals[cheapest] < summary.average_cost:

@@ -8,28 +8,23 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-class Command(TyperCommand):
-    """A command whose help shows ``--quiet``, and not ``--quiet <bool>``."""
+class _PlainFlags:
+    """Makes the help show ``--quiet``, and not ``--quiet <bool>``."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
+    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
         """Write the help text."""
-        _hide_types_of_flags(self, ctx)
-        super().format_help(ctx, formatter)
+        for option in self.get_params(ctx):
+            if getattr(option, "is_flag", False) and option.metavar is None:
+                option.metavar = ""
+        super().format_help(ctx, formatter)  # type: ignore[misc]
 
 
-class Group(TyperGroup):
-    """A group of commands, of the same help."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help text."""
-        _hide_types_of_flags(self, ctx)
-        super().format_help(ctx, formatter)
+class Command(_PlainFlags, TyperCommand):
+    """A command with plain flags."""
 
 
-def _hide_types_of_flags(command: Any, ctx: Any) -> None:
-    for option in command.get_params(ctx):
-        if getattr(option, "is_flag", False) and option.metavar is None:
-            option.metavar = ""
+class Group(_PlainFlags, TyperGroup):
+    """A group of commands with plain flags."""
 
 
 def show_flags(app: typer.Typer) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.cli.errors import plain_errors
-from badacost.cli.json_output import warnings_as_notes, write_json
-from badacost.cli.table_inputs import check_output_file, check_place, table_model
+from badacost.cli.options import Model, Table
+from badacost.cli.printing import plain_errors, warnings_as_notes, write_json
+from badacost.cli.table_inputs import check_output, make_folder, table_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 _ANSWER = "prediction"
 
 
+@plain_errors("Stopped: nothing was written.")
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model of badacost fit.")],
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, either with .gz, .parquet.")],
+    model: Model,
+    data: Table,
     output: Annotated[
         Path | None,
         typer.Option(help="File for the decisions, .csv or .parquet; - or nothing is stdout."),
@@ -54,37 +55,35 @@ def predict(
 
     Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
     """
-    with plain_errors("Stopped: nothing was written."):
-        from badacost.tabular.files import check_table_name, read_table, to_csv, write_table
-        from badacost.tabular.frames import check_columns
+    from badacost.tabular.files import check_table_name, read_table, to_csv, write_table
+    from badacost.tabular.frames import check_columns
 
-        to_file = output is not None and str(output) != "-"
-        if output is not None and to_file:
-            check_place(output)
-            check_table_name(output)
-        fitted = table_model(model)
-        frame = read_table(data, like=fitted)
-        check_columns(frame, [*fitted.feature_names_in_, *(keep or [])], repr(str(data)))
-        kept = frame[[]]
-        if keep_all or keep:  # as they are in the file, not as the model sees them
-            cells = read_table(data, like=())
-            kept = cells if keep_all else cells[list(dict.fromkeys(keep or []))]
-        with warnings_as_notes():
-            answers = _answers(fitted, frame, kept, probabilities, expected_costs)
-        if output is not None and to_file:
-            check_output_file(output)
-            write_table(answers, output)
-            counts = answers[_ANSWER].astype(str).value_counts().to_dict()
-            if as_json:
-                write_json({"output": str(output), "n_rows": len(answers), "counts": counts})
-            else:
-                shown = ", ".join(f"{count} x {name}" for name, count in list(counts.items())[:10])
-                typer.echo(f"{len(answers)} decisions are in {output}: {shown:.300}.", err=True)
-        elif as_json:
-            write_json(_records(answers))
+    path = None if output is None or str(output) == "-" else output
+    if path is not None:
+        check_output(path)
+        check_table_name(path)
+    fitted = table_model(model)
+    frame = read_table(data, like=fitted)
+    check_columns(frame, [*fitted.feature_names_in_, *(keep or [])], repr(str(data)))
+    kept = frame[[]]
+    if keep_all or keep:  # as they are in the file, not as the model sees them
+        cells = read_table(data, like=())
+        kept = cells if keep_all else cells[list(dict.fromkeys(keep or []))]
+    with warnings_as_notes():
+        answers = _answers(fitted, frame, kept, probabilities, expected_costs)
+    if path is not None:
+        write_table(answers, make_folder(path))
+        counts = answers[_ANSWER].astype(str).value_counts().to_dict()
+        if as_json:
+            write_json({"output": str(path), "n_rows": len(answers), "counts": counts})
         else:
-            sys.stdout.write(to_csv(answers))
-            sys.stdout.flush()
+            shown = ", ".join(f"{count} x {name}" for name, count in list(counts.items())[:10])
+            typer.echo(f"{len(answers)} decisions are in {path}: {shown:.300}.", err=True)
+    elif as_json:
+        write_json(_records(answers))
+    else:
+        sys.stdout.write(to_csv(answers))
+        sys.stdout.flush()
 
 
 def _answers(

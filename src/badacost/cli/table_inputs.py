@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from badacost.cli.json_output import note
+from badacost.cli.printing import note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,17 +30,30 @@ def table_with_target(
 
     frame = read_table(path, like=model, text=[target])
     check_columns(frame, [target], repr(str(path)))
+    frame = known_rows(frame, target)
+    if frame.empty:
+        raise ValueError(f"column {target!r:.80} of {str(path)!r} is empty: fill in classes.")
+    return frame.assign(**{target: classes_in_text(frame[target])})
+
+
+def known_rows(frame: pd.DataFrame, target: str) -> pd.DataFrame:
+    """Leave out the rows whose class is not known, and say so unless that is all."""
     known = frame[target].notna()
     n_unknown = int((~known).sum())
-    if n_unknown == len(frame):
-        raise ValueError(f"column {target!r:.80} of {str(path)!r} is empty: fill in classes.")
-    if n_unknown:
+    if 0 < n_unknown < len(frame):
         note(
             f"{n_unknown} of {len(frame)} rows have no {target!r:.80} and are left out; NA, N/A, "
             "NaN, null and ? stand for no value in files of text: if one is a class, rename it."
         )
-        frame = frame[known]
-    return frame.assign(**{target: classes_in_text(frame[target])})
+    return frame[known]
+
+
+def target_of(model: TableClassifier, given: str | None) -> str:
+    """Return the column of the classes: the one that is given, or else that of the fit."""
+    target: str | None = given or model.target_name_
+    if target is None:
+        raise ValueError("the model does not know the column of the classes: add --target.")
+    return target
 
 
 def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
@@ -66,13 +80,25 @@ def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
         raise ValueError(f"--weight {column!r:.80} is of no use: {error}") from error
 
 
+def is_classifier(path: Path) -> bool:
+    """Tell whether a file is a saved model, and not that of a detector."""
+    from badacost.persistence import saved_kind
+
+    return path.is_file() and saved_kind(path) not in (None, "Detector")
+
+
+def check_model(path: Path) -> None:
+    """Refuse a model that is not there."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no model {str(path)!r}: check its name and folder.")
+
+
 def table_model(path: Path) -> TableClassifier:
     """Load a classifier that takes tables."""
     from badacost import load
     from badacost.tabular import TableClassifier
 
-    if not path.exists():
-        raise FileNotFoundError(f"there is no model {str(path)!r}: check its name and folder.")
+    check_model(path)
     model = load(path)
     if not hasattr(model, "classes_"):
         raise ValueError(
@@ -82,8 +108,8 @@ def table_model(path: Path) -> TableClassifier:
     return TableClassifier.of_fitted(model)
 
 
-def costs_of_classes(path: Path, classes: Iterable[Any]) -> dict[Any, dict[Any, float]]:
-    """Read a file of costs for these classes."""
+def costs_of_classes(path: Path, classes: Iterable[Any] | None) -> dict[Any, dict[Any, float]]:
+    """Read a file of costs for these classes, or for those that it names."""
     from badacost.costs import read_costs
 
     if path.is_dir():
@@ -93,20 +119,14 @@ def costs_of_classes(path: Path, classes: Iterable[Any]) -> dict[Any, dict[Any, 
     return read_costs(path, classes=classes)
 
 
-def check_output_file(path: Path) -> None:
-    """Refuse a folder as a file to write, and make the folder of the file."""
-    check_place(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+def costs_command(data: Path, target: str) -> str:
+    """Return the command that writes a table of costs to fill in."""
+    words = ["badacost", "costs", str(data), "--target", target, "--output", "costs.csv"]
+    return shlex.join(words)
 
 
-def check_absent(path: Path, force: bool) -> None:
-    """Refuse to replace a file, unless --force was given."""
-    if path.exists() and not force:
-        raise FileExistsError(f"{str(path)!r} exists: add --force to replace it.")
-
-
-def check_place(path: Path) -> None:
-    """Refuse what cannot be the place of a file, before any work is done; nothing is made yet."""
+def check_output(path: Path, force: bool = True) -> None:
+    """Refuse what cannot be the place of a file, or exists without --force; nothing is made yet."""
     if path.is_dir():
         raise IsADirectoryError(f"--output {str(path)!r} is a folder: name a file.")
     for folder in path.parents:
@@ -115,3 +135,11 @@ def check_place(path: Path) -> None:
                 f"--output {str(path)!r} cannot be written, since {str(folder)!r} is a file: name "
                 "a folder."
             )
+    if path.exists() and not force:
+        raise FileExistsError(f"{str(path)!r} exists: add --force to replace it.")
+
+
+def make_folder(path: Path) -> Path:
+    """Make the folder of a file to write, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from badacost.cli.annotated import annotated_images, yaw_views
-from badacost.cli.errors import plain_errors
-from badacost.cli.jobs import check_jobs
+from badacost.cli.options import Jobs, Quiet, check_jobs
+from badacost.cli.printing import plain_errors
+from badacost.cli.table_inputs import check_output, make_folder
+from badacost.progress import duration
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import Selection, Views
@@ -25,22 +27,7 @@ if TYPE_CHECKING:
 _MAX_COSTS_BYTES = 2**20
 
 
-class GroupBy(StrEnum):
-    """Units to hold out."""
-
-    picture = "picture"
-    folder = "folder"
-
-
-class Algorithm(StrEnum):
-    """Boosting algorithms."""
-
-    costboost = "costboost"
-    badacost = "badacost"
-    samme = "samme"
-    subcat = "subcat"
-
-
+@plain_errors("Stopped. The same command resumes where it stopped.")
 def train_detector(
     annotations: Annotated[
         list[str],
@@ -117,7 +104,7 @@ def train_detector(
         ),
     ] = False,
     algorithm: Annotated[
-        Algorithm | None,
+        Literal["costboost", "badacost", "samme", "subcat"] | None,
         typer.Option(help="Boosting algorithm; by default that of the configuration."),
     ] = None,
     depth: Annotated[
@@ -143,8 +130,9 @@ def train_detector(
         ),
     ] = None,
     group_by: Annotated[
-        GroupBy, typer.Option(help="Unit to hold out: pictures, or folders of them.")
-    ] = GroupBy.picture,
+        Literal["picture", "folder"],
+        typer.Option(help="Unit to hold out: pictures, or folders of them."),
+    ] = "picture",
     columns: Annotated[
         str | None,
         typer.Option(
@@ -159,8 +147,8 @@ def train_detector(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the checkpoints after success.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Number of threads; -1 for one per core.")] = -1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors.")] = False,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
 ) -> None:
     """Train a multi-view detector on annotated pictures.
 
@@ -170,47 +158,53 @@ def train_detector(
 
     Exit status: 0 if the detector was written, 1 if not, 130 after Ctrl-C.
     """
-    with plain_errors("Stopped. The same command resumes where it stopped."):
-        begin = time.monotonic()
-        check_jobs(jobs)
-        if output.is_dir():
-            raise IsADirectoryError(f"--output {str(output)!r} is a folder: name a file.")
-        settings = _settings(
-            config, small, window, algorithm, depth, trees, beta, costs, validation
+    begin = time.monotonic()
+    check_jobs(jobs)
+    check_output(output)
+    if beta is not None and algorithm in ("samme", "subcat"):
+        raise ValueError(f"--beta is a cost, and {algorithm} has none: leave it out.")
+    changes: dict[str, Any] = {
+        "max_depth": depth,
+        "beta": beta,
+        "validation": validation,
+        "algorithm": algorithm,
+        "trees": None if trees is None else _trees(trees),
+        "window": None if window is None else _window(window),
+        "cost_matrix": costs and _cost_rows(costs),
+        "views_in_circle": None if yaw_limits is None else False,
+    }
+    settings = _settings(config, small, {k: v for k, v in changes.items() if v is not None})
+    chosen_views = _views(views, yaw_limits, single_view, category_views)
+    if category_views is not None and (kitti_cars or category is not None):
+        raise ValueError(
+            "--category-views choose the categories: leave out --category and --kitti-cars."
         )
-        if yaw_limits is not None:
-            settings = replace(settings, views_in_circle=False)
-        chosen_views = _views(views, yaw_limits, single_view, category_views)
-        if category_views is not None and (kitti_cars or category is not None):
-            raise ValueError(
-                "--category-views choose the categories: leave out --category and --kitti-cars."
-            )
-        from badacost.detection.annotations import label_views, read_folder
-        from badacost.detection.training import remove_checkpoints
-        from badacost.detection.training import train_detector as train
+    from badacost.detection.annotations import label_views, read_folder
+    from badacost.detection.training import remove_checkpoints
+    from badacost.detection.training import train_detector as train
 
-        read = annotated_images(annotations, format, images, _columns(columns))
-        selected = _selection(category, kitti_cars).apply_all(read)
-        found_views, pictures = label_views(selected, chosen_views)
-        pictures += [image for path in negatives or [] for image in read_folder(path)]
-        checkpoints = folder or output.with_name(f"{output.name}.training")
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with _log_lines(quiet):
-            detector = train(
-                pictures,
-                found_views,
-                settings,
-                category=category,
-                groups="folder" if group_by is GroupBy.folder else None,
-                folder=checkpoints,
-                n_jobs=jobs,
-                verbose=not quiet,
-            )
-        detector.save(output)
-        if not keep:
-            remove_checkpoints(checkpoints)
-        if not quiet:
-            typer.echo(f"{detector!r} is in {output}, after {_duration(time.monotonic() - begin)}.")
+    read = annotated_images(annotations, format, images, _columns(columns))
+    selected = _selection(category, kitti_cars).apply_all(read)
+    found_views, pictures = label_views(selected, chosen_views)
+    pictures += [image for path in negatives or [] for image in read_folder(path)]
+    checkpoints = folder or output.with_name(f"{output.name}.training")
+    make_folder(output)
+    with _log_lines(quiet):
+        detector = train(
+            pictures,
+            found_views,
+            settings,
+            category=category,
+            groups="folder" if group_by == "folder" else None,
+            folder=checkpoints,
+            n_jobs=jobs,
+            verbose=not quiet,
+        )
+    detector.save(output)
+    if not keep:
+        remove_checkpoints(checkpoints)
+    if not quiet:
+        typer.echo(f"{detector!r} is in {output}, after {duration(time.monotonic() - begin)}.")
 
 
 def _views(
@@ -232,45 +226,33 @@ def _views(
     return given[0] if given else None
 
 
-def _settings(
-    config: Path | None,
-    small: bool,
-    window: str | None,
-    algorithm: Algorithm | None,
-    depth: int | None,
-    trees: str | None,
-    beta: float | None,
-    costs: Path | None,
-    validation: float | None,
-) -> TrainingConfig:
+def _settings(config: Path | None, small: bool, changes: dict[str, Any]) -> TrainingConfig:
     """The configuration, changed by the options."""
     from badacost.detection.training.config import TrainingConfig
 
-    given = {"max_depth": depth, "beta": beta, "validation": validation}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if algorithm is not None:
-        changes["algorithm"] = algorithm.value
-    if trees is not None:
-        numbers = trees.split(",")
-        if not all(part.strip().isdecimal() and len(part) < 8 for part in numbers):
-            raise ValueError(
-                f"--trees must be numbers separated by commas, as 64,128; got {trees!r:.80}."
-            )
-        changes["trees"] = tuple(map(int, numbers))
-    if costs is not None:
-        changes["cost_matrix"] = _cost_rows(costs)
-    if window is not None:
-        sides = window.lower().split("x")
-        if len(sides) != 2 or not all(side.isdecimal() and len(side) < 6 for side in sides):
-            raise ValueError(
-                f"--window must be a height and a width, as 48x84; got {window!r:.80}."
-            )
-        changes |= {"window": tuple(map(int, sides)), "padded_window": None}
-    if beta is not None and changes.get("algorithm") in ("samme", "subcat"):
-        raise ValueError(f"--beta is a cost, and {changes['algorithm']} has none: leave it out.")
+    if "window" in changes:
+        changes["padded_window"] = None
     if config is not None:
         return replace(TrainingConfig.from_toml(config, small=small), **changes)
     return TrainingConfig.small(**changes) if small else TrainingConfig(**changes)
+
+
+def _trees(text: str) -> tuple[int, ...]:
+    """Parse the numbers of trees in each round."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and len(part) < 8 for part in parts):
+        raise ValueError(
+            f"--trees must be numbers separated by commas, as 64,128; got {text!r:.80}."
+        )
+    return tuple(map(int, parts))
+
+
+def _window(text: str) -> tuple[int, int]:
+    """Parse a height and a width."""
+    sides = re.fullmatch("([0-9]{1,5})x([0-9]{1,5})", text.lower())
+    if sides is None:
+        raise ValueError(f"--window must be a height and a width, as 48x84; got {text!r:.80}.")
+    return int(sides[1]), int(sides[2])
 
 
 def _cost_rows(path: Path) -> tuple[tuple[float, ...], ...]:
@@ -313,21 +295,15 @@ def _selection(category: str | None, kitti_cars: bool) -> Selection:
     return Selection() if category is None else Selection(categories=(category,))
 
 
-class _LineHandler(logging.Handler):
-    """Writes log lines between progress bars."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line; a bar is redrawn below it."""
-        typer.echo(("\r\033[K" if sys.stderr.isatty() else "") + record.getMessage(), err=True)
-
-
 @contextmanager
 def _log_lines(quiet: bool) -> Iterator[None]:
     """Show the log of the training."""
     if quiet:
         yield
         return
-    log, handler = logging.getLogger("badacost.detection.training"), _LineHandler()
+    log, handler = logging.getLogger("badacost.detection.training"), logging.StreamHandler()
+    if sys.stderr.isatty():
+        handler.setFormatter(logging.Formatter("\r\033[K%(message)s"))  # a bar is redrawn below
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -336,11 +312,3 @@ def _log_lines(quiet: bool) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60.0:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

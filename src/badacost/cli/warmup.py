@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from badacost.cli.errors import plain_errors
-from badacost.progress import ProgressBar
+from badacost.cli.options import Quiet
+from badacost.cli.printing import plain_errors
+from badacost.progress import tracked
 
 _TABLE_KERNELS = (
     "badacost.tree.binning_kernels",
@@ -42,35 +43,28 @@ _ALGORITHMS = (
 _ROWS = 2_000  # nodes with many samples are split by kernels of their own
 
 
+@plain_errors("Stopped: what was compiled is kept.")
 def warmup(
     tables: Annotated[bool, typer.Option(help="Compile what classifiers use.")] = True,
     detection: Annotated[bool, typer.Option(help="Compile what detectors use.")] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compile the inner loops once; they are kept on disk for later commands.
 
     Without it the first fit or detection does the same. After an update of badacost or numba it is
     worth doing again; if all is compiled already, it only says so.
     """
-    with plain_errors("Stopped: what was compiled is kept."):
-        if not tables and not detection:
-            raise ValueError("there is nothing to compile: leave out one of the two options.")
-        begin = time.monotonic()
-        tasks = [*(_table_tasks() if tables else []), *(_detection_tasks() if detection else [])]
-        bar = None if quiet else ProgressBar(len(tasks), "Compiling")
-        try:
-            for number, task in enumerate(tasks, start=1):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # so little data make poor models
-                    task()
-                if bar is not None:
-                    bar.update(number)
-        finally:
-            if bar is not None:
-                bar.close()
-        if not quiet:
-            modules = (_TABLE_KERNELS * tables) + (DETECTION_KERNELS * detection)
-            _tell(modules, time.monotonic() - begin)
+    if not tables and not detection:
+        raise ValueError("there is nothing to compile: leave out one of the two options.")
+    begin = time.monotonic()
+    tasks = [*(_table_tasks() if tables else []), *(_detection_tasks() if detection else [])]
+    for task in tracked(tasks, len(tasks), "Compiling", shown=not quiet):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # so little data make poor models
+            task()
+    if not quiet:
+        modules = (_TABLE_KERNELS * tables) + (DETECTION_KERNELS * detection)
+        _tell(modules, time.monotonic() - begin)
 
 
 def _tell(modules: tuple[str, ...], seconds: float) -> None:

@@ -182,7 +182,7 @@ def at_fit(evidence: Evidence) -> AtFit | None:
         RivalAtFit(name, cost, held_out.is_clear(name)) for name, cost in held_out.rivals.items()
     ]
     return AtFit(
-        f"{held_out.n_rows:,} rows{', ' * bool(held_out.how)}{held_out.how}",
+        held_out.rows,
         held_out.average_cost,
         tuple(sorted(rivals, key=lambda rival: rival.average_cost)),
     )

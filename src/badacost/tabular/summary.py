@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -18,7 +18,12 @@ from badacost.trials import average_and_error
 from badacost.validation import check_sample_weight, positions_in
 
 MAX_RIVALS = 30
+MAX_CLASSES = 2**16
 _ERRORS_OF_DOUBT = 2.0
+_MAX_LISTED = 5
+_MAX_LENGTH = 200  # of names that the package gives
+_MAX_LABEL_LENGTH = 10_000
+_MAX_ROWS = 2**53
 _FIGURES = ("average_cost", "total_cost", "error_rate", "constant_cost", "standard_error")
 
 
@@ -47,7 +52,9 @@ class CostSummary:
     rival_errors : dict of str to float
         Standard errors of the differences between these and the average cost.
     how : str
-        How rows were set apart for it: "held-out rows", "5-fold cross-validation".
+        How rows were set apart for it: "held out", "in 5-fold cross-validation".
+    absent : list of str
+        Classes of which there was no row: the figures say nothing about them.
 
     Examples
     --------
@@ -66,6 +73,7 @@ class CostSummary:
     rivals: Mapping[str, float] = field(default_factory=dict)
     rival_errors: Mapping[str, float] = field(default_factory=dict)
     how: str = ""
+    absent: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -127,7 +135,7 @@ class CostSummary:
             average_cost=average,
             total_cost=float(own @ weight),
             error_rate=float(np.average(np.asarray(y_true) != np.asarray(y_pred), weights=weight)),
-            constant_answer=str(plain(labels[best])),
+            constant_answer=_name(labels[best]),
             constant_cost=float(constants[best]),
             savings=float(1.0 - average / constants[best]) if constants[best] > 0.0 else None,
             standard_error=error,
@@ -136,6 +144,19 @@ class CostSummary:
                 name: average_and_error(part - own, weight)[1] for name, part in others.items()
             },
             how=how,
+            absent=[_name(label) for label in np.delete(labels, np.unique(truth))],
+        )
+
+    @property
+    def rows(self) -> str:
+        """Which rows the figures are of, in words."""
+        shown = [f"{label!r:.40}" for label in self.absent[:_MAX_LISTED]]
+        more = len(self.absent) - len(shown)
+        listed = ", ".join(shown) + f" and {more} more" * (more > 0)
+        return (
+            f"{self.n_rows:,} rows"
+            + f", {self.how}" * bool(self.how)
+            + f", none of class {listed}" * bool(shown)
         )
 
     def is_clear(self, rival: str) -> bool:
@@ -191,13 +212,31 @@ class CostSummary:
             refuse("its results are compared with too many others")
         if not isinstance(errors, dict) or set(errors) != set(rivals):
             refuse("its results have other rivals than standard errors")
-        if not isinstance(given["how"], str) or not isinstance(given["constant_answer"], str):
-            refuse("how its results came about, or their constant answer, is not text")
-        if type(given["n_rows"]) is not int or given["n_rows"] < 1:
-            refuse("its results are of no rows")
+        if not all(map(_is_plain, (given["how"], *rivals))):
+            refuse("how its results came about, or the name of a rival, is not short plain text")
+        if not isinstance(given["absent"], list) or len(given["absent"]) >= MAX_CLASSES:
+            refuse("the classes without results are not a list of some classes")
+        if not all(_is_short(text) for text in (given["constant_answer"], *given["absent"])):
+            refuse("the name of a class of its results is not text, or very long")
+        if type(given["n_rows"]) is not int or not 1 <= given["n_rows"] <= _MAX_ROWS:
+            refuse("its results are of no rows, or of too many")
+        if type(given["error_rate"]) is float and given["error_rate"] > 1.0:
+            refuse("the error rate of its results is more than 1")
         for figure in (*(given[name] for name in _FIGURES), *rivals.values(), *errors.values()):
             if type(figure) is not float or not 0.0 <= figure < math.inf:
                 refuse("a figure of its results is not a number that is 0 or more")
         if savings is not None and not (type(savings) is float and -math.inf < savings <= 1.0):
             refuse("the savings of its results are not a number that is 1 or less")
         return cls(**given)
+
+
+def _is_short(text: Any) -> bool:
+    return isinstance(text, str) and len(text) <= _MAX_LABEL_LENGTH
+
+
+def _is_plain(text: Any) -> bool:
+    return isinstance(text, str) and len(text) <= _MAX_LENGTH and text.isprintable()
+
+
+def _name(label: Any) -> str:
+    return str(plain(label))[:_MAX_LABEL_LENGTH]

@@ -38,7 +38,6 @@ MAX_MODELS = 20
 """Number of models that can be compared."""
 _MAX_HELD_OUT = 0.9
 _HELD_OUT = 0.2
-_HELD_OUT_ROWS = "held-out rows"
 _MODEL = "the model"
 _MAX_ROWS_FOR_FOLDS = 2_000  # a larger table has enough rows to hold some of them out
 _MAX_CLASSES_LISTED = 5
@@ -87,16 +86,16 @@ class _Table:
         """Return rows, their folds as `badacost.trials.run` takes them, and what this is called."""
         if holdout is not None:
             held_out = held_out_rows(self.samples.truth, holdout, seed)
-            return self.samples, np.where(held_out, 0, -1), _HELD_OUT_ROWS
+            return self.samples, np.where(held_out, 0, -1), "held out"
         rng = np.random.default_rng(seed)
         samples = self.samples.sample(rng)
         folds = deal_folds(samples.truth, n_folds, rng)
         if not (folds >= 0).any():
             raise ValueError(
-                f"no class has {n_folds} rows, one for each part of a comparison: add rows, or "
-                "compare with fewer parts."
+                "no class has two rows, so nothing can be tried: add rows, or try nothing with "
+                "holdout=0 (--holdout 0)."
             )
-        return samples, folds, f"{n_folds}-fold cross-validation"
+        return samples, folds, f"in {n_folds}-fold cross-validation"
 
     def contender(
         self, name: str, model: TableClassifier, depths: Sequence[int] | None
@@ -113,7 +112,7 @@ class _Table:
         tune = None
         if depths is not None and "max_depth" in parameters:
             tune = DepthTuner(model.decision, tuple(depths))
-        return Contender(estimator, {name: model.decision}, tune, gets_prices=not has_both)
+        return Contender(name, estimator, (model.decision,), tune, gets_prices=not has_both)
 
     def fit(
         self,
@@ -176,7 +175,7 @@ def fit_and_try(
         cross-validated. Several models are always cross-validated, on about 20 000 rows.
     n_folds : int, default=5
         Parts of the rows in cross-validation, each of which is decided by a model that was fitted
-        to the others. Rows of a class that has fewer of them are never decided.
+        to the others. The only row of a class is never decided.
     refit : bool, default=True
         Whether to fit to all rows at the end. With False, the model is that of the rows that were
         not held out, and `holdout` must be a share.
@@ -238,10 +237,11 @@ def fit_and_try(
         return data.fit(next(iter(named.values())), depths, random_state, say)
     samples, folds, how = data.divide(holdout, n_folds, random_state)
     decided = samples.only(folds >= 0)
-    _tell_of_absent(data.classes, decided.truth, say)
+    if len(named) > 1:
+        how += f", the cheapest of {len(named)} models"
     entries = [data.contender(name, model, depths) for name, model in named.items()]
     entries += _rivals(entries, n_jobs, random_state)
-    say(f"What decisions cost: {len(decided)} rows in {how}.")
+    say(f"Measuring what decisions cost: {len(decided)} rows, {how}.")
     runs = _run_all(entries, samples, folds, prices, random_state, verbose)
 
     def cost(name: str) -> float:
@@ -284,25 +284,13 @@ def _run_all(
 ) -> dict[str, Run]:
     """Try each, with a progress bar; return the run of each way to decide."""
     runs: dict[str, Run] = {}
-    titles = [next(iter(entry.rules)).partition(",")[0] for entry in entries]
-    for title, entry in zip(titles, entries, strict=True):
-        padded = f"{title:<{max(map(len, titles))}}"
-        bar = ProgressBar(int(folds.max()) + 1, padded) if verbose else None
+    width = max(len(entry.name) for entry in entries)
+    for entry in entries:
+        title = f"{entry.name:<{width}}"
+        bar = ProgressBar(int(folds.max()) + 1, title) if verbose else None
         result = run(entry, samples, folds, prices, seed=seed, bar=bar)
-        runs |= dict.fromkeys(entry.rules, result)
+        runs |= dict.fromkeys(entry.ways, result)
     return runs
-
-
-def _tell_of_absent(classes: NDArray[Any], truth: Positions, say: Callable[[str], None]) -> None:
-    """Name the classes that the figures will say nothing about."""
-    absent = np.delete(classes, np.unique(truth)).tolist()
-    if absent:
-        shown = ", ".join(f"{label!r:.40}" for label in absent[:_MAX_CLASSES_LISTED])
-        more = len(absent) - _MAX_CLASSES_LISTED
-        say(
-            f"No row of {shown}{f' and {more} more' if more > 0 else ''} was set apart: the "
-            f"figures say nothing about {'it' if len(absent) == 1 else 'them'}."
-        )
 
 
 def _with_rounds(model: TableClassifier, fits: Sequence[Any]) -> TableClassifier:
@@ -349,8 +337,8 @@ def best_depth(
     sample_weight : array-like of shape (n_rows,), optional
         Non-negative weights.
     n_folds : int, default=3
-        Parts of the rows, each of which is decided by a model that was fitted to the others. Rows
-        of a class that has fewer of them are never decided.
+        Parts of the rows, each of which is decided by a model that was fitted to the others. The
+        only row of a class is never decided.
     random_state : int, default=0
         Which rows are in which part.
 

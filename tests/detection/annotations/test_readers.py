@@ -481,7 +481,7 @@ class TestGuess:
             ("yolo/labels", None),
         ):
             if expected is None:
-                with pytest.raises(AnnotationError, match="give format, one of coco, fddb"):
+                with pytest.raises(AnnotationError, match="cannot infer its format; pass format"):
                     guessed_format(tmp_path / name)
             else:
                 assert guessed_format(tmp_path / name) == expected
