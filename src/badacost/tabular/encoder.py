@@ -23,7 +23,7 @@ from badacost.tabular.columns import (
     holds_text,
     learn_column,
 )
-from badacost.tabular.frames import as_frame, check_columns, place_of
+from badacost.tabular.frames import as_frame, check_columns
 
 Item = TypeVar("Item")
 _MAX_REASONS = 3
@@ -132,7 +132,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return
             column = learn_column(name, values, cells)
             feature = matrix[:, len(columns)] = column.encode(values, cells)
-            notes.extend(_oddities(column, values, cells, feature))
+            notes.extend(_oddities(column, cells, feature))
             columns.append(column)
 
         _do_each(names, learn)
@@ -304,25 +304,21 @@ def _do_each(items: Iterable[Item], work: Callable[[Item], None]) -> None:
         )
 
 
-def _oddities(
-    column: Column, values: Any, cells: DistinctTexts | None, feature: FloatArray
-) -> Iterator[str]:
+def _oddities(column: Column, cells: DistinctTexts | None, feature: FloatArray) -> Iterator[str]:
     """Say what looks odd in a column of training data."""
     name = f"column {column.name!r:.80}"
     if column.missing and cells is not None:
         odd = cells.texts.isin(column.missing)
-        first, n_odd = cells.first_of(odd), int(cells.counts[odd].sum())
         yield (
-            f"{name} has {column.kind}s, but {values.iloc[first]!r:.80} in "
-            f"{place_of(values, first)}: such text is taken for missing, in {n_odd} of "
-            f"{cells.counts.sum()} cells."
+            f"{name} has {column.kind}s, but {cells.first_of(odd)}: such text is taken for "
+            f"missing, in {cells.counts[odd].sum()} of {cells.counts.sum()} cells."
         )
     if column.kind == "category" and cells is not None:
         n_others = int((np.isnan(feature) & (cells.codes >= 0)).sum())
         if n_others:
             yield (
                 f"{name} has more than {MAX_CATEGORIES} categories: the most frequent ones are "
-                f"kept, the others, in {n_others} of {len(values)} rows, are taken for missing."
+                f"kept, the others, in {n_others} of {len(feature)} rows, are taken for missing."
             )
     if column.kind != "number":
         return

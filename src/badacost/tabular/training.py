@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from badacost.arrays import IndexArray, Mask, Positions
+from badacost.arrays import IndexArray, Mask
 from badacost.boosting import CostBoostClassifier
 from badacost.costs.decisions import Prices
 from badacost.costs.matrix import charged_costs
