@@ -223,8 +223,7 @@ class Bill:
     @property
     def constants(self) -> FloatArray:
         """What each class costs in all if it is the answer for every sample, (K,)."""
-        truths = np.eye(len(self.counts))[self.truth]
-        return np.asarray(self.weight @ self.prices.expected(truths))
+        return self.prices.of_constants(self.truth, self.weight)
 
 
 def bill_of(

@@ -247,18 +247,6 @@ def average_and_error(paid: FloatArray, weight: FloatArray | None) -> tuple[floa
     return average, float(np.sqrt(((shares * (paid - average)) ** 2).sum()) / shares.sum())
 
 
-def constant_costs(
-    prices: Prices, truth: Positions, weight: FloatArray | None = None
-) -> FloatArray:
-    """Return what a decision costs if the same class is the answer to everything, (K,).
-
-    >>> constant_costs(Prices(np.array([[0.0, 1.0], [5.0, 0.0]])), np.array([0, 0, 1, 0]))
-    array([1.25, 0.75])
-    """
-    charged = prices.expected(np.eye(prices.values.shape[-1])[truth])
-    return np.asarray(np.average(charged, axis=0, weights=weight))
-
-
 def deal_folds(truth: Positions, n_folds: int, rng: np.random.Generator) -> IndexArray:
     """Deal the rows of each class to the folds; -1 for the only row of a class."""
     folds = np.full(len(truth), -1)

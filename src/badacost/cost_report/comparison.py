@@ -11,7 +11,7 @@ from badacost.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.naming import model_name
 from badacost.html_page import shorten
-from badacost.trials import constant_costs, without_costs
+from badacost.trials import without_costs
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
@@ -64,7 +64,7 @@ def own_ways(evidence: Evidence) -> list[Way]:
         if (cheapest != evidence.answers).any():
             name = "minimum expected cost by the probabilities of the same model"
             ways.append(Way(name, cheapest, "minimum expected"))
-    best = int(constant_costs(prices, evidence.truth).argmin())
+    best = int(prices.of_constants(evidence.truth, np.ones(len(evidence.truth))).argmin())
     label = shorten(evidence.labels[best], _MAX_LABEL_LENGTH)
     name = f"always “{label}”, the best constant answer"
     return [*ways, Way(name, np.full_like(evidence.truth, best), "constant")]

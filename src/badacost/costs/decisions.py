@@ -62,6 +62,16 @@ class Prices:
             return np.where(truth == decisions, 0.0, self.values[rows, decisions])
         return np.asarray(self.values[rows, truth, decisions])
 
+    def of_constants(self, truth: Positions, weight: FloatArray) -> FloatArray:
+        """Return what each class costs in all if it is the answer for every sample, (K,).
+
+        >>> prices = Prices(np.array([[0.0, 1.0], [5.0, 0.0]]))
+        >>> prices.of_constants(np.array([0, 0, 1, 0]), np.ones(4))
+        array([5., 3.])
+        """
+        truths = np.eye(self.values.shape[-1])[truth]
+        return np.asarray(weight @ self.expected(truths))
+
     def of_classes(self, positions: Sequence[int] | Positions) -> Prices:
         """Return the prices of some of the classes, or of all in another order."""
         values = self.values[..., positions]

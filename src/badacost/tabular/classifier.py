@@ -312,9 +312,6 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     def _minimum_expected(self, probabilities: FloatArray) -> NDArray[Any]:
         return np.asarray(self.classes_[minimum_cost_decision(probabilities, self.cost_matrix_)])
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
 

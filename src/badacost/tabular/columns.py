@@ -126,6 +126,7 @@ class Column:
 class DistinctTexts:
     """The different texts of a column, stripped, and which of them each cell has, -1 for none."""
 
+    values: pd.Series
     texts: pd.Index
     codes: NDArray[np.integer]
 
@@ -138,9 +139,10 @@ class DistinctTexts:
         """Share of the cells that have one of some texts."""
         return float(self.counts[wanted].sum() / max(self.counts.sum(), 1))
 
-    def first_of(self, wanted: Mask) -> int:
-        """Position of the first cell that has one of some texts."""
-        return int(np.append(wanted, False)[self.codes].argmax())
+    def first_of(self, wanted: Mask) -> str:
+        """Return the first cell that has one of some texts, and where it stands, for messages."""
+        first = int(np.append(wanted, False)[self.codes].argmax())
+        return f"{self.texts[self.codes[first]]!r:.80} in {place_of(self.values, first)}"
 
 
 def kind_of(values: pd.Series) -> str:
@@ -168,17 +170,17 @@ def distinct_texts(values: pd.Series) -> DistinctTexts:
     if isinstance(values.dtype, pd.CategoricalDtype):
         codes, distinct = values.cat.codes.to_numpy(np.intp), values.cat.categories
     else:
-        if values.dtype == object and pd.api.types.infer_dtype(values) != "string":
-            values = values.map(_text, na_action="ignore")
-        codes, distinct = pd.factorize(values)
+        is_mixed = values.dtype == object and pd.api.types.infer_dtype(values) != "string"
+        cells = values.map(_text, na_action="ignore") if is_mixed else values
+        codes, distinct = pd.factorize(cells)
     if not len(distinct):
-        return DistinctTexts(pd.Index([], dtype=object), codes)
+        return DistinctTexts(values, pd.Index([], dtype=object), codes)
     is_text = pd.api.types.is_string_dtype(distinct)
     texts = (distinct if is_text else distinct.map(_text)).str.strip()
     if texts.is_unique and "" not in texts:
-        return DistinctTexts(texts, codes)
+        return DistinctTexts(values, texts, codes)
     merged, texts = pd.factorize(texts.where(texts != "", None))
-    return DistinctTexts(texts, np.append(merged, -1)[codes])
+    return DistinctTexts(values, texts, np.append(merged, -1)[codes])
 
 
 def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = None) -> Column:
@@ -208,11 +210,11 @@ def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = Non
             _leave_out(name),
         )
     cells = cells or distinct_texts(values)
-    column = None if kind == "categorical" else _learn_from_text(name, values, cells)
-    return _learn_levels(name, values, cells) if column is None else column
+    column = None if kind == "categorical" else _learn_from_text(name, cells)
+    return _learn_levels(name, cells) if column is None else column
 
 
-def _learn_from_text(name: str, values: pd.Series, cells: DistinctTexts) -> Column | None:
+def _learn_from_text(name: str, cells: DistinctTexts) -> Column | None:
     """Tell whether texts are booleans, numbers or dates, but for a few; None for categories."""
     if _are_booleans(cells.texts):
         return Column(name, "boolean")
@@ -220,23 +222,23 @@ def _learn_from_text(name: str, values: pd.Series, cells: DistinctTexts) -> Colu
     for kind in readable:
         is_odd = np.isnan(_READERS[kind](cells.texts))
         if is_odd.any():
-            _check_not_foreign(name, values, cells, kind, is_odd)
+            _check_not_foreign(name, cells, kind, is_odd)
         if cells.share(~is_odd) < MOSTLY:
             continue
         if is_odd.sum() > _MAX_ODD_TEXTS:
-            _refuse_odd(name, values, cells, kind, is_odd)
+            _refuse_odd(name, cells, kind, is_odd)
         return Column(name, kind, missing=tuple(cells.texts[is_odd]))
     return None
 
 
-def _learn_levels(name: str, values: pd.Series, cells: DistinctTexts) -> Column:
+def _learn_levels(name: str, cells: DistinctTexts) -> Column:
     """A column of categories, unless there are too many of them."""
     counts = dict(zip(cells.texts, cells.counts.tolist(), strict=True))
     used, n_cells = [text for text, count in counts.items() if count], sum(counts.values())
     if len(used) > max(_IDENTIFIER_LEVELS, _IDENTIFIER_SHARE * n_cells):
         is_odd = np.isnan(_numbers_in(cells.texts))
         if cells.share(is_odd) < 0.5:
-            _refuse_odd(name, values, cells, "number", is_odd)
+            _refuse_odd(name, cells, "number", is_odd)
         raise ColumnError(
             name,
             f"looks like an identifier, with {len(used)} different texts in {n_cells} rows",
@@ -246,32 +248,25 @@ def _learn_levels(name: str, values: pd.Series, cells: DistinctTexts) -> Column:
     return Column(name, "category", tuple(sorted(frequent)))
 
 
-def _check_not_foreign(
-    name: str, values: pd.Series, cells: DistinctTexts, kind: str, is_odd: Mask
-) -> None:
+def _check_not_foreign(name: str, cells: DistinctTexts, kind: str, is_odd: Mask) -> None:
     """Refuse numbers and dates as other countries write them, which would become categories."""
     for pattern, ours in _FOREIGN[kind].items():
         found = is_odd & _matches(cells.texts, pattern)
         if found.any() and cells.share(found | ~is_odd) >= MOSTLY:
-            first = cells.first_of(found)
             raise ColumnError(
                 name,
-                f"has {kind}s as {cells.texts[cells.codes[first]]!r:.40} in "
-                f"{place_of(values, first)}, not as {ours}",
+                f"has {kind}s as {cells.first_of(found)}, not as {ours}",
                 f"rewrite them, or {_leave_out(name)}",
             )
 
 
-def _refuse_odd(
-    name: str, values: pd.Series, cells: DistinctTexts, kind: str, is_odd: Mask
-) -> NoReturn:
+def _refuse_odd(name: str, cells: DistinctTexts, kind: str, is_odd: Mask) -> NoReturn:
     """Name the first text that stands among numbers or dates."""
-    first = cells.first_of(is_odd)
     others = int(cells.counts[is_odd].sum()) - 1
+    more = f" and {others} like it" if others else ""
     raise ColumnError(
         name,
-        f"has {kind}s, but also {cells.texts[cells.codes[first]]!r:.80} in "
-        f"{place_of(values, first)}{f' and {others} like it' if others else ''}",
+        f"has {kind}s, but also {cells.first_of(is_odd)}{more}",
         f"correct it or leave the cell empty, or {_leave_out(name)}",
     )
 

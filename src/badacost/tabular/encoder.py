@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.arrays import FloatArray
@@ -23,7 +24,7 @@ from badacost.tabular.columns import (
     holds_text,
     learn_column,
 )
-from badacost.tabular.frames import as_frame, check_columns, place_of
+from badacost.tabular.frames import as_frame, check_columns
 
 Item = TypeVar("Item")
 _MAX_REASONS = 3
@@ -33,7 +34,7 @@ _FEW_ROWS = 20  # in fewer, numbers are different by chance
 _MANY_ROWS = 1000  # to look at before all are
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turns each column of a table into a feature for trees.
 
     Numbers stay as they are, booleans become 0 and 1, dates days since 1970, and categories their
@@ -132,7 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return
             column = learn_column(name, values, cells)
             feature = matrix[:, len(columns)] = column.encode(values, cells)
-            notes.extend(_oddities(column, values, cells, feature))
+            notes.extend(_oddities(column, cells, feature))
             columns.append(column)
 
         _do_each(names, learn)
@@ -177,22 +178,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         _do_each(range(len(self.columns_)), encode)
         return matrix
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features.
-
-        Parameters
-        ----------
-        input_features : ignored
-            Here for scikit-learn.
-
-        Returns
-        -------
-        ndarray of str
-            Names: those of the columns.
-        """
-        check_is_fitted(self)
-        return self.feature_names_in_
-
     def _set_columns(self, columns: Sequence[Column]) -> None:
         self.columns_ = tuple(columns)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
@@ -224,21 +209,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder.notes_ = []
         return encoder
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "columns_")
-
 
 def columns_to_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Return columns in a form that JSON holds.
 
     >>> columns_to_json([Column("age", "number")])
-    [{'name': 'age', 'kind': 'number', 'levels': []}]
+    [{'name': 'age', 'kind': 'number', 'levels': [], 'missing': []}]
     """
-    return [
-        {"name": column.name, "kind": column.kind, "levels": list(column.levels)}
-        | ({"missing": list(column.missing)} if column.missing else {})
-        for column in columns
-    ]
+    parts = [asdict(column) for column in columns]
+    return [part | {key: list(part[key]) for key in ("levels", "missing")} for part in parts]
 
 
 def columns_from_json(given: Any) -> list[Column]:
@@ -304,25 +283,21 @@ def _do_each(items: Iterable[Item], work: Callable[[Item], None]) -> None:
         )
 
 
-def _oddities(
-    column: Column, values: Any, cells: DistinctTexts | None, feature: FloatArray
-) -> Iterator[str]:
+def _oddities(column: Column, cells: DistinctTexts | None, feature: FloatArray) -> Iterator[str]:
     """Say what looks odd in a column of training data."""
     name = f"column {column.name!r:.80}"
     if column.missing and cells is not None:
         odd = cells.texts.isin(column.missing)
-        first, n_odd = cells.first_of(odd), int(cells.counts[odd].sum())
         yield (
-            f"{name} has {column.kind}s, but {values.iloc[first]!r:.80} in "
-            f"{place_of(values, first)}: such text is taken for missing, in {n_odd} of "
-            f"{cells.counts.sum()} cells."
+            f"{name} has {column.kind}s, but {cells.first_of(odd)}: such text is taken for "
+            f"missing, in {cells.counts[odd].sum()} of {cells.counts.sum()} cells."
         )
     if column.kind == "category" and cells is not None:
         n_others = int((np.isnan(feature) & (cells.codes >= 0)).sum())
         if n_others:
             yield (
                 f"{name} has more than {MAX_CATEGORIES} categories: the most frequent ones are "
-                f"kept, the others, in {n_others} of {len(values)} rows, are taken for missing."
+                f"kept, the others, in {n_others} of {len(feature)} rows, are taken for missing."
             )
     if column.kind != "number":
         return

@@ -14,7 +14,7 @@ from badacost.arrays import FloatArray
 from badacost.costs.decisions import Prices
 from badacost.costs.matrix import charged_costs, plain
 from badacost.model_file import refuse
-from badacost.trials import average_and_error, constant_costs
+from badacost.trials import average_and_error
 from badacost.validation import check_sample_weight, positions_in
 
 MAX_RIVALS = 30
@@ -128,7 +128,7 @@ class CostSummary:
 
         own, others = paid(y_pred), {name: paid(part) for name, part in (rivals or {}).items()}
         average, error = average_and_error(own, weight)
-        constants = constant_costs(prices, truth, weight)
+        constants = prices.of_constants(truth, weight) / weight.sum()
         best = int(np.argmin(constants))
         return cls(
             n_rows=len(truth),

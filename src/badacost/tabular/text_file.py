@@ -96,13 +96,13 @@ def _cells(path: Path, data: bytes, separator: str, wanted: Sequence[str]) -> An
     from pyarrow import csv as arrow_csv  # type: ignore[import-untyped]
 
     has_quotes, has_hexadecimals = b'"' in data, _may_have_hexadecimals(data)
-    names = [str(number) for number in range(len(wanted))]
+    kinds = {str(number): kind for number, kind in enumerate(wanted)}
 
     def read(texts: Sequence[str], block_size: int) -> Any:
         return arrow_csv.read_csv(
             arrow.py_buffer(data.lstrip(b"\r\n")),
             arrow_csv.ReadOptions(
-                column_names=names, skip_rows_after_names=1, block_size=block_size
+                column_names=[*kinds], skip_rows_after_names=1, block_size=block_size
             ),
             arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=has_quotes),
             arrow_csv.ConvertOptions(
@@ -114,15 +114,11 @@ def _cells(path: Path, data: bytes, separator: str, wanted: Sequence[str]) -> An
             ),
         )
 
-    texts = [name for name, kind in zip(names, wanted, strict=True) if kind not in _NUMERIC]
+    texts = [name for name, kind in kinds.items() if kind not in _NUMERIC]
     for block_size in (_BLOCK, max(len(data), 2)):  # a row may be longer than a block
         try:
             table = read(texts, block_size)
-            again = [
-                name
-                for name, kind in zip(names, wanted, strict=True)
-                if not _is_sure(table[name], kind, has_hexadecimals)
-            ]
+            again = [n for n, k in kinds.items() if not _is_sure(table[n], k, has_hexadecimals)]
             return read([*texts, *again], block_size) if again else table
         except arrow.ArrowInvalid as error:
             reason = str(error)
