@@ -134,7 +134,7 @@ class TestReading:
             ("t.csv.gz", b"a,b\n1,2\n", "not a complete gzip file"),
             ("t.csv.gz", gzip.compress(b"a\n1\n" * 999, mtime=0)[:-20], "not a complete gzip file"),
             ("t.parquet", b"PAR1 no table PAR1", "damaged, or not of Parquet"),
-            ("t.xlsx", b"PK", "of no known kind"),
+            ("t.xlsx", b"PK", "is an Excel workbook: save"),
             ("table", b"a\n1\n", "of no known kind"),
         ],
     )
@@ -294,6 +294,16 @@ class TestReading:
         monkeypatch.setattr(builtins, "__import__", missing)
         with pytest.raises(ImportError, match=r'pip install "badacost\[tables\]"'):
             read_table(tmp_path / "t.parquet")
+
+    def test_points_that_may_stand_between_thousands(self, tmp_path) -> None:
+        path = tmp_path / "t.csv"
+        path.write_text("amount;rate\n17.711;1,5\n848;2,25\n")
+        with pytest.raises(ValueError, match="'rate', but points in column 'amount', which may"):
+            read_table(path)
+        path.write_text("amount;rate\n17.711;1.5\n848;2.25\n")
+        assert read_table(path)["amount"].tolist() == [17.711, 848]
+        path.write_text("amount;rate\n17.7113;1,5\n848;2,25\n")
+        assert read_table(path)["rate"].tolist() == [1.5, 2.25]
 
 
 class TestEncoder:

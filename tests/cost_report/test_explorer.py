@@ -645,9 +645,9 @@ def test_a_sample_of_the_rows() -> None:
     order = [list(model.classes_).index(label) for label in explorer.labels]
     for rival in explorer.rivals.values():
         assert rival == pytest.approx(blind.predict_proba(X)[rows][:, order])
-    assert explorer.note == "A random sample of 30 of 120 rows."
+    assert explorer.note.startswith("A random sample of 30 of 120 rows. No model that was")
     assert "A random sample of 30 of 120 rows." in explorer.to_html()
-    assert CostExplorer.from_estimator(model, X, y, max_rows=120).note is None
+    assert "sample" not in CostExplorer.from_estimator(model, X, y, max_rows=120).note
 
 
 def test_plain_numbers() -> None:

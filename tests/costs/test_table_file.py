@@ -219,3 +219,17 @@ def test_what_cannot_be_written(tmp_path, costs, classes, message):
     with pytest.raises(ValueError, match=message):
         write_costs(costs, tmp_path / "costs.csv", classes=classes)
     assert not (tmp_path / "costs.csv").exists()
+
+
+def test_labels_are_no_formulae(tmp_path) -> None:
+    costs = {"=cmd|calc": {"@b": 1, "-1": 2}, "@b": {"=cmd|calc": 3, "-1": 1},
+             "-1": {"=cmd|calc": 5, "@b": 1}}  # fmt: skip
+    write_costs(costs, tmp_path / "costs.csv")
+    text = (tmp_path / "costs.csv").read_text()
+    assert "'=cmd|calc" in text
+    assert ",=" not in text
+    assert "\n=" not in text
+    again = read_costs(tmp_path / "costs.csv")
+    assert list(again) == list(costs)
+    assert again["@b"]["=cmd|calc"] == 3
+    assert read_costs(tmp_path / "costs.csv", classes=["-1", "=cmd|calc", "@b"]) == again

@@ -100,7 +100,6 @@ def write(
 
 def _show() -> None:
     """The list as a table."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
 
     from badacost.datasets import DATASETS
@@ -112,7 +111,7 @@ def _show() -> None:
         rows.append([name, *map(str, sizes), about])
     rows.append([_SCENES, "any", "", "", "Pictures of cars"])
     head = ["name", "rows", "columns", "classes", "about"]
-    table = text_table(head, rows, box=SIMPLE_HEAD)
+    table = text_table(head, rows)
     Console().print(table)
     typer.echo("* of UCI; fetched from OpenML when it is written, unless it is on this machine.")
     typer.echo(f"{_SCENES} are for detectors: badacost train-detector synthetic:200")

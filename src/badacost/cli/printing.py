@@ -66,10 +66,11 @@ def text_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], n_text: int = 1, **options: Any
 ) -> Table:
     """Make a table of plain text, in which brackets are no markup; all but `n_text` are numbers."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(**options)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title_justify="left", **options)
     for number, column in enumerate(head):
         justify: Any = "left" if number < n_text else "right"
         table.add_column(Text(column), justify=justify)

@@ -276,7 +276,8 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         ndarray of shape (n_rows, K)
             Probabilities, in the order of ``classes_``.
         """
-        return np.asarray(self.estimator_.predict_proba(self._features(X)))
+        features = self._features(X)
+        return np.asarray(self.estimator_.predict_proba(features))
 
     @_has("staged_predict")
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:

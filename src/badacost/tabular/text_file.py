@@ -62,9 +62,35 @@ def read_text(
             columns[name] = values
         elif number or len(names) == 1 or not _counts_rows(values):
             refuse_file(path, f"has no name for column {number + 1}: write one into its first line")
+    if separator != ",":
+        texts = [
+            name for name, cell in zip(names, cells.columns, strict=True) if cell.type == "string"
+        ]
+        _check_thousands(path, columns, texts)
     frame = pd.DataFrame(columns, copy=False)
     frame.index = index
     return frame
+
+
+def _check_thousands(path: Path, columns: Mapping[str, pd.Series], texts: Sequence[str]) -> None:
+    """Refuse 17.711 where other columns, texts to pyarrow, have decimal commas: it is no 17.7."""
+    with_commas = [name for name in texts if name in columns and columns[name].dtype.kind == "f"]
+    for name, values in columns.items():
+        if not with_commas or name in texts or values.dtype != np.float64:
+            continue
+        numbers = values.dropna().to_numpy()
+        broken = numbers[numbers != np.floor(numbers)] * 1000
+        if (
+            len(broken)
+            and (abs(numbers) < 1000).all()
+            and (abs(broken - broken.round()) < 1e-6).all()
+        ):
+            refuse_file(
+                path,
+                f"has decimal commas in column {with_commas[0]!r:.80}, but points in column "
+                f"{name!r:.80}, which may stand between thousands: write all numbers alike, with "
+                "nothing between thousands",
+            )
 
 
 def _unpacked(path: Path, is_compressed: bool, max_bytes: int) -> bytes:

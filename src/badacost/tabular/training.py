@@ -217,7 +217,7 @@ def fit_and_try(
     >>> model.held_out_.average_cost < model.held_out_.rivals["without"]
     True
     >>> [*model.held_out_.rivals][1:3]
-    ['HistGradientBoosting, most likely class', 'HistGradientBoosting, minimum expected cost']
+    ['boosting without costs, most likely class', 'boosting without costs, minimum expected cost']
     """
     named = dict(models) if isinstance(models, Mapping) else {_MODEL: models}
     if not 1 <= len(named) <= MAX_MODELS:
@@ -239,6 +239,8 @@ def fit_and_try(
     decided = samples.only(folds >= 0)
     if len(named) > 1:
         how += f", the cheapest of {len(named)} models"
+    if sample_weight is not None:
+        how += ", weighted"
     entries = [data.contender(name, model, depths) for name, model in named.items()]
     entries += _rivals(entries, n_jobs, random_state)
     say(f"Measuring what decisions cost: {len(decided)} rows, {how}.")
