@@ -217,7 +217,7 @@ def fit_and_try(
     >>> model.held_out_.average_cost < model.held_out_.rivals["without"]
     True
     >>> [*model.held_out_.rivals][1:3]
-    ['HistGradientBoosting, most likely class', 'HistGradientBoosting, minimum expected cost']
+    ['boosting without costs, most likely class', 'boosting without costs, minimum expected cost']
     """
     named = dict(models) if isinstance(models, Mapping) else {_MODEL: models}
     if not 1 <= len(named) <= MAX_MODELS:
