@@ -88,7 +88,7 @@ def test_rivals_do_not_know_the_costs_in_training() -> None:
         found[name] = {way.name: way for way in trained_without_costs(evidence, 0, None)}
     assert found["as they are"].keys() == {
         f"{rival}, {rule}"
-        for rival in ("HistGradientBoosting", "CostBoost")
+        for rival in ("boosting without costs", "CostBoost")
         for rule in ("most likely class", "minimum expected cost")
     }
     for name, way in found["as they are"].items():
