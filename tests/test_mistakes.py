@@ -233,7 +233,7 @@ COMMANDS = [
     command(
         "a workbook as a table",
         "fit patients.xlsx --target grade --costs costs.csv",
-        "of no known kind",
+        "Excel workbook",
         ".csv",
     ),
     command(

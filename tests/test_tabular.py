@@ -134,7 +134,7 @@ class TestReading:
             ("t.csv.gz", b"a,b\n1,2\n", "not a complete gzip file"),
             ("t.csv.gz", gzip.compress(b"a\n1\n" * 999, mtime=0)[:-20], "not a complete gzip file"),
             ("t.parquet", b"PAR1 no table PAR1", "damaged, or not of Parquet"),
-            ("t.xlsx", b"PK", "is an Excel workbook: save"),
+            ("t.xlsx", b"PK", "is an Excel workbook"),
             ("table", b"a\n1\n", "of no known kind"),
         ],
     )

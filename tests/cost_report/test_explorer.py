@@ -645,9 +645,12 @@ def test_a_sample_of_the_rows() -> None:
     order = [list(model.classes_).index(label) for label in explorer.labels]
     for rival in explorer.rivals.values():
         assert rival == pytest.approx(blind.predict_proba(X)[rows][:, order])
-    assert explorer.note.startswith("A random sample of 30 of 120 rows. No model that was")
+    assert explorer.note == "A random sample of 30 of 120 rows."
     assert "A random sample of 30 of 120 rows." in explorer.to_html()
-    assert "sample" not in CostExplorer.from_estimator(model, X, y, max_rows=120).note
+    all_rows = CostExplorer.from_estimator(model, X, y, max_rows=120, rivals=rivals)
+    assert all_rows.note is None
+    alone = CostExplorer.from_estimator(model, X, y)
+    assert alone.note == "No model that was trained without costs is compared here."
 
 
 def test_plain_numbers() -> None:

@@ -145,7 +145,10 @@ def _cells(path: Path, data: bytes, separator: str, wanted: Sequence[str]) -> An
         try:
             table = read(texts, block_size)
             again = [n for n, k in kinds.items() if not _is_sure(table[n], k, has_hexadecimals)]
-            return read([*texts, *again], block_size) if again else table
+            if not again:
+                return table
+            del table  # not two of them in memory
+            return read([*texts, *again], block_size)
         except arrow.ArrowInvalid as error:
             reason = str(error)
     has_rows = _lines_of_rows(path, data, separator)
