@@ -146,7 +146,8 @@ def test_rows_of_the_training_are_noticed() -> None:
     assert CostReport.from_estimator(model, *other, train=(X, y)).known_rows is None
     table = pd.DataFrame(X, columns=list("abcd"))
     fitted = TableClassifier(booster()).fit(table, y)
-    assert "as many rows" in CostReport.from_estimator(fitted, table, y).known_rows
+    known = CostReport.from_estimator(fitted, table, y).known_rows
+    assert "rows, too: if they are these, use others" in known
     assert CostReport.from_estimator(fitted, table[1:], y[1:]).known_rows is None
 
 

@@ -193,7 +193,7 @@ def fit(
         model.estimator_.set_params(verbose=0)
     replaced = output.exists()
     model.save(make_folder(output))
-    for text in model.encoder_.notes_ if not quiet else []:
+    for text in model.encoder_.notes_:
         note(text)
     if as_json:
         write_json(

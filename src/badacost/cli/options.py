@@ -25,7 +25,7 @@ OtherCosts = Annotated[
     Path | None, of_tables(help="CSV file of other costs than those of the fit.")
 ]
 Page = Annotated[Path, typer.Option(help="The HTML file to write.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors and notes only.")]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Random seed.")]
 Table = Annotated[
     Path, typer.Argument(help="Table: .csv or .tsv, also with .gz added, or .parquet.")

@@ -45,7 +45,10 @@ def known_rows_remark(model: Any, n_rows: int, n_known: int | None = None) -> st
             return None
         fitted_to = f"{n_known:,} of these {n_rows:,} rows"
     elif n_rows == getattr(model, "n_rows_", None):
-        fitted_to = "as many rows"
+        return (
+            f"the model was fitted to {n_rows:,} rows, too: if they are these, use others, since "
+            "decisions on rows that it knows look cheap."
+        )
     else:
         return None
     return f"the model was fitted to {fitted_to}: on rows that it knows, decisions look cheap."
