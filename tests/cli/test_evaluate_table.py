@@ -116,10 +116,10 @@ def test_long_names_fit_on_a_terminal(model, monkeypatch, length) -> None:
     frame.to_csv("long.csv", index=False)
     TableClassifier(BAdaCostClassifier(n_estimators=2)).fit(frame, "y").save("l.badacost")
     shown = evaluate("l.badacost", "long.csv").stdout
-    rows = [line for line in shown.splitlines() if line.startswith("│")]
-    assert max(map(len, rows)) <= 80
+    tables = shown.partition("Number of decisions")[2].splitlines()
+    assert max(map(len, tables)) <= 80
     assert "…" not in shown.partition("Number of decisions")[2]
-    assert ("┃  1 ┃" in shown) == (length > 5)
+    assert any(line.split()[-5:-1] == list("1234") for line in tables) == (length > 5)
 
 
 def test_another_name_of_the_target(model) -> None:
