@@ -118,3 +118,13 @@ def test_a_page_that_exists_is_kept() -> None:
     assert Path("explorer.html").read_text() == "mine"
     explore("--data", "test.csv", "--force")
     assert held()["n"] == 40
+
+
+def test_rivals_from_the_training_rows(rows) -> None:
+    rows.to_csv("train.csv", index=False)
+    explore("--data", "test.csv", "--train", "train.csv")
+    names = [rival["name"] for rival in held()["rivals"]]
+    assert names == ["boosting without costs", "CostBoost"]
+    rows.drop(columns="grade").to_csv("unknown.csv", index=False)
+    given = ["--data", "unknown.csv", "--train", "train.csv", "--force"]
+    assert "give tables with the classes" in explore(*given, status=1).stderr

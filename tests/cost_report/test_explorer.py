@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from badacost import MinimumCostClassifier
 from badacost.cost_report import CostExplorer
 from badacost.costs import labelled_costs, read_costs, write_costs
-from badacost.tabular import TableClassifier
+from badacost.tabular import CostSummary, TableClassifier
 from tests.browser import Browser, browser
 
 COSTS = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 30.0], [7.0, 5.0, 0.0]])  # C[truth, prediction]
@@ -726,3 +726,33 @@ def test_mistakes_about_models() -> None:
     plain = MinimumCostClassifier(GaussianNB(), NAMED).fit(X.to_numpy(), y)
     with pytest.raises(ValueError, match="feature_names has 1 names for 3 features"):
         CostExplorer.from_estimator(plain, X.to_numpy(), feature_names=["a"])
+
+
+def test_rivals_are_trained_without_costs(monkeypatch) -> None:
+    """Their probabilities are those of a fit to the training samples, whatever the prices."""
+    monkeypatch.setattr("badacost.trials._MAX_ROUNDS", 5)
+    (X, y), (X_test, y_test) = samples(), samples(seed=1)
+    model = MinimumCostClassifier(GaussianNB(), NAMED).fit(X, y)
+    found = [
+        CostExplorer.from_estimator(model, X_test, y_test, train=(X, y), costs=costs).rivals
+        for costs in (NAMED, {name: dict.fromkeys(NAMED, 1.0) | {name: 0} for name in NAMED})
+    ]
+    assert list(found[0]) == ["boosting without costs", "CostBoost"]
+    for name, shares in found[0].items():
+        np.testing.assert_array_equal(shares, found[1][name])
+        labels = np.array(list(NAMED))  # in the order of the costs
+        assert (labels[np.argmax(shares, axis=1)] == y_test).mean() > 0.7
+
+
+def test_figures_of_the_fit_are_told(monkeypatch) -> None:
+    X, y = samples()
+    table = X.assign(grade=y)
+    model = TableClassifier(MinimumCostClassifier(GaussianNB()), cost_matrix=NAMED)
+    model.fit(table, "grade")
+    answers = model.predict(X)
+    model.held_out_ = CostSummary.of(
+        y, answers, NAMED, classes=model.classes_, rivals={"always right": y}, how="by hand"
+    )
+    note = CostExplorer.from_estimator(model, X[1:], y[1:]).note
+    assert note.startswith("Measured at the fit (120 rows, by hand), under its prices: the model ")
+    assert "always right" in note
