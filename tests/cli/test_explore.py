@@ -108,8 +108,8 @@ def test_a_sample_of_many_rows() -> None:
 
 def test_rows_of_the_fit(rows) -> None:
     pd.concat([rows, rows[:10]]).to_csv("fifty.csv", index=False)
-    assert "decisions look cheap" in explore("--data", "fifty.csv").stderr
-    assert "decisions look cheap" in Path("explorer.html").read_text(encoding="utf-8")
+    assert "rows, too: if they are these" in explore("--data", "fifty.csv").stderr
+    assert "rows, too: if they are these" in Path("explorer.html").read_text(encoding="utf-8")
 
 
 def test_a_page_that_exists_is_kept() -> None:
