@@ -19,6 +19,7 @@ types: .venv/dev
 	$(BIN)/mypy
 
 docs: .venv/docs
+	rm -rf docs/api/generated
 	$(BIN)/sphinx-build -E -W --keep-going -b html docs docs/_build/html
 
 bench: .venv/dev
