@@ -40,7 +40,6 @@ _MAX_HELD_OUT = 0.9
 _HELD_OUT = 0.2
 _MODEL = "the model"
 _MAX_ROWS_FOR_FOLDS = 2_000  # a larger table has enough rows to hold some of them out
-_MAX_CLASSES_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +58,8 @@ class _Table:
     ) -> Self:
         """Encode a table as a model would.
 
-        Estimators find the categories they know in the rows they are fitted to: to them, others
-        are unseen.
+        What a column holds is decided by all rows, so that it is the same in every fit. Estimators
+        find the categories they know in the rows they are fitted to: to them, others are unseen.
         """
         frame = as_frame(table)
         check_columns(frame, [target])
