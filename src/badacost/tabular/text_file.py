@@ -156,10 +156,9 @@ def _cells(path: Path, data: bytes, separator: str, wanted: Sequence[str]) -> An
 
 
 def _may_have_hexadecimals(data: bytes) -> bool:
-    """Tell whether there is 0x or 0X; for this, NumPy is several times faster than `bytes`."""
-    letters = np.frombuffer(data, np.uint8)
-    places = np.flatnonzero((letters | 0x20) == ord("x"))
-    return bool((letters[places - 1] == ord("0")).any())
+    """Tell whether there is 0x or 0X; NumPy compares pairs of bytes faster than `bytes` does."""
+    pairs = [np.frombuffer(data, "<u2", (len(data) - start) // 2, start) for start in (0, 1)]
+    return any((pair == code).any() for pair in pairs for code in (0x7830, 0x5830))
 
 
 def _is_sure(cells: Any, wanted: str, has_hexadecimals: bool) -> bool:
