@@ -28,7 +28,7 @@ _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 _TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 _UNCLOSED = "cannot be read from line {} on ({}): look for a quotation mark that is not closed"
 _BYTES_OF_CELL = 16  # in memory, beside its characters: where a text ends, and a number
-_BLOCK = 2**22
+_BLOCK = 2**20
 _FEW_LINES = 25
 _NUMERIC = ("any", "number")  # what is wanted of a column that may have numbers
 
