@@ -158,6 +158,7 @@ class FaceSettings(ContestSettings):
                 "voc": {rounds: result.to_dict() for rounds, result in voc.items()},
                 "fddb": {r: _roc(boxes[r], truth) for r in boxes} if has_ellipses else None,
             }
+            _forget_curves(found[name])
         draws = resample(plain, n_resamples=self.n_resamples, seed=self.seed).to_dict(REFERENCE)
         return {name: {**one, "resampled": draws[name]} for name, one in found.items()}
 
@@ -251,6 +252,15 @@ def _roc(found: Mapping[str, Detections], truth: Mapping[str, AnnotatedImage]) -
         "continuous_at": {str(n): result.continuous.rate_below(n + 1) for n in FALSE_POSITIVES},
         **result.to_dict(),
     }
+
+
+def _forget_curves(found: dict[str, Any]) -> None:
+    """Leave out the points of curves that `FaceSettings.displays` does not draw."""
+    del found["voc"][REFINED]["curve"]
+    for rounds, points in (found["fddb"] or {}).items():
+        del points["continuous"]
+        if rounds != REFINED:
+            del points["discrete"]
 
 
 def _refined(found: Mapping[str, Detections], result: VocResult) -> dict[str, Detections]:
