@@ -26,6 +26,7 @@ FLOORS = [
     ("validation",),
     ("costs", "exact_sums", "model_file"),
     ("loss", "metrics", "calibration", "persistence", "tree"),
+    ("gpu",),
     ("boosting", "plotting", "decision"),
     ("html_page",),
     ("detection",),
