@@ -2,10 +2,13 @@
 // that features, scores and labels are the same to the last bit. Products and sums are rounded one by
 // one (the compiler must not contract them), except where fmaf is written out, here as there.
 //
-// One launch works on all images or levels of a table: blockIdx.z is the row of the table, blockIdx.y
-// the plane, and threads along x share its cells. Threads do not talk to each other.
+// One launch works on all images or levels of a table: each block along x has a place, which is a
+// row of the table and the first of the cells that its threads work on; blockIdx.y is the plane.
+// Threads do not talk to each other.
 
 typedef long long i64;
+
+struct Place { int row, first; };
 
 struct Real { int height, width, rows, columns, colours, pixels, channels; };
 
@@ -37,11 +40,12 @@ struct Forest {
   int n_views;
 };
 
-#define FOREST                                                                                    \
-  const Test *tests, const unsigned *first_nodes, const unsigned *first_leaves,                 \
-    const int *depths, const double *weights, const double *numbers,                          \
-    const unsigned short *rows, const double *common, const unsigned char *is_common,         \
-    const double *table, i64 n_views
+#define FOREST                                                                                  \
+  const Test *__restrict__ tests, const unsigned *__restrict__ first_nodes,                     \
+      const unsigned *__restrict__ first_leaves, const int *__restrict__ depths,                \
+      const double *__restrict__ weights, const double *__restrict__ numbers,                   \
+      const unsigned short *__restrict__ rows, const double *__restrict__ common,               \
+      const unsigned char *__restrict__ is_common, const double *__restrict__ table, i64 n_views
 #define OF_FOREST                                                                                 \
   { tests, first_nodes, first_leaves, depths, weights, numbers, rows, common, is_common, table, \
       (int)n_views }
@@ -71,8 +75,8 @@ extern "C" __global__ void luv(const unsigned char *images, const float *matrix,
                                const float *lightness, i64 top, i64 n_pixels, float *out) {
   int i = thread_number();
   if (i >= n_pixels) return;
-  const unsigned char *pixel = images + 3 * ((i64)blockIdx.z * n_pixels + i);
-  float *planes = out + 3 * (i64)blockIdx.z * n_pixels;
+  const unsigned char *pixel = images + 3 * ((i64)blockIdx.y * n_pixels + i);
+  float *planes = out + 3 * (i64)blockIdx.y * n_pixels;
   float r = pixel[0], g = pixel[1], b = pixel[2];
   float x = matrix[0] * r + matrix[1] * g + matrix[2] * b;
   float y = matrix[3] * r + matrix[4] * g + matrix[5] * b;
@@ -100,11 +104,11 @@ __device__ float resampled_in_row(const float *row, const Resampling &job, const
   return total;
 }
 
-extern "C" __global__ void resample(const Resampling *jobs, const int *starts,
+extern "C" __global__ void resample(const Place *places, const Resampling *jobs, const int *starts,
                                     const float *weights, const float *factors,
                                     const float *source, float *target) {
-  Resampling job = jobs[blockIdx.z];
-  int i = thread_number();
+  Resampling job = jobs[places[blockIdx.x].row];
+  int i = places[blockIdx.x].first + (int)threadIdx.x;
   if (i >= job.height * job.width) return;
   int y = i / job.width, x = i % job.width;
   const float *plane =
@@ -147,21 +151,21 @@ __device__ inline int planes_of(const Real &level, bool of_colours) {
   return of_colours ? level.colours : (int)gridDim.y * level.pixels;
 }
 
-extern "C" __global__ void smooth(const Real *levels, bool of_colours, const float *source,
+extern "C" __global__ void smooth(const Place *places, const Real *levels, bool of_colours, const float *source,
                                   float *out) {
-  Real level = levels[blockIdx.z];
-  int i = thread_number(), size = level.height * level.width;
+  Real level = levels[places[blockIdx.x].row];
+  int i = places[blockIdx.x].first + (int)threadIdx.x, size = level.height * level.width;
   if (i >= size) return;
   const float *plane = source + planes_of(level, of_colours) + blockIdx.y * size;
   out[gridDim.y * level.pixels + blockIdx.y * size + i] =
     smooth_at(plane, level.height, level.width, i / level.width, i % level.width);
 }
 
-extern "C" __global__ void triangle_along_rows(const Real *levels, bool of_colours, i64 radius,
+extern "C" __global__ void triangle_along_rows(const Place *places, const Real *levels, bool of_colours, i64 radius,
                                                double divisor, const float *__restrict__ source,
                                                float *__restrict__ out) {
-  Real level = levels[blockIdx.z];
-  int y = thread_number(), width = level.width, side = (int)radius + 1;
+  Real level = levels[places[blockIdx.x].row];
+  int y = places[blockIdx.x].first + (int)threadIdx.x, width = level.width, side = (int)radius + 1;
   if (y >= level.height) return;
   int place = blockIdx.y * level.height * width + y * width;
   const float *row = source + planes_of(level, of_colours) + place;
@@ -182,11 +186,11 @@ extern "C" __global__ void triangle_along_rows(const Real *levels, bool of_colou
   }
 }
 
-extern "C" __global__ void triangle_along_columns(const Real *levels, i64 radius,
+extern "C" __global__ void triangle_along_columns(const Place *places, const Real *levels, i64 radius,
                                                   const float *__restrict__ source,
                                                   float *__restrict__ out) {
-  Real level = levels[blockIdx.z];
-  int x = thread_number(), height = level.height, width = level.width, side = (int)radius + 1;
+  Real level = levels[places[blockIdx.x].row];
+  int x = places[blockIdx.x].first + (int)threadIdx.x, height = level.height, width = level.width, side = (int)radius + 1;
   if (x >= width) return;
   int place = gridDim.y * level.pixels + blockIdx.y * height * width + x;
   const float *column = source + place;
@@ -209,11 +213,11 @@ extern "C" __global__ void triangle_along_columns(const Real *levels, i64 radius
 }
 
 // Gradient of the colour in which it is strongest.
-extern "C" __global__ void gradient(const Real *levels, bool smoothed, const float *colours,
+extern "C" __global__ void gradient(const Place *places, const Real *levels, bool smoothed, const float *colours,
                                     const float *arc_cosine, i64 middle, bool full,
                                     float *magnitude, float *orientation) {
-  Real level = levels[blockIdx.z];
-  int i = thread_number(), width = level.width, size = level.height * width;
+  Real level = levels[places[blockIdx.x].row];
+  int i = places[blockIdx.x].first + (int)threadIdx.x, width = level.width, size = level.height * width;
   if (i >= size) return;
   int y = i / width, x = i % width;
   int above = y ? y - 1 : 0, below = y + 1 < level.height ? y + 1 : y;
@@ -247,11 +251,11 @@ extern "C" __global__ void normalise(i64 n_pixels, const float *magnitude, const
 }
 
 // Mean colours (three planes) and mean magnitude (the fourth) of cells.
-extern "C" __global__ void shrink_planes(const Real *levels, bool smoothed, i64 shrink,
+extern "C" __global__ void shrink_planes(const Place *places, const Real *levels, bool smoothed, i64 shrink,
                                          double factor, const float *colours,
                                          const float *magnitude, float *channels) {
-  Real level = levels[blockIdx.z];
-  int i = thread_number(), n_cells = level.rows * level.columns;
+  Real level = levels[places[blockIdx.x].row];
+  int i = places[blockIdx.x].first + (int)threadIdx.x, n_cells = level.rows * level.columns;
   if (i >= n_cells) return;
   const float *plane = magnitude + level.pixels;
   if (blockIdx.y < 3)
@@ -268,11 +272,11 @@ extern "C" __global__ void shrink_planes(const Real *levels, bool smoothed, i64 
 }
 
 // Magnitudes by orientation in cells; blockIdx.y is the orientation.
-extern "C" __global__ void histogram(const Real *levels, i64 size, const float *taps, i64 n_taps,
+extern "C" __global__ void histogram(const Place *places, const Real *levels, i64 size, const float *taps, i64 n_taps,
                                      double scale, double border, const float *magnitude,
                                      const float *orientation, float *channels) {
-  Real level = levels[blockIdx.z];
-  int i = thread_number(), n_cells = level.rows * level.columns, n_bins = gridDim.y;
+  Real level = levels[places[blockIdx.x].row];
+  int i = places[blockIdx.x].first + (int)threadIdx.x, n_cells = level.rows * level.columns, n_bins = gridDim.y;
   if (i >= n_cells) return;
   int row = i / level.columns, column = i % level.columns, reach = (int)(n_taps - size) / 2;
   float centre = (float)blockIdx.y, circle = (float)n_bins, total = 0.0f;
@@ -303,10 +307,10 @@ extern "C" __global__ void histogram(const Real *levels, i64 size, const float *
 }
 
 // Smooth and pad; colours, the first three planes, go on beyond the border, others with zeros.
-extern "C" __global__ void finish(const Level *levels, bool is_smooth, i64 pad_y, i64 pad_x,
+extern "C" __global__ void finish(const Place *places, const Level *levels, bool is_smooth, i64 pad_y, i64 pad_x,
                                   const float *source, float *target) {
-  Level level = levels[blockIdx.z];
-  int i = thread_number(), width = level.width + 2 * pad_x;
+  Level level = levels[places[blockIdx.x].row];
+  int i = places[blockIdx.x].first + (int)threadIdx.x, width = level.width + 2 * pad_x;
   if (i >= (level.height + 2 * pad_y) * width) return;
   int y = i / width - pad_y, x = i % width - pad_x;
   int inner_y = clamped(y, 0, level.height - 1), inner_x = clamped(x, 0, level.width - 1);
@@ -320,11 +324,11 @@ extern "C" __global__ void finish(const Level *levels, bool is_smooth, i64 pad_y
 }
 
 // Convolve with filters of 5 x 5 and halve; blockIdx.y counts the channels for four filters each.
-extern "C" __global__ void decorrelate(const Halving *jobs, const float *shares,
+extern "C" __global__ void decorrelate(const Place *places, const Halving *jobs, const float *shares,
                                        const float *filters, i64 n_filters, i64 n_channels,
                                        i64 pitch, i64 stride, const float *source, float *target) {
-  Halving job = jobs[blockIdx.z];
-  int i = thread_number(), height = job.height, width = job.width, n_out = (width + 1) / 2;
+  Halving job = jobs[places[blockIdx.x].row];
+  int i = places[blockIdx.x].first + (int)threadIdx.x, height = job.height, width = job.width, n_out = (width + 1) / 2;
   if (i >= (height + 1) / 2 * n_out) return;
   int y = i / n_out, x = i % n_out;
   int channel = blockIdx.y % n_channels, first = blockIdx.y / n_channels * 4;
@@ -489,7 +493,7 @@ extern "C" __global__ void scan(const float *features, const Grid *grids, i64 n_
 extern "C" __global__ void count_trees(const Grid *grids, i64 n_levels, i64 n_windows,
                                        const int *n_run, const int *n_tests,
                                        unsigned long long *counts) {
-  int level = blockIdx.z, n_threads = gridDim.x * blockDim.x;
+  int level = blockIdx.y, n_threads = gridDim.x * blockDim.x;
   int end = level + 1 < n_levels ? grids[level + 1].first : n_windows;
   unsigned long long n_evaluated = 0, n_passed = 0;
   for (int i = grids[level].first + thread_number(); i < end; i += n_threads) {
