@@ -3,8 +3,8 @@
 Both steps are linear, and channels are halved first: a filter of five rows and columns sees 25
 cells around each cell of the result, and each of these is a weighted sum of neighbours. Products
 are added with a single rounding, in a written order, so that results are the same on every
-processor and on a GPU. Rows are taken apart into even and odd columns, so that every loop runs over neighbours in memory: ``even[i]`` and
-``odd[i]`` are the columns 2i - 4 and 2i - 3.
+processor and on a GPU. Rows are taken apart into even and odd columns, so that every loop runs over
+neighbours in memory: ``even[i]`` and ``odd[i]`` are the columns 2i - 4 and 2i - 3.
 """
 
 from __future__ import annotations
