@@ -99,7 +99,7 @@ class CrossFit:
         terms = [self.weights[rows] for rows in parts]
         largest = max(term.max(initial=0.0) for term in terms)
         units = units_of(largest, self._n_terms)
-        return float(sum(folded_sums(term, units) for term in terms).sum())
+        return float(np.sum([folded_sums(term, units) for term in terms], axis=0).sum())
 
     @property
     def _n_terms(self) -> int:

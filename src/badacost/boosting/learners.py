@@ -106,7 +106,7 @@ class SampleSet:
     Trees of an earlier fit, whose bins are not known, need a `mapper` with the same categories.
     """
 
-    def __init__(self, X: Samples):
+    def __init__(self, X: Samples | None):
         self.X: Any = X
         self.mapper: BinMapper | None = None
         self.data: BinnedData | None = None
