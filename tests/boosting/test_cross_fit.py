@@ -15,6 +15,7 @@ from badacost.boosting.cross_fit import (
     fingerprint,
     given_folds,
     held_out_rows,
+    mix_samples,
     random_folds,
 )
 from badacost.threads import Threads
@@ -69,13 +70,13 @@ def test_random_folds_know_nothing_of_the_values(column) -> None:
 def test_held_out_rows(n, random) -> None:
     n_held_out = random.draw(st.integers(1, n - 1))
     X, y, weight = samples(n, 3)
-    held = held_out_rows(X.T, y, weight, n_held_out, seed=3)
+    held = held_out_rows(mix_samples(X, 3), y, weight, n_held_out)
     assert held.sum() == n_held_out
     share = n_held_out / n
     for k in range(3):
         assert abs(held[y == k].sum() - share * (y == k).sum()) < 2
     order = np.random.default_rng(n).permutation(n)
-    moved = held_out_rows(X[order].T, y[order], weight[order], n_held_out, seed=3)
+    moved = held_out_rows(mix_samples(X[order], 3), y[order], weight[order], n_held_out)
     chosen, others = (
         sorted(zip(map(tuple, part), labels, strict=True))
         for part, labels in ((X[held], y[held]), (X[order][moved], y[order][moved]))

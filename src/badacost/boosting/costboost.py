@@ -17,6 +17,7 @@ from badacost.boosting.cross_fit import (
     fingerprint,
     given_folds,
     held_out_rows,
+    mix_samples,
     random_folds,
 )
 from badacost.boosting.followed import Followed, ScoredSamples
@@ -237,7 +238,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
                 f"validation_fraction={given!r} leaves no samples for training: choose a smaller "
                 "one."
             )
-        held = held_out_rows(X.T, y, more[0], n_held_out, self._seed)
+        held = held_out_rows(mix_samples(X, self._seed), y, more[0], n_held_out)
         return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
 
     def _start(self, task: Task) -> CrossFit:

@@ -19,6 +19,7 @@ from badacost.boosting.followed import Followed
 from badacost.boosting.learners import draw_samples
 from badacost.boosting.rounds import Stage
 from badacost.exact_sums import exact_bincount, exact_sum
+from badacost.large_samples import blocks_of
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Tree
@@ -51,7 +52,8 @@ def random_folds(
     """
     n_folds = min(n_folds, len(y))
     number = np.empty(len(y), np.intp)
-    number[_mixed_within_classes(columns, y, weight, seed)] = np.arange(len(y)) % n_folds
+    mixed = mix_columns(columns, len(y), seed)
+    number[_mixed_within_classes(mixed, y, weight)] = np.arange(len(y)) % n_folds
     return [Fold(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in range(n_folds)]
 
 
@@ -87,25 +89,33 @@ def given_folds(cv: Any, y: Labels, kept: Mask) -> list[Fold]:
 
 
 def held_out_rows(
-    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, n_held_out: int, seed: int
+    mixed: NDArray[np.uint64], y: Labels, weight: FloatArray, n_held_out: int
 ) -> Mask:
     """Choose some of the samples, about the same share of all classes."""
     places = np.arange(len(y) + 1) * n_held_out // len(y)
     held = np.empty(len(y), bool)
-    held[_mixed_within_classes(columns, y, weight, seed)] = places[1:] > places[:-1]
+    held[_mixed_within_classes(mixed, y, weight)] = places[1:] > places[:-1]
     return held
 
 
-def _mixed_within_classes(
-    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, seed: int
-) -> RowNumbers:
+def mix_samples(X: Any, seed: int) -> NDArray[np.uint64]:
+    """The same as `mix_columns` for the rows of samples of any kind."""
+    return np.concatenate([mix_columns(block.T, len(block), seed) for block in blocks_of(X)])
+
+
+def mix_columns(columns: Iterable[NDArray[Any]], n_rows: int, seed: int) -> NDArray[np.uint64]:
+    """A number for each row that depends on its values, and on nothing else but the seed."""
+    mixed = np.full(n_rows, seed + 1, np.uint64) * _MIXER
+    for column in columns:
+        mixed = _mix(mixed, column.astype(np.float64).view(np.uint64))
+    return mixed
+
+
+def _mixed_within_classes(mixed: NDArray[np.uint64], y: Labels, weight: FloatArray) -> RowNumbers:
     """Rows class by class, within a class in a random order that depends on their values only.
 
     Equal rows are told apart by a number, so that they are spread at random as well.
     """
-    mixed = np.full(len(y), seed + 1, np.uint64) * _MIXER
-    for column in columns:
-        mixed = _mix(mixed, column.astype(np.float64).view(np.uint64))
     order = np.lexsort((weight, mixed, y))
     new = (mixed[order][1:] != mixed[order][:-1]) | (y[order][1:] != y[order][:-1])
     place = np.arange(len(y), dtype=np.uint64)
