@@ -222,12 +222,12 @@ def test_categories_that_batches_see_only_some_of(tmp_path) -> None:
 def test_labels_of_any_kind(labels, tmp_path) -> None:
     X, y, _ = data()
     named = np.array(labels)[y]
-    for given in (named, named.astype(object), pd.Series(named)):
+    for column in (named, named.astype(object), pd.Series(named)):
         model = BAdaCostClassifier(n_estimators=2)
-        expected = model.fit(X, given)
+        expected = model.fit(X, column)
         classes, bytes_ = expected.classes_, saved(expected, tmp_path)
         order = np.argsort(y, kind="stable")
-        parts = [(X[rows], np.asarray(given)[rows]) for rows in np.array_split(order, 5)]
+        parts = [(X[rows], np.asarray(column)[rows]) for rows in np.array_split(order, 5)]
         model.fit(Batches(parts))
         np.testing.assert_array_equal(model.classes_, classes)
         assert model.classes_.dtype.kind == classes.dtype.kind
@@ -386,7 +386,7 @@ X_, Y_, W_ = data(20)
         ),
         ([(X_, Y_ + 0.5)], ValueError, "Unknown label type"),
         ([(X_, Y_ * np.nan)], ValueError, "y contains NaN"),
-        ([(X_ * np.inf, Y_)], ValueError, "X contains infinity"),
+        ([(np.full((20, 4), np.inf), Y_)], ValueError, "X contains infinity"),
         ([(X_[:, 0], Y_)], ValueError, "must be a table of samples and features"),
         ([X_], TypeError, r"A batch must be a tuple \(X, y\)"),
         ([(X_,)], TypeError, r"A batch must be a tuple \(X, y\)"),
