@@ -167,8 +167,8 @@ def test_values_missing_in_validation_batches_only() -> None:
 def test_warm_start_goes_on_with_batches(tmp_path) -> None:
     X, y, _ = data()
     batches = cut([0, 120, N], X, y)
-    whole = saved(BAdaCostClassifier(COSTS, n_estimators=6).fit(X, y), tmp_path)
-    model = BAdaCostClassifier(COSTS, n_estimators=3, warm_start=True).fit(batches)
+    whole = saved(BAdaCostClassifier(COSTS, n_estimators=6, random_state=1).fit(X, y), tmp_path)
+    model = BAdaCostClassifier(COSTS, n_estimators=3, random_state=1, warm_start=True).fit(batches)
     model.set_params(n_estimators=6).fit(batches)
     assert saved(model.set_params(warm_start=False), tmp_path) == whole
     with pytest.raises(ValueError, match="the classes must stay"):
@@ -178,7 +178,7 @@ def test_warm_start_goes_on_with_batches(tmp_path) -> None:
 def test_own_costs_of_samples(tmp_path) -> None:
     X, y, _ = data()
     prices = np.random.default_rng(1).uniform(1, 5, (N, 3))
-    model = BAdaCostClassifier(n_estimators=3)
+    model = BAdaCostClassifier(n_estimators=3, random_state=1)
     expected = saved(model.fit(X, y, sample_cost=prices), tmp_path)
     batches = cut([0, 100, N], X, y)
     assert saved(model.fit(batches, sample_cost=prices), tmp_path) == expected
@@ -195,7 +195,7 @@ def categories(n: int = N) -> tuple[pd.DataFrame, np.ndarray]:
 
 def test_categories_that_batches_see_only_some_of(tmp_path) -> None:
     frame, y = categories()
-    model = BAdaCostClassifier([[0, 1], [3, 0]], n_estimators=4)
+    model = BAdaCostClassifier([[0, 1], [3, 0]], n_estimators=4, random_state=1)
     expected = saved(model.fit(frame, y), tmp_path)
     order = np.argsort(frame["town"].astype(str), kind="stable")
     model.fit(frame.iloc[order], y[order])
@@ -209,7 +209,9 @@ def test_categories_that_batches_see_only_some_of(tmp_path) -> None:
 
     assert saved(model.fit(Batches(make)), tmp_path) == expected
     np.testing.assert_array_equal(model.categories_["town"], ["Aix", "Bonn", "Cork", "Delft"])
-    model = BAdaCostClassifier([[0, 1], [3, 0]], n_estimators=4, categorical_features=["town", "n"])
+    model = BAdaCostClassifier(
+        [[0, 1], [3, 0]], n_estimators=4, random_state=1, categorical_features=["town", "n"]
+    )
     expected = saved(model.fit(frame, y), tmp_path)
     frame.assign(y=y).to_parquet(tmp_path / "t.parquet")
     batches = ParquetBatches(tmp_path / "t.parquet", "y", rows_at_once=90)
@@ -222,16 +224,14 @@ def test_categories_that_batches_see_only_some_of(tmp_path) -> None:
 def test_labels_of_any_kind(labels, tmp_path) -> None:
     X, y, _ = data()
     named = np.array(labels)[y]
-    for column in (named, named.astype(object), pd.Series(named)):
-        model = BAdaCostClassifier(n_estimators=2)
-        expected = model.fit(X, column)
-        classes, bytes_ = expected.classes_, saved(expected, tmp_path)
+    for column in (named, named.astype(object)) if named.dtype.kind == "U" else (named,):
+        model = BAdaCostClassifier(n_estimators=2, random_state=1)
+        expected = saved(model.fit(X, column), tmp_path)
+        classes = model.classes_
         order = np.argsort(y, kind="stable")
-        parts = [(X[rows], np.asarray(column)[rows]) for rows in np.array_split(order, 5)]
-        model.fit(Batches(parts))
-        np.testing.assert_array_equal(model.classes_, classes)
-        assert model.classes_.dtype.kind == classes.dtype.kind
-        assert len(saved(model, tmp_path)) == len(bytes_)
+        parts = [(X[rows], column[rows]) for rows in np.array_split(order, 5)]
+        assert saved(model.fit(Batches(parts)), tmp_path) == expected
+        assert model.classes_.dtype == classes.dtype
 
 
 def test_ordered_classes_keep_their_order() -> None:
@@ -342,7 +342,7 @@ def test_columns_that_are_not_there(tmp_path) -> None:
         BAdaCostClassifier().fit(ParquetBatches(tmp_path, "y"))
     with pytest.raises(ValueError, match="must be different columns"):
         ParquetBatches(tmp_path / "1.parquet", "y", columns=["a", "y"])
-    with pytest.raises(ValueError, match="has no features beside 'y'"):
+    with pytest.raises(ValueError, match="has no columns beside 'y'"):
         ParquetBatches(tmp_path / "1.parquet", "y", weight="a")
     with pytest.raises(NotADirectoryError, match="bins_folder must be a folder that exists"):
         ParquetBatches(tmp_path / "1.parquet", "y", bins_folder=tmp_path / "no")
