@@ -30,7 +30,7 @@ FLOORS = [
     ("detection",),
     ("trials",),
     ("tabular",),
-    ("datasets", "explain"),
+    ("datasets", "explain", "export"),
     ("cost_report",),
     ("cli",),
 ]
