@@ -24,7 +24,7 @@ struct Halving { int source, height, width, target, y_shares, x_shares; };
 
 struct Grid { int first, n_columns, origin; };
 
-struct Test { unsigned offset; float threshold; };
+struct alignas(8) Test { unsigned offset; float threshold; };  // read in one piece
 
 struct Found { unsigned window, label; double score; };
 
@@ -512,11 +512,14 @@ extern "C" __global__ void trace(const float *features, const unsigned *bases, i
   int i = thread_number();
   if (i >= n_windows) return;
   Scores scores = {0.0, 0.0, margins + i, n_windows, false};
-  for (int tree = 0; tree < n_trees; ++tree) {
-    unsigned leaf;
-    descend(forest, features, bases[i], tree, 1, &leaf);
-    scores.add(forest, tree, leaf);
-    traces[(i64)i * n_trees + tree] = scores.sum + scores.best;
+  for (int first = 0; first < n_trees; first += AHEAD) {
+    unsigned leaves[AHEAD];
+    int n_ahead = n_trees - first < AHEAD ? (int)(n_trees - first) : AHEAD;
+    descend(forest, features, bases[i], first, n_ahead, leaves);
+    for (int k = 0; k < n_ahead; ++k) {
+      scores.add(forest, first + k, leaves[k]);
+      traces[i * n_trees + first + k] = scores.sum + scores.best;
+    }
   }
 }
 
