@@ -18,6 +18,7 @@ FLOORS = [
         "arrays",
         "atomic_file",
         "csv_dialect",
+        "parts",
         "portable_kernels",
         "progress",
         "threads",
