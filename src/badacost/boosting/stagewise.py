@@ -275,12 +275,12 @@ class StagewiseClassifier(
                 validation = (SampleSet(validation[0]), *validation[1:])
             some = checked if large else checked[:: checked.shape[0] // _MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
-                seen = sketch if large and checked.watched else None
+                samples = SampleSet(checked, sketch if large and checked.watched else None)
                 task = Task(
-                    SampleSet(checked, seen), labels, weight, validation, threads, kept, costs,
+                    samples, labels, weight, validation, threads, kept, costs,
                     validation_costs,
                 )  # fmt: skip
-                del checked, validation
+                del checked, validation, samples, sketch
                 self._boost(task)
             self._warn_if_constant(some.glimpse if large else some)
         return self
