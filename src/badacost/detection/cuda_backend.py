@@ -27,7 +27,7 @@ from badacost.detection.images import Pixels
 from badacost.gpu.device import Device, cuda_device
 from badacost.threads import Threads
 
-_MAX_SCANNERS = 2**17  # threads that look at windows, each with room for its margins
+_MAX_SCANNERS = 2**18  # threads that look at windows, each with room for its margins
 _COUNTERS = 4  # blocks that add up what was evaluated on a level
 _FIRST_STAGE = 16  # trees, after those that cannot reject a window
 _GROWTH = 4  # of the number of trees from stage to stage

@@ -50,7 +50,7 @@ struct Forest {
   { tests, first_nodes, first_leaves, depths, weights, numbers, rows, common, is_common, table, \
       (int)n_views }
 
-const int AHEAD = 4;  // trees that a window goes down at the same time, as their loads overlap
+enum { AHEAD = 4 };  // trees that a window goes down at the same time, as their loads overlap
 
 __device__ inline int thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
