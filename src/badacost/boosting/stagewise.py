@@ -23,7 +23,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.accuracy import AccuracyMixin
-from badacost.arrays import FloatArray, Labels, Mask, Samples
+from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
+from badacost.boosting.fit_part import PartedRows
+from badacost.boosting.folds import held_out_rows, mix_samples
 from badacost.boosting.followed import Followed, ScoredSamples
 from badacost.boosting.learners import SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
@@ -31,12 +33,13 @@ from badacost.boosting.saving import SavedForest
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import plain, warn_of_alphabet
 from badacost.costs.sample_costs import check_sample_cost, mistake_costs
+from badacost.large_samples import BatchSource, LargeSamples
 from badacost.loss import cmel, mean_costs
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
 from badacost.threads import Threads
-from badacost.tree.binning import BinningMethod
 from badacost.tree.grower import TreeGrower
+from badacost.tree.sampling import BinningMethod, RowSketch
 from badacost.validation import (
     check_choice,
     check_flag,
@@ -66,8 +69,9 @@ class Round:
         Scores after the round, lower is better; the second is None without validation data.
     sample_weight : ndarray of shape (n_samples,)
         Weights of the training samples after the round, summing to one.
-    predicted : ndarray of shape (n_samples,)
-        Classes (as positions in ``classes_``) that the learner of this round gives to them.
+    predicted : ndarray of shape (n_samples,) or None
+        Classes (as positions in ``classes_``) that the learner of this round gives to them; None
+        where the samples are not in this process.
 
     Examples
     --------
@@ -88,7 +92,7 @@ class Round:
     train_score: float
     validation_score: float | None
     sample_weight: FloatArray
-    predicted: Labels
+    predicted: Labels | None
 
 
 Callback = Callable[[Round], bool | None]
@@ -106,10 +110,21 @@ class Task:
     kept: Mask  # which samples of the user are among them: those with a weight
     costs: FloatArray | None = None  # (n, K), of samples that have prices of their own
     validation_costs: FloatArray | None = None
+    parted: PartedRows | None = None  # the samples, where they are elsewhere
+
+    def in_parts(self, estimator: Any) -> PartedRows:
+        """The samples in bins, as an estimator is set, in parts: one, unless they came in more."""
+        if self.parted is None:
+            data = self.samples.bin(estimator, self.weight, self.threads)
+            device = getattr(estimator, "device", "cpu")
+            self.parted = PartedRows.local(data, self.y, self.weight, self.threads, device)
+        return self.parted
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
-        data = self.samples.bin(estimator, self.weight, self.threads)
+        data: Any = self.samples.data
+        if data is None:
+            data = self.samples.bin(estimator, self.weight, self.threads)
         grower = TreeGrower(data, growth_of(estimator, len(data.bins)), self.threads)
         return TreeLearner(grower, self.y, n_classes, estimator.criterion)
 
@@ -164,10 +179,10 @@ class StagewiseClassifier(
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        X_val: ArrayLike | None = None,
+        X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> Any:
@@ -175,10 +190,12 @@ class StagewiseClassifier(
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Training samples. NaN is a missing value (with the built-in tree).
+        X : array-like, data frame, sparse matrix or batches of shape (n_samples, n_features)
+            Training samples. NaN is a missing value (with the built-in tree). Batches
+            (`badacost.batches`) come with classes and weights, and are read when they are needed,
+            as is a memory-mapped array.
         y : array-like of shape (n_samples,)
-            Classes, of any type that scikit-learn accepts.
+            Classes, of any type that scikit-learn accepts; not for batches, which have them.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; samples of weight zero are ignored.
         X_val, y_val, sample_weight_val : array-like, optional
@@ -194,26 +211,30 @@ class StagewiseClassifier(
 
     def _fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: ArrayLike | None,
         sample_weight: ArrayLike | None,
-        X_val: ArrayLike | None,
+        X_val: Any,
         y_val: ArrayLike | None,
         sample_weight_val: ArrayLike | None,
         sample_cost: Any = None,
     ) -> Any:
         self._check_parameters()
         resumed = self.warm_start and hasattr(self, "n_estimators_")
-        if (X_val is None) != (y_val is None):
+        if (X_val is None) != (y_val is None) and not isinstance(X_val, BatchSource):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
         if X_val is None and sample_weight_val is not None:
             raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
         if not resumed:
             # Should the fit fail, the model is not fitted, rather than a mixture of two.
             self.__dict__.pop("n_estimators_", None)
+            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        sketch = RowSketch(self._seed, self.binning)
+        holds_out = X_val is None and self._holds_out
         checked, labels, weight, classes, kept = check_training_data(
-            self, X, y, sample_weight, not resumed
+            self, X, y, sample_weight, not resumed, None if holds_out else sketch.add
         )
+        large = isinstance(checked, LargeSamples)
         costs = validation_costs = None
         self._mean_costs: FloatArray | None = None
         if sample_cost is not None:
@@ -224,15 +245,15 @@ class StagewiseClassifier(
         if not resumed:
             self.classes_ = classes
             self._prepare()
-            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, y, stacklevel=4)
+            like = checked.y_like if large and y is None else y
+            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, like, stacklevel=4)
         else:
             self._check_same_task(classes)
         validation: Any = None
-        if X_val is not None and y_val is not None:
+        if X_val is not None:
             validation = check_validation_data(self, X_val, y_val, sample_weight_val)
         del X, X_val  # bins take their place
         if not resumed:
-            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             self.estimator_weights_ = np.empty(0)
             self._stage_ends = np.zeros(1, np.int64)
             self.train_score_ = np.empty(0)
@@ -243,7 +264,7 @@ class StagewiseClassifier(
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds "
                 "already fitted; with warm_start=True it can only grow."
             )
-        if validation is None and self._holds_out:
+        if holds_out:
             if costs is None:
                 checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
             else:
@@ -252,15 +273,16 @@ class StagewiseClassifier(
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
-            some = checked[:: len(checked) // _MAX_SCORED + 1].copy()
+            some = checked if large else checked[:: checked.shape[0] // _MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
+                samples = SampleSet(checked, sketch if large and checked.watched else None)
                 task = Task(
-                    SampleSet(checked), labels, weight, validation, threads, kept, costs,
+                    samples, labels, weight, validation, threads, kept, costs,
                     validation_costs,
                 )  # fmt: skip
-                del checked, validation
+                del checked, validation, samples, sketch
                 self._boost(task)
-            self._warn_if_constant(some)
+            self._warn_if_constant(some.glimpse if large else some)
         return self
 
     def _check_parameters(self) -> None:
@@ -300,21 +322,21 @@ class StagewiseClassifier(
         """Whether a part of the training samples shall serve as validation samples."""
         return self.early_stopping
 
-    def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
-        """Training and validation parts, stratified; the same ones on a warm start."""
-        from sklearn.model_selection import train_test_split  # slow to import, rarely needed
+    def _hold_out(self, X: Any, y: Labels, *more: FloatArray) -> list[Any]:
+        """Training and validation parts, alike for all classes; the same ones on a warm start."""
+        held = self._held_out(mix_samples(X, self._seed), y, more[0])
+        return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
 
-        try:
-            split = train_test_split(
-                X, y, *more,
-                test_size=self.validation_fraction, stratify=y, random_state=self._seed,
-            )  # fmt: skip
-        except ValueError as error:
+    def _held_out(self, mixed: NDArray[np.uint64], y: Labels, weight: FloatArray) -> Mask:
+        """Which samples are held out; a class with a single sample is in one of the parts."""
+        given: Any = self.validation_fraction
+        n_held_out = int(given) if isinstance(given, Integral) else max(1, round(given * len(y)))
+        if not n_held_out < len(y):
             raise ValueError(
-                f"No stratified validation part could be held out of {len(y)} samples "
-                f"({str(error).rstrip('.')}): change validation_fraction, or give X_val and y_val."
-            ) from error
-        return [*split[::2], *split[1::2]]
+                f"validation_fraction={given!r} leaves no samples for training: choose a smaller "
+                "one, or give X_val and y_val."
+            )
+        return held_out_rows(mixed, y, weight, n_held_out)
 
     def _boost(self, task: Task) -> None:
         """Run rounds until there are `n_estimators` stages or a reason to stop."""
@@ -375,11 +397,19 @@ class StagewiseClassifier(
         """Training and validation samples that are scored after every round."""
         n_scored = min(len(task.y), _MAX_SCORED)
         chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
+        some = None if task.parted is None else task.parted.some(np.sort(chosen))
+
+        def answers(stage: Stage) -> list[RowNumbers]:
+            if len(stage.rows) or some is None:
+                return [rows[chosen] for rows in stage.rows]
+            return [some.rows(model, task.threads)[place] for model in stage.models]
+
+        place = np.argsort(np.argsort(chosen))
         train = ScoredSamples(
             task.y[chosen],
             task.weight[chosen],
             len(self.classes_),
-            lambda stage: [rows[chosen] for rows in stage.rows],
+            answers,
             self._measure,
             None if task.costs is None else task.costs[chosen],
         )
@@ -454,15 +484,18 @@ class StagewiseClassifier(
         """Tell every callback about the round; any of them may ask to stop by returning True."""
         if not self.callbacks:
             return False
-        scores = np.zeros((len(stage.rows[0]), len(self.classes_)))
-        stage.add_to(scores)
+        predicted = None
+        if len(stage.rows):
+            scores = np.zeros((len(stage.rows[0]), len(self.classes_)))
+            stage.add_to(scores)
+            predicted = scores.argmin(axis=1)
         done = Round(
             number=len(train.curve),
             step=max(stage.steps),
             train_score=train.curve[-1],
             validation_score=held_out.curve[-1] if held_out else None,
             sample_weight=descent.weights,
-            predicted=scores.argmin(axis=1),
+            predicted=predicted,
         )
         return any([callback(done) for callback in self.callbacks])
 
@@ -490,7 +523,7 @@ class StagewiseClassifier(
 
     def _staged_scores(self, X: Samples) -> Iterator[FloatArray]:
         """Cost scores after every round; one array, filled further each time."""
-        scores = np.zeros((len(X), len(self.classes_)))
+        scores = np.zeros((X.shape[0], len(self.classes_)))
         with Threads(self.n_jobs) as threads:
             for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
                 self.forest_.accumulate(X, scores, first_tree=a, last_tree=b, threads=threads)
@@ -675,4 +708,5 @@ class StagewiseClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
         return tags

@@ -8,26 +8,25 @@ are not known, have the code after the last bin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
 from badacost.exact_sums import folds
+from badacost.large_samples import blocks_of, is_sparse
 from badacost.threads import Threads
 from badacost.tree.binning_kernels import count_steps, search_bins
 from badacost.tree.histogram_kernels import Data
-
-BinningMethod = Literal["quantile", "uniform", "exact"]
+from badacost.tree.sampling import BinningMethod, RowSketch, places_of
 
 MAX_BINS = 256
-_MAX_ROWS = 200_000  # quantiles of more rows than this are estimated on a random part of them
 _BLOCK = (64, 256)  # features and rows that are put into bins together
-_COLUMNS_AT_ONCE = 8  # columns of a row-major matrix are cheaper to read in small groups
 _UNIFORM_MARGIN = 0.01  # the reference widens the range of every feature by this on both sides
 
 
@@ -59,7 +58,7 @@ class BinMapper:
     @classmethod
     def fit(
         cls,
-        X: Samples,
+        X: Any,
         *,
         method: BinningMethod = "quantile",
         max_bins: int = MAX_BINS,
@@ -72,7 +71,7 @@ class BinMapper:
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray, sparse matrix or LargeSamples of shape (n_samples, n_features)
             Finite values or NaN.
         method : {"quantile", "uniform", "exact"}
             About as much weight in every bin, equal steps over the range of the values (as in the
@@ -89,40 +88,27 @@ class BinMapper:
         threads : Threads, optional
             Threads to share the features among.
         """
-        if sample_weight is not None and (sample_weight == sample_weight[0]).all():
-            sample_weight = None  # sorting alone is faster
-        rows = None
-        if method == "quantile" and len(X) > _MAX_ROWS:
-            rows = np.sort(np.random.default_rng(seed).choice(len(X), _MAX_ROWS, replace=False))
-            sample_weight = None if sample_weight is None else sample_weight[rows]
-        if sample_weight is not None:
-            # Multiples of a quantum: rows of equal values are summed in any order.
-            exponent = np.frexp(sample_weight.max())[1]
-            sample_weight = folds(np.ldexp(sample_weight, -exponent))[0]
+        sketch = RowSketch(seed, method, categories or {})
+        sketch.add_all(X, sample_weight, threads)
+        return cls.from_sketch(sketch, max_bins=max_bins, threads=threads)
 
-        def edges_of(first: int, last: int) -> tuple[list[FloatArray], Mask]:
-            # Of all rows, since a missing value that was not looked at needs its code as well.
-            low = X[:, first:last].min(axis=0)
-            missing = np.isnan(low)
-            if method == "uniform":
-                high = X[:, first:last].max(axis=0)
-                return _uniform_edges(X[:, first:last], low, high, max_bins), missing
-            columns = zip(_columns(X, rows, first, last), missing, strict=True)
-            return [
-                _edges(column, method, max_bins - int(has_missing), sample_weight)
-                for column, has_missing in columns
-            ], missing
-
-        parts = (threads or Threads()).map(edges_of, X.shape[1])
-        edges = [edges for part, _ in parts for edges in part]
-        has_missing = np.concatenate([missing for _, missing in parts])
-        known_of: list[FloatArray | None] = [None] * len(edges)
-        for feature, known in (categories or {}).items():
+    @classmethod
+    def from_sketch(
+        cls, sketch: RowSketch, *, max_bins: int = MAX_BINS, threads: Threads | None = None
+    ) -> BinMapper:
+        """Choose the edges for rows that were looked at before, wherever they were."""
+        for known in sketch.categories.values():
             if len(known) >= MAX_BINS:
                 raise ValueError(f"A feature can have {MAX_BINS - 1} categories, not {len(known)}.")
+        n_bins = np.where(sketch.missing, max_bins - 1, max_bins)
+        if sketch.method == "uniform":
+            edges = _uniform_edges(sketch.low, sketch.high, n_bins)
+        else:
+            edges = _sampled_edges(sketch, n_bins, threads or Threads())
+        known_of: list[FloatArray | None] = [None] * len(edges)
+        for feature, known in sketch.categories.items():
             known_of[feature], edges[feature] = known, np.empty(0)
-            has_missing[feature] = (places_of(known, X[:, feature]) == len(known)).any()
-        return cls(edges, has_missing, known_of, method == "uniform")
+        return cls(edges, sketch.missing, known_of, sketch.method == "uniform")
 
     @cached_property
     def n_bins(self) -> NDArray[np.int64]:
@@ -144,7 +130,7 @@ class BinMapper:
         return bool(self.categorical.any())
 
     def transform(
-        self, X: Samples, threads: Threads | None = None, *, fitted: bool = False
+        self, X: Any, threads: Threads | None = None, *, fitted: bool = False
     ) -> NDArray[np.unsignedinteger]:
         """Return the bins of X: shape (n_features, n_samples), in the smallest type that fits.
 
@@ -154,11 +140,28 @@ class BinMapper:
         n_codes = self.n_bins + self.has_missing
         n_held = 256 ** np.min_scalar_type(int(n_codes.max()) - 1).itemsize
         full = (self.n_bins == n_held) & ~self.has_missing
-        if not fitted and len(X) and full.any() and np.isnan(X.min(axis=0))[full].any():
-            n_codes = n_codes + 1
         if self.any_categorical:
             n_codes = np.maximum(n_codes, self.n_bins + self.categorical)
-        bins = np.empty(X.shape[::-1], dtype=np.min_scalar_type(int(n_codes.max()) - 1))
+        kind, threads = np.min_scalar_type(int(n_codes.max()) - 1), threads or Threads()
+        bins = _new_bins(X.shape[::-1], kind, getattr(X, "bins_folder", None))
+        first = 0
+        block: Any
+        for block in [X] if is_sparse(X) else blocks_of(X):
+            n_rows = block.shape[0]
+            if not fitted and n_rows and full.any() and _missing(block)[full].any():
+                bins = bins.astype(np.min_scalar_type(n_held))
+                full[:] = False
+            if is_sparse(block):
+                self._fill_sparse(block.tocsc(), bins, threads)
+            else:
+                self._fill(block, bins, first, threads)
+            first += n_rows
+        return bins
+
+    def _fill(
+        self, X: Samples, bins: NDArray[np.unsignedinteger], first_row: int, threads: Threads
+    ) -> None:
+        """Put a block of rows into bins, at `first_row`."""
         find = count_steps if self.equal_steps else search_bins
 
         def fill(first: int, last: int) -> None:
@@ -172,12 +175,29 @@ class BinMapper:
                     block = X[row : row + _BLOCK[1], features]
                     values = memory[: block.size].reshape(block.shape)
                     np.copyto(values, block)
-                    find(values, edges, limits, bins, f, row)
+                    find(values, edges, limits, bins, f, first_row + row)
 
-        (threads or Threads()).map(fill, X.shape[1])
+        threads.map(fill, X.shape[1])
         for feature in np.flatnonzero(self.categorical):
-            bins[feature] = places_of(self.categories[feature], X[:, feature])
-        return bins
+            places = places_of(self.categories[feature], X[:, feature])
+            bins[feature, first_row : first_row + len(X)] = places
+
+    def _fill_sparse(self, X: Any, bins: NDArray[np.unsignedinteger], threads: Threads) -> None:
+        """Put the columns of a sparse matrix into bins: all zeros at once, then the rest."""
+        find = count_steps if self.equal_steps else search_bins
+        X.sum_duplicates()
+
+        def fill(first: int, last: int) -> None:
+            for feature in range(first, last):
+                here = slice(X.indptr[feature], X.indptr[feature + 1])
+                values = np.append(X.data[here], 0.0).astype(np.float64)[:, np.newaxis]
+                edges = self.edges[feature]
+                codes = np.empty((1, len(values)), bins.dtype)
+                find(values, edges, np.array([0, len(edges)]), codes, 0, 0)
+                bins[feature] = codes[0, -1]
+                bins[feature, X.indices[here]] = codes[0, :-1]
+
+        threads.map(fill, X.shape[1])
 
     def thresholds(self, features: RowNumbers, positions: RowNumbers) -> FloatArray:
         """Values below which samples of the bins up to `positions` lie."""
@@ -202,7 +222,7 @@ class BinnedData:
     @classmethod
     def of(
         cls,
-        X: Samples,
+        X: Any,
         *,
         method: BinningMethod,
         max_bins: int,
@@ -210,17 +230,16 @@ class BinnedData:
         seed: int,
         threads: Threads,
         categories: Mapping[int, FloatArray] | None = None,
+        sketch: RowSketch | None = None,
     ) -> BinnedData:
-        """Choose bins for a training set and put it into them, see `BinMapper.fit`."""
-        mapper = BinMapper.fit(
-            X,
-            method=method,
-            max_bins=max_bins,
-            categories=categories,
-            sample_weight=sample_weight,
-            seed=seed,
-            threads=threads,
-        )
+        """Choose bins for a training set and put it into them, see `BinMapper.fit`.
+
+        A `sketch` of the training set, made before with the same settings, spares a look at it.
+        """
+        if sketch is None:
+            sketch = RowSketch(seed, method, categories or {})
+            sketch.add_all(X, sample_weight, threads)
+        mapper = BinMapper.from_sketch(sketch, max_bins=max_bins, threads=threads)
         data = cls(mapper, mapper.transform(X, threads, fitted=True))
         data.__dict__["has_missing"] = mapper.has_missing  # known without a look at all bins
         return data
@@ -243,13 +262,35 @@ class BinnedData:
         return self.mapper.n_bins + self.has_missing
 
 
-def _columns(
-    X: Samples, rows: RowNumbers | None, first: int, last: int
-) -> Iterator[NDArray[np.floating]]:
-    """Contiguous copies of the columns first..last of some rows, a few at a time."""
-    for start in range(first, last, _COLUMNS_AT_ONCE):
-        group = X[:, start : min(start + _COLUMNS_AT_ONCE, last)]
-        yield from np.ascontiguousarray((group if rows is None else group[rows]).T)
+def _new_bins(shape: tuple[int, int], kind: Any, folder: Any) -> NDArray[np.unsignedinteger]:
+    """An array for bins; with a folder, in a file there that goes when the array does."""
+    if folder is None:
+        return np.empty(shape, kind)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.asarray(np.memmap(file, kind, "w+", shape=shape))
+
+
+def _missing(X: Any) -> Mask:
+    """Which features of some rows have missing values."""
+    low = X.min(axis=0)
+    return np.isnan(low.toarray().ravel() if is_sparse(low) else low)
+
+
+def _sampled_edges(
+    sketch: RowSketch, n_bins: NDArray[np.int64], threads: Threads
+) -> list[FloatArray]:
+    """Edges of all features, from the rows of a sketch."""
+    sample_weight, columns = sketch.sample_weight(), sketch.columns()
+    if sample_weight is not None:
+        # Multiples of a quantum: rows of equal values are summed in any order.
+        exponent = np.frexp(sample_weight.max())[1]
+        sample_weight = folds(np.ldexp(sample_weight, -exponent))[0]
+
+    def edges_of(first: int, last: int) -> list[FloatArray]:
+        pairs = zip(columns(first, last), n_bins[first:last].tolist(), strict=True)
+        return [_edges(column, sketch.method, number, sample_weight) for column, number in pairs]
+
+    return [edges for part in threads.map(edges_of, len(n_bins)) for edges in part]
 
 
 def _edges(
@@ -287,23 +328,21 @@ def _midpoints(low: NDArray[np.floating], high: NDArray[np.floating]) -> FloatAr
     """Thresholds between neighbours, so that ``low < threshold <= high`` even without room."""
     low, high = low.astype(np.float64), high.astype(np.float64)
     middle = 0.5 * low + 0.5 * high
-    return np.where((low < middle) & (middle <= high), middle, high)
+    between = np.where((low < middle) & (middle <= high), middle, high)
+    return np.asarray(between + 0.0)  # zero has one sign
 
 
 def _uniform_edges(
-    X: Samples, low: NDArray[np.floating], high: NDArray[np.floating], max_bins: int
+    low: NDArray[np.floating], high: NDArray[np.floating], n_bins: NDArray[np.int64]
 ) -> list[FloatArray]:
-    """Edges of equal steps for each column, computed in the type of the values as the reference."""
-    low, high = low.copy(), high.copy()
-    with_missing = np.flatnonzero(np.isnan(low))
-    for j in with_missing:
-        present = X[~np.isnan(X[:, j]), j]
-        low[j], high[j] = (present.min(), present.max()) if len(present) else (np.nan, np.nan)
-    edges = _steps(low, high, max_bins)
-    for j in with_missing:
-        edges[j] = np.empty(0)
-        if not np.isnan(low[j]):
-            edges[j] = _steps(low[j : j + 1], high[j : j + 1], max_bins - 1)[0]
+    """Edges of equal steps, computed in the type of the values as the reference does."""
+    edges = [np.empty(0)] * len(low)
+    for number in np.unique(n_bins).tolist():
+        features = np.flatnonzero((n_bins == number) & ~np.isnan(low))
+        for feature, steps in zip(
+            features.tolist(), _steps(low[features], high[features], number), strict=True
+        ):
+            edges[feature] = steps
     return edges
 
 
@@ -322,10 +361,3 @@ def _steps(low: NDArray[np.floating], high: NDArray[np.floating], n_bins: int) -
     shares = places / steps
     edges[wide] = low[wide, None] * (1 - shares) + high[wide, None] * shares
     return [np.unique(row) for row in edges.astype(np.float64)]
-
-
-def places_of(known: Any, column: NDArray[np.floating]) -> NDArray[np.intp]:
-    """Places of values among sorted categories; after the last for others and for NaN."""
-    places = np.searchsorted(known, column)
-    found = np.append(known, np.nan)[places] == column
-    return np.where(found, places, len(known))

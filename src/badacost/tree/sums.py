@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, RowNumbers
-from badacost.tree.histogram_kernels import Summed, round_columns
+from badacost.tree.histogram_kernels import Summed
 
 _ROW_BITS = 24  # of single precision; with up to 2**29 rows, sums fit the 53 bits of a double
 
@@ -39,18 +39,26 @@ class WeightedLabels:
     def width(self) -> None:
         """See `badacost.tree.gain_kernels`."""
 
-    def taken(self, rows: RowNumbers | None) -> Summed:
-        """Copies for the kernels of the rows, without those whose weight vanishes."""
+    def taken(self, rows: RowNumbers | None, consume: bool = False) -> Summed:
+        """Copies for the kernels of the rows, without those whose weight vanishes.
+
+        With `consume` the weights of all rows are taken as they are; kernels change their order.
+        """
         alive = (self.weights if rows is None else self.weights[rows]) > 0.0
         used: Any = slice(None)
         if rows is not None or not alive.all():
             used = np.flatnonzero(alive) if rows is None else rows[alive]
         return Summed(
             order=np.arange(len(self), dtype=np.uint32)[used],
-            labels=self.labels[used].copy(),
-            weights=self.weights[used].copy(),
+            labels=_copied(self.labels, used),
+            weights=self.weights[used] if consume else _copied(self.weights, used),
             rows=np.empty((0, 1), np.float32),
         )
+
+
+def quanta_of(largest: FloatArray) -> FloatArray:
+    """What the entries of a column are multiples of, if none of them is larger."""
+    return np.ldexp(1.0, np.frexp(largest)[1] - _ROW_BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +70,8 @@ class Rows:
     @classmethod
     def of(cls, values: NDArray[np.floating]) -> Rows:
         """Round a matrix (n_samples, C) to numbers whose sums are exact."""
-        rounded = np.empty(values.shape, np.float32)
-        round_columns(np.ascontiguousarray(values, np.float64), _ROW_BITS, rounded)
-        return cls(rounded)
+        quanta = quanta_of(np.abs(values).max(axis=0, initial=0.0))
+        return cls((np.rint(values / quanta) * quanta).astype(np.float32))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -79,12 +86,17 @@ class Rows:
         """See `badacost.tree.gain_kernels`."""
         return (0.0,) * self.n_columns
 
-    def taken(self, rows: RowNumbers | None) -> Summed:
-        """Copies for the kernels of the rows."""
+    def taken(self, rows: RowNumbers | None, consume: bool = False) -> Summed:
+        """Copies for the kernels of the rows; with `consume` those of all rows are no copies."""
         used: Any = slice(None) if rows is None else rows
         return Summed(
             order=np.arange(len(self), dtype=np.uint32)[used],
             labels=np.empty(0, np.uint8),
             weights=np.empty(0, np.float32),
-            rows=self.values[used] if rows is not None else self.values.copy(),
+            rows=self.values[used] if consume else _copied(self.values, used),
         )
+
+
+def _copied(array: NDArray[Any], used: Any) -> NDArray[Any]:
+    """A copy of some rows, or of all."""
+    return array.copy() if isinstance(used, slice) else array[used]
