@@ -19,7 +19,12 @@ from badacost.gpu.device import SOURCES, typed_argument
 
 _HEADER = Path(__file__).with_name("cuda_on_cpu.h")
 _OPTIONS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC", "-w"]
-_KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(")
+_MACRO = re.compile(r"^#define(?:.*\\\n)*.*", re.MULTILINE)
+# Kernels are written out, or made by a macro whose name ends in _KERNEL.
+_KERNEL = re.compile(
+    r"(?:__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?|^\w+_KERNEL\()(\w+)\s*[(,]",
+    re.MULTILINE,
+)
 
 
 class OnCpu:
@@ -67,7 +72,7 @@ def _slot(argument):
 def library(source: str) -> ctypes.CDLL:
     """A source file, compiled for the CPU; kept for later runs while sources stay the same."""
     text = f'#include "{_HEADER}"\n' + (SOURCES / f"{source}.cu").read_text()
-    for name in _KERNEL.findall(text):
+    for name in _KERNEL.findall(_MACRO.sub("", text)):
         text += (
             f'\nextern "C" int launch_{name}(const unsigned *grid, unsigned n, size_t shared,'
             f" void **arguments, size_t n_arguments) {{"

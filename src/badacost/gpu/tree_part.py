@@ -6,7 +6,6 @@ the nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,24 +135,13 @@ class CudaTreePart:
         return Answer(sizes, missing, cells, counts, n_weighed, largest, totals, leaf_totals)
 
     def _divide(self, tree: _Growing, splits: Splits) -> tuple[IndexArray, Mask]:
-        sizes = np.zeros((len(splits.nodes), 2), np.int64)
-        missing = np.zeros(len(splits.nodes), bool)
-        if len(splits.nodes):
-            tree.reserve(int(splits.lefts.max()) + 2)
-        for wave in _waves(splits):
-            self._divide_wave(tree, splits, wave, sizes, missing)
-        return sizes, missing
-
-    def _divide_wave(
-        self, tree: _Growing, splits: Splits, wave: slice, sizes: IndexArray, missing: Mask
-    ) -> None:
-        """Divide nodes none of which is a child of another."""
-        device, ranges = self.device, tree.ranges[splits.nodes[wave]]
+        """Divide nodes, none of which is a child of another, between their children."""
+        if not len(splits.nodes):
+            return np.zeros((0, 2), np.int64), np.zeros(0, bool)
+        tree.reserve(int(splits.lefts.max()) + 2)
+        device, ranges = self.device, tree.ranges[splits.nodes]
         tests, sets = self._tests(
-            splits.features[wave],
-            splits.positions[wave],
-            splits.missing_left[wave],
-            None if splits.sets is None else splits.sets[wave],
+            splits.features, splits.positions, splits.missing_left, splits.sets
         )
         chunks = _chunks(ranges, _DIVIDED)
         on_device = device.upload(chunks)
@@ -168,15 +156,15 @@ class CudaTreePart:
         before = np.cumsum(counts) - counts  # of all nodes, from which those of others are taken
         before -= (np.cumsum(all_left) - all_left)[jobs]
         first_left = start[jobs] + before
-        first_right = start[jobs] + all_left[jobs] + (chunks[:, 1] - first_left)
+        first_right = chunks[:, 1] + all_left[jobs] - before
         places = device.upload(first_left), device.upload(first_right)
         self._launch("divide", len(chunks), *common, *places, tree.spare)
         self._launch("copy_chunks", len(chunks), tree.spare, on_device, tree.order)
-        middle, lefts = start + all_left, splits.lefts[wave]
-        tree.ranges[lefts] = np.stack([start, middle], axis=1)
-        tree.ranges[lefts + 1] = np.stack([middle, ranges[:, 1]], axis=1)
-        sizes[wave] = np.stack([all_left, ranges[:, 1] - middle], axis=1)
-        missing[wave] = device.download(seen) > 0
+        middle = start + all_left
+        tree.ranges[splits.lefts] = np.stack([start, middle], axis=1)
+        tree.ranges[splits.lefts + 1] = np.stack([middle, ranges[:, 1]], axis=1)
+        sizes = np.stack([all_left, ranges[:, 1] - middle], axis=1)
+        return sizes, device.download(seen) > 0
 
     def _tests(
         self,
@@ -308,7 +296,7 @@ class CudaTreePart:
                 len(asked), totals, shared=4 * sums.n_columns * 4,
             )  # fmt: skip
             found = device.download(totals).astype(np.float64)
-            return found * (np.stack([units, finer]) * _FINEST)[:, :, None]
+            return found * (np.stack([units, 0.5 * finer]) * _FINEST)[:, :, None]
         self._launch(
             "total_rows", len(chunks), tree.order, device.upload(chunks), sums.quanta, self.n_rows,
             sums.n_columns, totals, shared=2 * sums.n_columns * 4,
@@ -350,18 +338,6 @@ def _packed(bins: NDArray[np.uint8], device: Device) -> Any:
         grid = (-(-n // THREADS), -(-len(part) // 4))
         device.launch("trees", "pack", grid, THREADS, part, len(part), n, words[first:])
     return words
-
-
-def _waves(splits: Splits) -> Iterator[slice]:
-    """Splits that can be made together, in their order: children are divided after parents."""
-    first, made = 0, set[int]()
-    for number, (node, left) in enumerate(zip(splits.nodes, splits.lefts, strict=True)):
-        if int(node) in made:
-            yield slice(first, number)
-            first, made = number, set()
-        made |= {int(left), int(left) + 1}
-    if len(splits.nodes):
-        yield slice(first, len(splits.nodes))
 
 
 def _chunks(ranges: IndexArray, size: int) -> IndexArray:

@@ -160,7 +160,7 @@ extern "C" __global__ void total_rows(const u32 *order, const Chunk *chunks, con
 }
 
 // The same for labels; `totals` are in quanta of a unit and, behind them, of what rounding leaves
-// over in quanta of a finer one. A fine unit of zero leaves that out.
+// over in half quanta of a finer one, since it may be negative. A fine unit of zero leaves that out.
 extern "C" __global__ void total_labels(const u32 *order, const Chunk *chunks,
                                         const unsigned short *labels, const float *weights,
                                         const double *units, const double *fine, i64 n_columns,
@@ -179,7 +179,7 @@ extern "C" __global__ void total_labels(const u32 *order, const Chunk *chunks,
     add_halves(low + c, high + c, (u64)quanta_of(weight, unit, per_quantum_of(unit)));
     if (finer > 0.0)
       add_halves(low + d, high + d,
-                 (u64)quanta_of(weight - rounded, finer, per_quantum_of(finer)));
+                 (u64)quanta_of(weight - rounded, finer, 2.0 * per_quantum_of(finer)));
   }
   __syncthreads();
   for (int c = threadIdx.x; c < n_sums; c += blockDim.x) {
