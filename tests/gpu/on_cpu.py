@@ -18,7 +18,17 @@ import pytest
 from badacost.gpu.device import SOURCES, typed_argument
 
 _HEADER = Path(__file__).with_name("cuda_on_cpu.h")
-_OPTIONS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC", "-w"]
+# Kernels are not to be taken for functions of the C library that have the same name.
+_OPTIONS = [
+    "-Wl,-Bsymbolic-functions",
+    "-std=c++17",
+    "-O2",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-shared",
+    "-fPIC",
+    "-w",
+]
 _MACRO = re.compile(r"^#define(?:.*\\\n)*.*", re.MULTILINE)
 # Kernels are written out, or made by a macro whose name ends in _KERNEL.
 _KERNEL = re.compile(
@@ -78,7 +88,7 @@ def library(source: str) -> ctypes.CDLL:
             f" void **arguments, size_t n_arguments) {{"
             f" return on_cpu::launch({name}, grid, n, shared, arguments, n_arguments); }}\n"
         )
-    digest = hashlib.sha256(text.encode())
+    digest = hashlib.sha256((text + str(_OPTIONS)).encode())
     for path in sorted([_HEADER, *SOURCES.glob("*.cuh")]):
         digest.update(path.read_bytes())
     folder = Path(tempfile.gettempdir()) / "badacost_cuda_on_cpu"

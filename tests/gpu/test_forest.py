@@ -7,7 +7,7 @@ import pytest
 
 from badacost import BAdaCostClassifier
 from badacost.gpu import forest as gpu_forest
-from badacost.gpu.forest import CudaForest
+from badacost.gpu.forest import accumulate
 from tests.gpu.on_cpu import OnCpu, needs_compiler
 
 pytestmark = needs_compiler
@@ -37,18 +37,19 @@ def test_scores(forest, samples, kind, monkeypatch) -> None:
     monkeypatch.setattr(gpu_forest, "_BLOCK_BYTES", 12_000)
     X = samples[0].astype(kind)
     X[::9, 2] = 100.0  # an unknown category
-    there = CudaForest(forest, OnCpu())
-    assert there.accumulate(X).tobytes() == forest.accumulate(X).tobytes()
+    device = OnCpu()
+    assert accumulate(device, forest, X).tobytes() == forest.accumulate(X).tobytes()
     start = np.random.default_rng(1).normal(size=(len(X), 3))
     expected = forest.accumulate(X, start.copy(), first_tree=2, last_tree=7)
-    assert there.accumulate(X, start, first_tree=2, last_tree=7).tobytes() == expected.tobytes()
+    found = accumulate(device, forest, X, start, first_tree=2, last_tree=7)
+    assert found.tobytes() == expected.tobytes()
 
 
 def test_more_scores_than_shared_memory_holds(forest, samples) -> None:
     device = OnCpu()
     device.max_shared = 2 * 8 * 128 * 2  # two of three columns
     expected = forest.accumulate(samples[0])
-    assert CudaForest(forest, device).accumulate(samples[0]).tobytes() == expected.tobytes()
+    assert accumulate(device, forest, samples[0]).tobytes() == expected.tobytes()
 
 
 def test_values_at_thresholds(forest) -> None:
@@ -57,13 +58,13 @@ def test_values_at_thresholds(forest) -> None:
     beside = np.concatenate([thresholds, np.nextafter(thresholds, [[-np.inf], [np.inf]]).ravel()])
     X[:] = beside[:, None]
     expected = forest.accumulate(X)
-    assert CudaForest(forest, OnCpu()).accumulate(X).tobytes() == expected.tobytes()
+    assert accumulate(OnCpu(), forest, X).tobytes() == expected.tobytes()
 
 
 def test_arguments_are_checked(forest, samples) -> None:
-    there = CudaForest(forest, OnCpu())
+    device = OnCpu()
     with pytest.raises(ValueError, match="must have 6 columns"):
-        there.accumulate(samples[0][:, :3])
+        accumulate(device, forest, samples[0][:, :3])
     with pytest.raises(ValueError, match="not among 11 trees"):
-        there.accumulate(samples[0], last_tree=12)
-    assert there.accumulate(samples[0][:0]).shape == (0, 3)
+        accumulate(device, forest, samples[0], last_tree=12)
+    assert accumulate(device, forest, samples[0][:0]).shape == (0, 3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, Labels
+from badacost.arrays import FloatArray, Labels, RowNumbers
 from badacost.boosting.cross_fit_part import CrossFitPart, CrossFitPlan, leaf_numbers
 from badacost.boosting.fit_part import FitPart
 from badacost.boosting.folds import Fold
@@ -137,7 +137,7 @@ class CudaCrossFitPart(CrossFitPart):
     def leaf_sums(self, trees: Sequence[Tree]) -> list[FloatArray]:
         """Sums of gradients and hessians by leaf, (n_leaves, 2, K), of the tree of each fold."""
         device, n_classes = self._device, self.scores.shape[1]
-        rows, big = self._answers(trees), self._plan.big
+        rows, big = self._leaves(trees), self._plan.big
         quantum = float(np.spacing(big))
         found = []
         for k, train in enumerate(self._rows_of[False]):
@@ -153,12 +153,25 @@ class CudaCrossFitPart(CrossFitPart):
             found.append(device.download(added) * quantum)
         return found
 
-    def _answers(self, trees: Sequence[Tree]) -> Sequence[Any]:
-        """Leaves of the rows in the trees of all folds, counted without inner nodes."""
+    def _leaves(self, trees: Sequence[Tree]) -> Sequence[Any]:
+        """Leaves of the rows in the trees of all folds, on the device."""
         if not len(self._rows):
             upload = self._device.upload
             self._rows = [upload(leaf_numbers(tree))[self._trees.leaves(tree)] for tree in trees]
         return self._rows
+
+    def answers(self, trees: Sequence[Tree]) -> Sequence[RowNumbers]:
+        """Leaves of the rows in the trees of all folds, counted without inner nodes."""
+        return [self._device.download(rows) for rows in self._leaves(trees)]
+
+    def advance(
+        self, trees: Sequence[Tree], steps: Sequence[float], tables: Sequence[FloatArray]
+    ) -> FloatArray:
+        """Move the booster of each fold on by its tree; return the largest terms of the losses."""
+        for k, rows in enumerate(self._leaves(trees)):
+            self._add(k, steps[k], rows, tables[k])
+        self._rows = ()
+        return self.loss_sizes()
 
     def _add(self, k: int, step: float, rows: Any, table: FloatArray) -> None:
         device, n = self._device, len(self._y)

@@ -1,8 +1,9 @@
-"""A forest on a GPU: the scores of `Forest.accumulate`, bit by bit."""
+"""Forests on a GPU: the scores of `Forest.accumulate`, bit by bit."""
 
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,58 +15,68 @@ _THREADS = 128
 _BLOCK_BYTES = 2**28  # of samples that are on the device at a time
 
 
-class CudaForest:
+class _Uploaded:
     """The arrays of a forest on a device."""
 
     def __init__(self, forest: Forest, device: Device):
-        self.forest, self.device = forest, device
         nodes, missing_left, category_set, sets, offsets, depths, *_ = forest.walk
-        self._walk = [
+        self.device = device
+        self.walk = [
             device.upload(array)
             for array in (
                 nodes.view(np.uint8), missing_left, category_set, sets, offsets, depths,
                 forest.value, forest.tree_weights, forest.table,
             )
         ]  # fmt: skip
-        self._categories: tuple[Any, Any] | None = None
+        self.categories: list[Any] = []
         if forest.categories is not None and forest.category_offsets is not None:
-            self._categories = device.upload(forest.category_offsets), device.upload(
-                np.append(forest.categories, np.nan)  # never empty
-            )
+            known = np.append(forest.categories, np.nan)  # never empty
+            self.categories = [device.upload(forest.category_offsets), device.upload(known)]
 
-    def accumulate(
-        self,
-        X: Samples,
-        scores: FloatArray | None = None,
-        *,
-        first_tree: int = 0,
-        last_tree: int | None = None,
-    ) -> FloatArray:
-        """Add the scores of the trees ``first_tree .. last_tree`` to `scores` and return it."""
-        last = self.forest.n_trees if last_tree is None else last_tree
-        scores = self.forest.checked_scores(X, scores, first_tree, last)
-        n_rows = max(_BLOCK_BYTES // (8 * max(X.shape[1], 1)), 1)
-        for start in range(0, len(X), n_rows):
-            rows = slice(start, start + n_rows)
-            scores[rows] = self._added(X[rows], scores[rows], first_tree, last)
-        return scores
 
-    def _added(self, X: Samples, scores: FloatArray, first_tree: int, last: int) -> FloatArray:
-        """The same for rows that are on the device together."""
-        device, (n, n_features), n_outputs = self.device, X.shape, scores.shape[1]
-        wide = X.dtype != np.float32 or self._categories is not None
-        samples = device.upload(X.astype(np.float64 if wide else np.float32, copy=False))
-        n_blocks = -(-n // _THREADS)
-        if self._categories is not None:
-            device.launch(
-                "forest", "encode_categories", (n_blocks, n_features), _THREADS, samples, n,
-                n_features, *self._categories,
-            )  # fmt: skip
-        added = device.upload(scores)
-        n_apart = min(n_outputs, device.max_shared // 2 // (8 * _THREADS))
+_UPLOADED: WeakKeyDictionary[Forest, _Uploaded] = WeakKeyDictionary()  # for later predictions
+
+
+def accumulate(
+    device: Device,
+    forest: Forest,
+    X: Samples,
+    scores: FloatArray | None = None,
+    *,
+    first_tree: int = 0,
+    last_tree: int | None = None,
+) -> FloatArray:
+    """Add the scores of the trees ``first_tree .. last_tree`` to `scores` and return it."""
+    last = forest.n_trees if last_tree is None else last_tree
+    scores = forest.checked_scores(X, scores, first_tree, last)
+    there = _UPLOADED.get(forest)
+    if there is None or there.device is not device:
+        there = _UPLOADED[forest] = _Uploaded(forest, device)
+    n_rows = max(_BLOCK_BYTES // (8 * max(X.shape[1], 1)), 1)
+    for start in range(0, len(X), n_rows):
+        rows = slice(start, start + n_rows)
+        scores[rows] = _added(there, X[rows], scores[rows], first_tree, last)
+    return scores
+
+
+def _added(
+    there: _Uploaded, X: Samples, scores: FloatArray, first_tree: int, last: int
+) -> FloatArray:
+    """The same for rows that are on the device together."""
+    device, (n, n_features), n_outputs = there.device, X.shape, scores.shape[1]
+    wide = X.dtype != np.float32 or bool(there.categories)
+    samples = device.upload(X.astype(np.float64 if wide else np.float32, copy=False))
+    n_blocks = -(-n // _THREADS)
+    if there.categories:
         device.launch(
-            "forest", "accumulate", (n_blocks, -(-n_outputs // max(n_apart, 1))), _THREADS,
-            samples, samples, wide, n, n_features, *self._walk, n_outputs, first_tree, last,
-            n_apart, added, shared=8 * _THREADS * n_apart,
+            "forest", "encode_categories", (n_blocks, n_features), _THREADS, samples, n,
+            n_features, *there.categories,
         )  # fmt: skip
-        return device.download(added)
+    added = device.upload(scores)
+    n_apart = min(n_outputs, device.max_shared // 2 // (8 * _THREADS))
+    device.launch(
+        "forest", "accumulate", (n_blocks, -(-n_outputs // n_apart)), _THREADS, samples, samples,
+        wide, n, n_features, *there.walk, n_outputs, first_tree, last, n_apart, added,
+        shared=8 * _THREADS * n_apart,
+    )  # fmt: skip
+    return device.download(added)

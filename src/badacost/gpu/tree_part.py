@@ -259,9 +259,7 @@ class CudaTreePart:
         )  # fmt: skip
         return numbers
 
-    def _weigh(
-        self, tree: _Growing, asked: IndexArray
-    ) -> tuple[IndexArray, NDArray[np.float32]]:
+    def _weigh(self, tree: _Growing, asked: IndexArray) -> tuple[IndexArray, NDArray[np.float32]]:
         ranges = tree.ranges[asked]
         largest = np.zeros(len(asked), np.float32)
         if len(asked) and isinstance(tree.sums, DeviceLabels):
