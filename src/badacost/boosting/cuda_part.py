@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, RowNumbers
-from badacost.boosting.cross_fit_part import CrossFitPart, CrossFitPlan, leaf_numbers
+from badacost.boosting.cross_fit_part import (
+    CrossFitPart,
+    CrossFitPlan,
+    leaf_numbers,
+    scaled_weights,
+)
 from badacost.boosting.fit_part import FitPart
 from badacost.boosting.folds import Fold
 from badacost.boosting.learners import SplitCosts
@@ -68,8 +73,7 @@ class CudaCrossFitPart(CrossFitPart):
         n, (n_folds, n_classes) = len(y), plan.log_priors.shape
         self._trees, self._y, self._plan, self._folds = trees, y, plan, folds
         self._first_row, self._over_folds = first_row, Threads()
-        scaled = weight if plan.total == plan.given else weight / plan.given * plan.total
-        self._share = weight / plan.given
+        scaled, self._share = scaled_weights(weight, plan.given, plan.total)
         self._weight, self._shares_of_rows = device.upload(scaled), device.upload(self._share)
         self._labels = device.upload(y.astype(np.uint16))
         self._rows_of = {
@@ -183,34 +187,29 @@ class CudaCrossFitPart(CrossFitPart):
             n, self.scores.shape[1], adds,
         )  # fmt: skip
 
-    def _terms(self, left_out: bool) -> list[Any]:
-        """Losses of the rows that folds leave out, or train on, times their weights."""
+    def _loss_terms(self, left_out: bool) -> Iterator[Any]:
+        """Losses of what folds leave out, or train on, times their weights, fold by fold."""
         total = self._plan.part_totals[left_out]
-        return [
-            self.losses[k][rows] * (self._shares_of_rows[rows] / total)
-            for k, rows in enumerate(self._rows_of[left_out])
-        ]
+        for losses, rows in zip(self.losses, self._rows_of[left_out], strict=True):
+            if len(rows):
+                yield losses[rows] * (self._shares_of_rows[rows] / total)
 
     def loss_sizes(self) -> FloatArray:
         """Largest terms of the losses of what folds train on, and of what they leave out."""
         return np.array(
             [
-                max(float(terms.max()) if len(terms) else 0.0 for terms in self._terms(left_out))
+                max((float(terms.max()) for terms in self._loss_terms(left_out)), default=0.0)
                 for left_out in (False, True)
             ]
         )
 
     def loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
         """Sums of the same, in two folds (2, 2)."""
-        return np.array(
-            [
-                sum(
-                    sums.folded_sums(self._device, terms, units[left_out])
-                    for terms in self._terms(left_out)
-                )
-                for left_out in (False, True)
-            ]
-        )
+        added = np.zeros((2, 2))
+        for left_out in (False, True):
+            for terms in self._loss_terms(left_out):
+                added[int(left_out)] += sums.folded_sums(self._device, terms, units[left_out])
+        return added
 
     def remember(self) -> None:
         """Keep the probabilities of rows left out, since this round is the best one so far."""

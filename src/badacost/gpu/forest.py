@@ -9,6 +9,7 @@ import numpy as np
 
 from badacost.arrays import FloatArray, Samples
 from badacost.gpu.device import Device
+from badacost.large_samples import is_sparse
 from badacost.tree.forest import Forest
 
 _THREADS = 128
@@ -53,9 +54,11 @@ def accumulate(
     if there is None or there.device is not device:
         there = _UPLOADED[forest] = _Uploaded(forest, device)
     n_rows = max(_BLOCK_BYTES // (8 * max(X.shape[1], 1)), 1)
-    for start in range(0, len(X), n_rows):
+    for start in range(0, X.shape[0], n_rows):
         rows = slice(start, start + n_rows)
-        scores[rows] = _added(there, X[rows], scores[rows], first_tree, last)
+        given: Any = X[rows]
+        samples = given.toarray() if is_sparse(given) else given
+        scores[rows] = _added(there, samples, scores[rows], first_tree, last)
     return scores
 
 
