@@ -38,17 +38,15 @@ class CategoricalColumns:
     @classmethod
     def fit(cls, X: Any, positions: Iterable[int], rows: Any = slice(None)) -> CategoricalColumns:
         """Find the categories in some rows of X, the 255 most frequent ones if there are more."""
-        table, found = _as_table(X), {}
-        for position in positions:
-            levels, places = _levels(table, position)
-            counts: Counter[Any] = Counter()
-            used = places[rows]
-            n_cells = np.bincount(used[used >= 0], minlength=len(levels))
-            for level, count in zip(levels, n_cells.tolist(), strict=True):
-                if count and not _is_missing(level):
-                    counts[_checked(level, table, position)] += count
-            ordered = sorted(counts, key=_order)
-            frequent = sorted(ordered, key=lambda level: -counts[level])[:MAX_CATEGORIES]
+        return cls.from_counts(count_categories(X, positions, rows))
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[int, Counter[Any]]) -> CategoricalColumns:
+        """Keep the most frequent categories of each column."""
+        found = {}
+        for position, count in counts.items():
+            ordered = sorted(count, key=_order)
+            frequent = sorted(ordered, key=count.__getitem__, reverse=True)[:MAX_CATEGORIES]
             found[position] = np.array(sorted(frequent, key=_order), dtype=object)
         return cls(found)
 
@@ -92,6 +90,23 @@ class CategoricalColumns:
             values = [None if _is_missing(level) else level for level in levels]
             samples[:, position] = np.array([*values, None], dtype=object)[places]
         return samples
+
+
+def count_categories(
+    X: Any, positions: Iterable[int], rows: Any = slice(None)
+) -> dict[int, Counter[Any]]:
+    """How often each category of some columns occurs in some rows of X."""
+    table, found = _as_table(X), {}
+    for position in positions:
+        levels, places = _levels(table, position)
+        counts: Counter[Any] = Counter()
+        used = places[rows]
+        n_cells = np.bincount(used[used >= 0], minlength=len(levels))
+        for level, count in zip(levels, n_cells.tolist(), strict=True):
+            if count and not _is_missing(level):
+                counts[_checked(level, table, position)] += count
+        found[position] = counts
+    return found
 
 
 def _code(level: Any, code_of: Mapping[Any, int]) -> float:
