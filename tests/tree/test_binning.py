@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from badacost.threads import Threads
-from badacost.tree import binning
+from badacost.tree import sampling
 from badacost.tree.binning import BinMapper
+from badacost.tree.sampling import row_hashes
 
 NAN = np.nan
 TINY = 5e-324  # the smallest positive number
@@ -258,8 +259,8 @@ def test_uniform_bins_over_more_than_the_range_of_the_type(dtype) -> None:
 def test_many_rows_are_sampled(monkeypatch) -> None:
     rng = np.random.default_rng(4)
     X, weight = rng.normal(size=(3000, 2)), rng.uniform(size=3000)
-    monkeypatch.setattr(binning, "_MAX_ROWS", 500)
-    rows = np.sort(np.random.default_rng(7).choice(3000, 500, replace=False))
+    monkeypatch.setattr(sampling, "MAX_ROWS", 500)
+    rows = np.argsort(row_hashes(7, 0, 3000))[:500]
     sampled = BinMapper.fit(X, max_bins=10, sample_weight=weight, seed=7)
     expected = BinMapper.fit(X[rows], max_bins=10, sample_weight=weight[rows])
     other = BinMapper.fit(X, max_bins=10, sample_weight=weight, seed=8)
@@ -271,10 +272,9 @@ def test_many_rows_are_sampled(monkeypatch) -> None:
 
 def test_missing_values_outside_of_the_sampled_rows(monkeypatch) -> None:
     """They need a code of their own, within the type of the bins."""
-    monkeypatch.setattr(binning, "_MAX_ROWS", 1000)
+    monkeypatch.setattr(sampling, "MAX_ROWS", 1000)
     X = np.random.default_rng(5).normal(size=(3000, 2))
-    looked_at = np.random.default_rng(0).choice(3000, 1000, replace=False)
-    row = np.setdiff1d(np.arange(3000), looked_at)[0]
+    row = np.argsort(row_hashes(0, 0, 3000))[1000]
     X[row, 1] = NAN
     mapper = BinMapper.fit(X)
     assert mapper.has_missing.tolist() == [False, True]

@@ -21,8 +21,8 @@ from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
 from badacost.threads import Threads
-from badacost.tree.binning import BinningMethod
 from badacost.tree.forest import Forest
+from badacost.tree.sampling import BinningMethod
 from badacost.validation import check_samples, check_training_data, check_tree_parameters
 
 

@@ -35,8 +35,8 @@ from badacost.loss import cmel, mean_costs
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
 from badacost.threads import Threads
-from badacost.tree.binning import BinningMethod
 from badacost.tree.grower import TreeGrower
+from badacost.tree.sampling import BinningMethod
 from badacost.validation import (
     check_choice,
     check_flag,

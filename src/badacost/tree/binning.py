@@ -8,10 +8,9 @@ are not known, have the code after the last bin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,10 @@ from badacost.exact_sums import folds
 from badacost.threads import Threads
 from badacost.tree.binning_kernels import count_steps, search_bins
 from badacost.tree.histogram_kernels import Data
-
-BinningMethod = Literal["quantile", "uniform", "exact"]
+from badacost.tree.sampling import BinningMethod, RowSketch, places_of
 
 MAX_BINS = 256
-_MAX_ROWS = 200_000  # quantiles of more rows than this are estimated on a random part of them
 _BLOCK = (64, 256)  # features and rows that are put into bins together
-_COLUMNS_AT_ONCE = 8  # columns of a row-major matrix are cheaper to read in small groups
 _UNIFORM_MARGIN = 0.01  # the reference widens the range of every feature by this on both sides
 
 
@@ -89,40 +85,27 @@ class BinMapper:
         threads : Threads, optional
             Threads to share the features among.
         """
-        if sample_weight is not None and (sample_weight == sample_weight[0]).all():
-            sample_weight = None  # sorting alone is faster
-        rows = None
-        if method == "quantile" and len(X) > _MAX_ROWS:
-            rows = np.sort(np.random.default_rng(seed).choice(len(X), _MAX_ROWS, replace=False))
-            sample_weight = None if sample_weight is None else sample_weight[rows]
-        if sample_weight is not None:
-            # Multiples of a quantum: rows of equal values are summed in any order.
-            exponent = np.frexp(sample_weight.max())[1]
-            sample_weight = folds(np.ldexp(sample_weight, -exponent))[0]
+        sketch = RowSketch(seed, method, categories or {})
+        sketch.add(X, sample_weight, copy=False, threads=threads)
+        return cls.from_sketch(sketch, max_bins=max_bins, threads=threads)
 
-        def edges_of(first: int, last: int) -> tuple[list[FloatArray], Mask]:
-            # Of all rows, since a missing value that was not looked at needs its code as well.
-            low = X[:, first:last].min(axis=0)
-            missing = np.isnan(low)
-            if method == "uniform":
-                high = X[:, first:last].max(axis=0)
-                return _uniform_edges(X[:, first:last], low, high, max_bins), missing
-            columns = zip(_columns(X, rows, first, last), missing, strict=True)
-            return [
-                _edges(column, method, max_bins - int(has_missing), sample_weight)
-                for column, has_missing in columns
-            ], missing
-
-        parts = (threads or Threads()).map(edges_of, X.shape[1])
-        edges = [edges for part, _ in parts for edges in part]
-        has_missing = np.concatenate([missing for _, missing in parts])
-        known_of: list[FloatArray | None] = [None] * len(edges)
-        for feature, known in (categories or {}).items():
+    @classmethod
+    def from_sketch(
+        cls, sketch: RowSketch, *, max_bins: int = MAX_BINS, threads: Threads | None = None
+    ) -> BinMapper:
+        """Choose the edges for rows that were looked at before, wherever they were."""
+        for known in sketch.categories.values():
             if len(known) >= MAX_BINS:
                 raise ValueError(f"A feature can have {MAX_BINS - 1} categories, not {len(known)}.")
+        n_bins = np.where(sketch.missing, max_bins - 1, max_bins)
+        if sketch.method == "uniform":
+            edges = _uniform_edges(sketch.low, sketch.high, n_bins)
+        else:
+            edges = _sampled_edges(sketch, n_bins, threads or Threads())
+        known_of: list[FloatArray | None] = [None] * len(edges)
+        for feature, known in sketch.categories.items():
             known_of[feature], edges[feature] = known, np.empty(0)
-            has_missing[feature] = (places_of(known, X[:, feature]) == len(known)).any()
-        return cls(edges, has_missing, known_of, method == "uniform")
+        return cls(edges, sketch.missing, known_of, sketch.method == "uniform")
 
     @cached_property
     def n_bins(self) -> NDArray[np.int64]:
@@ -243,13 +226,21 @@ class BinnedData:
         return self.mapper.n_bins + self.has_missing
 
 
-def _columns(
-    X: Samples, rows: RowNumbers | None, first: int, last: int
-) -> Iterator[NDArray[np.floating]]:
-    """Contiguous copies of the columns first..last of some rows, a few at a time."""
-    for start in range(first, last, _COLUMNS_AT_ONCE):
-        group = X[:, start : min(start + _COLUMNS_AT_ONCE, last)]
-        yield from np.ascontiguousarray((group if rows is None else group[rows]).T)
+def _sampled_edges(
+    sketch: RowSketch, n_bins: NDArray[np.int64], threads: Threads
+) -> list[FloatArray]:
+    """Edges of all features, from the rows of a sketch."""
+    sample_weight, columns = sketch.sample_weight(), sketch.columns()
+    if sample_weight is not None:
+        # Multiples of a quantum: rows of equal values are summed in any order.
+        exponent = np.frexp(sample_weight.max())[1]
+        sample_weight = folds(np.ldexp(sample_weight, -exponent))[0]
+
+    def edges_of(first: int, last: int) -> list[FloatArray]:
+        pairs = zip(columns(first, last), n_bins[first:last].tolist(), strict=True)
+        return [_edges(column, sketch.method, number, sample_weight) for column, number in pairs]
+
+    return [edges for part in threads.map(edges_of, len(n_bins)) for edges in part]
 
 
 def _edges(
@@ -287,23 +278,21 @@ def _midpoints(low: NDArray[np.floating], high: NDArray[np.floating]) -> FloatAr
     """Thresholds between neighbours, so that ``low < threshold <= high`` even without room."""
     low, high = low.astype(np.float64), high.astype(np.float64)
     middle = 0.5 * low + 0.5 * high
-    return np.where((low < middle) & (middle <= high), middle, high)
+    between = np.where((low < middle) & (middle <= high), middle, high)
+    return np.asarray(between + 0.0)  # zero has one sign
 
 
 def _uniform_edges(
-    X: Samples, low: NDArray[np.floating], high: NDArray[np.floating], max_bins: int
+    low: NDArray[np.floating], high: NDArray[np.floating], n_bins: NDArray[np.int64]
 ) -> list[FloatArray]:
-    """Edges of equal steps for each column, computed in the type of the values as the reference."""
-    low, high = low.copy(), high.copy()
-    with_missing = np.flatnonzero(np.isnan(low))
-    for j in with_missing:
-        present = X[~np.isnan(X[:, j]), j]
-        low[j], high[j] = (present.min(), present.max()) if len(present) else (np.nan, np.nan)
-    edges = _steps(low, high, max_bins)
-    for j in with_missing:
-        edges[j] = np.empty(0)
-        if not np.isnan(low[j]):
-            edges[j] = _steps(low[j : j + 1], high[j : j + 1], max_bins - 1)[0]
+    """Edges of equal steps, computed in the type of the values as the reference does."""
+    edges = [np.empty(0)] * len(low)
+    for number in np.unique(n_bins).tolist():
+        features = np.flatnonzero((n_bins == number) & ~np.isnan(low))
+        for feature, steps in zip(
+            features.tolist(), _steps(low[features], high[features], number), strict=True
+        ):
+            edges[feature] = steps
     return edges
 
 
@@ -322,10 +311,3 @@ def _steps(low: NDArray[np.floating], high: NDArray[np.floating], n_bins: int) -
     shares = places / steps
     edges[wide] = low[wide, None] * (1 - shares) + high[wide, None] * shares
     return [np.unique(row) for row in edges.astype(np.float64)]
-
-
-def places_of(known: Any, column: NDArray[np.floating]) -> NDArray[np.intp]:
-    """Places of values among sorted categories; after the last for others and for NaN."""
-    places = np.searchsorted(known, column)
-    found = np.append(known, np.nan)[places] == column
-    return np.where(found, places, len(known))

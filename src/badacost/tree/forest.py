@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from badacost.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
 from badacost.threads import Threads
 from badacost.tree import forest_kernels, shapley_kernels
-from badacost.tree.binning import BinMapper, BinnedData, places_of
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.growth_kernels import N_WORDS, descend
+from badacost.tree.sampling import places_of
 from badacost.validation import check_choice
 
 IntArray = NDArray[np.int32]

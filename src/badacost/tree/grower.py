@@ -15,7 +15,7 @@ import numpy as np
 from badacost.arrays import FloatArray, LeafNumbers, RowNumbers
 from badacost.threads import Threads
 from badacost.tree import growth_kernels, split_kernels
-from badacost.tree.binning import BinnedData
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.gain_kernels import Entropy, Gini, SquaredGradients
 from badacost.tree.histogram_kernels import NODE, Summed
@@ -96,7 +96,7 @@ class TreeGrower:
         free = np.arange(n_slots, dtype=np.int32)
         alike = True if self.growth.order == "symmetric" else None
         fixed = (self.data.kernel_data, used, sums.width, gain, limits)
-        space = _Space(_MIN_NODES, sums.n_columns, self._n_parts, self.data)
+        space = Space(_MIN_NODES, sums.n_columns, self._n_parts, self.data.mapper)
         threads_from = _MIN_THREADED if self.threads.n_threads > 1 else 2**62
         n_parts = 1
         while True:
@@ -121,22 +121,11 @@ class TreeGrower:
         return 1 if self.threads.n_threads == 1 else self.threads.n_threads * _PARTS_PER_THREAD
 
     def _limits(self, n_columns: int) -> split_kernels.Limits:
-        growth = self.growth
-        n_features = len(self.data.bins)
         large_from = 2**62  # a histogram is for bins that are bytes
         if self.data.bins.dtype == np.uint8:
             # Below this the scan of all cells costs more than sorting the samples.
             large_from = int(max(256.0, self._max_codes * (1.0 + n_columns / 8.0)))
-        return split_kernels.Limits(
-            _limit(growth.max_depth),
-            _limit(growth.max_leaf_nodes if growth.order == "best" else None),
-            int(growth.min_samples_split),
-            int(growth.min_samples_leaf),
-            min(_limit(growth.n_drawn), n_features),
-            growth.draw_per == "level",
-            growth.order == "best",
-            0 if growth.order == "symmetric" else large_from,
-        )
+        return kernel_limits(self.growth, len(self.data.bins), large_from)
 
     def _take_store(
         self, n_samples: int, n_columns: int, limits: split_kernels.Limits
@@ -164,7 +153,7 @@ class TreeGrower:
         return np.empty(shape)
 
     def _search(
-        self, fixed: Any, seed: np.uint64, space: _Space, store: Any, jobs: Any, alike: Any
+        self, fixed: Any, seed: np.uint64, space: Space, store: Any, jobs: Any, alike: Any
     ) -> int:
         """Search for the splits of a batch, the features shared among the threads."""
         limits, n_features = fixed[-1], len(self.data.bins)
@@ -181,7 +170,7 @@ class TreeGrower:
         return len(self.threads.run(search, enumerate(parts)))
 
     def _finish(
-        self, space: _Space, n_nodes: int, used: Summed, width: Any, n_rows: int
+        self, space: Space, n_nodes: int, used: Summed, width: Any, n_rows: int
     ) -> GrownTree:
         nodes, totals = space.nodes[:n_nodes], space.totals[:n_nodes]
         sets = None if space.sets is None else space.sets[:n_nodes]
@@ -195,28 +184,42 @@ class TreeGrower:
         return GrownTree(tree, totals.copy(), leaves)
 
 
+def kernel_limits(growth: Growth, n_features: int, large_from: int) -> split_kernels.Limits:
+    """Limits as kernels take them; nodes from a number of samples on are searched by histograms."""
+    return split_kernels.Limits(
+        _limit(growth.max_depth),
+        _limit(growth.max_leaf_nodes if growth.order == "best" else None),
+        int(growth.min_samples_split),
+        int(growth.min_samples_leaf),
+        min(_limit(growth.n_drawn), n_features),
+        growth.draw_per == "level",
+        growth.order == "best",
+        0 if growth.order == "symmetric" else large_from,
+    )
+
+
 def _limit(number: int | None) -> int:
     """A limit as a Python integer, the one type that kernels are compiled for."""
     return _NO_LIMIT if number is None else int(number)
 
 
-class _Space:
+class Space:
     """Arrays by node of a growing tree; sets of categories only where there are any."""
 
-    def __init__(self, n_nodes: int, n_columns: int, n_parts: int, data: BinnedData):
+    def __init__(self, n_nodes: int, n_columns: int, n_parts: int, mapper: BinMapper):
         shape = (n_nodes, growth_kernels.N_WORDS)
-        categorical = data.mapper.any_categorical
+        categorical = mapper.any_categorical
         self.nodes = np.empty(n_nodes, NODE)
         self.totals = np.empty((n_nodes, n_columns))
         self.jobs = np.empty(n_nodes, np.int64)
         self.found = np.empty((n_parts, n_nodes), split_kernels.SPLIT)
         self.sets = np.zeros(shape, np.uint32) if categorical else None
         self.found_sets = np.zeros((n_parts, *shape), np.uint32) if categorical else None
-        self._arguments = (n_columns, n_parts, data)
+        self._arguments = (n_columns, n_parts, mapper)
 
     def enlarge(self) -> None:
         """Make room for more nodes, between searches, so that what was found is not needed."""
-        larger = _Space(4 * len(self.nodes), *self._arguments)
+        larger = Space(4 * len(self.nodes), *self._arguments)
         larger.nodes[: len(self.nodes)] = self.nodes
         larger.totals[: len(self.nodes)] = self.totals
         if larger.sets is not None and self.sets is not None:

@@ -27,7 +27,7 @@ SEARCHED, N_NODES, FIRST, LAST, N_LEAVES, N_JOBS, N_FREE = range(7)
 N_STATES = 7
 N_WORDS = 8  # of 32 bits in a set of categories
 MIN_GAIN = 1e-10  # relative to the mass of the node, as in the reference
-_RESCALE = 2.0**-10  # a node lighter than this times its unit gets a unit of its own
+RESCALE = 2.0**-10  # a node lighter than this times its unit gets a unit of its own
 _SCRATCH = 1024  # samples of the right child that need no memory of their own
 
 
@@ -60,7 +60,7 @@ def _weigh_node(sums, width, gain, nodes, node, totals):
     _, mass = purity_and_mass(gain, width, totals)
     nodes[node].mass = mass
     if width is None:
-        if n > 0 and mass < _RESCALE * nodes[node].unit:
+        if n > 0 and mass < RESCALE * nodes[node].unit:
             largest = np.float32(0.0)
             for i in range(np.uint64(nodes[node].start), np.uint64(nodes[node].end)):
                 largest = max(largest, sums.weights[i])
@@ -73,7 +73,7 @@ def _weigh_node(sums, width, gain, nodes, node, totals):
 
 
 @njit(**INNER)
-def _add_node(nodes, node, parent, start, end, depth, unit):
+def add_node(nodes, node, parent, start, end, depth, unit):
     """Append a leaf, which finds its parent in the place of its sibling at first."""
     nodes[node].start = start
     nodes[node].end = end
@@ -91,7 +91,7 @@ def _add_node(nodes, node, parent, start, end, depth, unit):
 
 
 @njit(**INNER)
-def _is_active(width, limits, nodes, node, totals, n_leaves, alike):
+def is_active(width, limits, nodes, node, totals, n_leaves, alike):
     """Whether the limits allow to split a node, and there is something to tell apart."""
     if limits.max_depth <= nodes[node].depth or n_leaves >= limits.max_leaf_nodes:
         return False
@@ -158,7 +158,7 @@ def _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, stat
         parent = np.int64(nodes[node].sibling)
         for child in range(node, node + n_siblings):
             _weigh_node(sums, width, gain, nodes, child, totals[child])
-            nodes[child].active = _is_active(
+            nodes[child].active = is_active(
                 width, limits, nodes, child, totals[child], state[N_LEAVES], alike
             )
             nodes[child].sibling = -1
@@ -184,7 +184,7 @@ def _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, stat
 
 
 @njit(**INNER)
-def _goes_right(code, position, missing_left, missing_code, words):
+def goes_right(code, position, missing_left, missing_code, words):
     """Whether a bin is on the right side of a test; ``words`` is a set of categories or None."""
     if words is None:  # no branch to mispredict
         return (code > position) & ((not missing_left) | (code != missing_code))
@@ -194,10 +194,11 @@ def _goes_right(code, position, missing_left, missing_code, words):
 
 
 @njit(**INNER)
-def _partition(codes, missing_code, words, sums, width, nodes, node, left, totals):
+def partition(codes, missing_code, words, sums, width, nodes, node, left, totals):
     """Divide the samples of a node between two new ones, keeping their order.
 
-    ``words`` are the categories that go right; None where values are compared.
+    ``words`` are the categories that go right; None where values are compared. Returns where the
+    right child begins, and whether any value is missing.
     """
     order, labels, weights, rows = sums
     n_columns = count_columns(width, totals)
@@ -208,7 +209,7 @@ def _partition(codes, missing_code, words, sums, width, nodes, node, left, total
     if end - start > n_needed:
         n_needed = np.uint64(1)
         for i in range(start, end):
-            right = _goes_right(codes[order[i]], position, missing_left, missing_code, words)
+            right = goes_right(codes[order[i]], position, missing_left, missing_code, words)
             n_needed += np.uint64(right)
     order2 = np.empty(n_needed, order.dtype)
     if width is None:
@@ -225,7 +226,7 @@ def _partition(codes, missing_code, words, sums, width, nodes, node, left, total
         sample = order[i]
         code = codes[sample]
         any_missing |= code == missing_code
-        right = _goes_right(code, position, missing_left, missing_code, words)
+        right = goes_right(code, position, missing_left, missing_code, words)
         child = np.uint64(left) + np.uint64(right)
         # Written to both sides, of which one moves on.
         order[n_left] = sample
@@ -254,10 +255,7 @@ def _partition(codes, missing_code, words, sums, width, nodes, node, left, total
         else:
             for c in range(n_columns):
                 rows[n_left + i, c] = rows2[i, c]
-    if not any_missing:
-        # Values missing at prediction only go the way of the larger child.
-        nodes[node].missing_left = n_left - start >= n_right
-    return np.int64(n_left)
+    return np.int64(n_left), any_missing
 
 
 @njit(**INNER)
@@ -267,13 +265,20 @@ def _split(data, sums, width, nodes, node, totals, sets, state):
     feature = nodes[node].feature
     codes, missing_code = data.bins[feature], data.n_bins[feature]
     if sets is not None and data.categorical[feature]:
-        words = sets[node]
-        middle = _partition(codes, missing_code, words, sums, width, nodes, node, left, totals)
+        middle, any_missing = partition(
+            codes, missing_code, sets[node], sums, width, nodes, node, left, totals
+        )
     else:
-        middle = _partition(codes, missing_code, None, sums, width, nodes, node, left, totals)
+        middle, any_missing = partition(
+            codes, missing_code, None, sums, width, nodes, node, left, totals
+        )
+    start, end = nodes[node].start, nodes[node].end
+    if not any_missing:
+        # Values missing at prediction only go the way of the larger child.
+        nodes[node].missing_left = middle - start >= end - middle
     depth, unit = nodes[node].depth + 1, nodes[node].unit
-    _add_node(nodes, left, node, nodes[node].start, middle, depth, unit)
-    _add_node(nodes, left + 1, node, middle, nodes[node].end, depth, unit)
+    add_node(nodes, left, node, start, middle, depth, unit)
+    add_node(nodes, left + 1, node, middle, end, depth, unit)
     nodes[node].left = left
     state[N_NODES] += 2
     state[N_LEAVES] += 1
@@ -301,7 +306,7 @@ def _take_test(nodes, node, found, part, j, found_sets, sets):
 
 
 @njit(**INNER, error_model="numpy")
-def _take_split(width, gain, nodes, node, totals, found, n_parts, found_sets, sets, free, state):
+def take_split(width, gain, nodes, node, totals, found, n_parts, found_sets, sets, free, state):
     """Write the best split of a node into it; False if it has none that gains enough."""
     if nodes[node].active:
         j, mass = np.int64(nodes[node].job), nodes[node].mass
@@ -317,7 +322,7 @@ def _take_split(width, gain, nodes, node, totals, found, n_parts, found_sets, se
 
 
 @njit(**INNER)
-def _choose_best(nodes, limits, state):
+def choose_best(nodes, limits, state):
     """The most profitable of the leaves that wait to be split, -1 if there is none."""
     best = -1
     most = 0.0
@@ -336,7 +341,7 @@ def _choose_best(nodes, limits, state):
 
 
 @njit(**INNER, error_model="numpy")
-def _take_level_test(width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state):
+def take_level_test(width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state):
     """Write one test into all nodes of a level; False if it does not gain enough."""
     first, last = state[FIRST], state[LAST]
     part = _best_part(found, n_parts, np.int64(0))
@@ -356,7 +361,7 @@ def _take_level_test(width, gain, nodes, totals, found, n_parts, found_sets, set
 
 
 @njit(**INNER, error_model="numpy")
-def _measure_gain(width, gain, nodes, node, totals):
+def measure_gain(width, gain, nodes, node, totals):
     """Work out what a split gained that was not made for its node alone."""
     score = split_score(gain, width, totals[nodes[node].left], totals[node])
     if score > -np.inf:
@@ -381,7 +386,7 @@ def grow(
     if store is not None:
         n_cells = store.shape[2]
     if state[N_NODES] == 0:
-        _add_node(nodes, np.int64(0), np.int64(-1), np.int64(0), sums.order.shape[0], 0, np.inf)
+        add_node(nodes, np.int64(0), np.int64(-1), np.int64(0), sums.order.shape[0], 0, np.inf)
         for c in range(totals.shape[1]):
             totals[0, c] = 0.0
         state[N_NODES] = state[LAST] = state[N_LEAVES] = 1
@@ -406,20 +411,20 @@ def grow(
         state[SEARCHED] = 0
         first, last = state[FIRST], state[LAST]
         if alike is not None:
-            if nodes[first].active and _take_level_test(
+            if nodes[first].active and take_level_test(
                 width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state
             ):
                 for node in range(first, last):
                     _split(data, sums, width, nodes, node, totals, sets, state)
-                    _measure_gain(width, gain, nodes, node, totals)
+                    measure_gain(width, gain, nodes, node, totals)
         else:
             for node in range(first, last):
-                nodes[node].waiting = _take_split(
+                nodes[node].waiting = take_split(
                     width, gain, nodes, node, totals[node], found, n_parts, found_sets, sets, free,
                     state,
                 )  # fmt: skip
             if limits.best_first:
-                first = _choose_best(nodes, limits, state)
+                first = choose_best(nodes, limits, state)
             for node in range(max(first, 0), first + 1 if limits.best_first else last):
                 if nodes[node].waiting:
                     nodes[node].waiting = False
@@ -478,8 +483,8 @@ def descend(
             code, missing_code = bins[f, sample], n_bins[f]
             if category_set[node] >= 0:
                 words = sets[np.uint64(category_set[node])]
-                right = _goes_right(code, position[node], missing_left[node], missing_code, words)
+                right = goes_right(code, position[node], missing_left[node], missing_code, words)
             else:
-                right = _goes_right(code, position[node], missing_left[node], missing_code, None)
+                right = goes_right(code, position[node], missing_left[node], missing_code, None)
             node = np.uint64(left[node]) + np.uint64(right)
         leaves[sample] = node

@@ -74,7 +74,7 @@ class Summed(NamedTuple):
 
 
 @njit(**INNER)
-def _fill_four(bins, sums, width, features, lines, start, end, unit, n_columns, cells):
+def fill_four(bins, sums, width, features, lines, start, end, unit, n_columns, cells):
     """Sums of four features by bin, in one pass over the samples of a node."""
     order, labels, weights, rows = sums
     step = np.uint32(n_columns)
@@ -153,7 +153,7 @@ def get_histograms(
         for cell in range(data.n_codes[features[j]] * n_columns):
             line[cell] = 0.0
     if n_features == FEATURES_AT_ONCE:
-        _fill_four(data.bins, sums, width, features, lines, start, end, unit, n_columns, cells)
+        fill_four(data.bins, sums, width, features, lines, start, end, unit, n_columns, cells)
         return
     for j in range(n_features):
         row, line = data.bins[features[j]], cells[lines[j]]

@@ -64,7 +64,7 @@ class Limits(NamedTuple):
 
 
 @njit(**INNER)
-def _improve(found, j, score, feature, position, missing_left):
+def improve(found, j, score, feature, position, missing_left):
     """Take a split if it is better than the best so far."""
     if not score > found[j].score:
         return False
@@ -76,7 +76,7 @@ def _improve(found, j, score, feature, position, missing_left):
 
 
 @njit(**INNER)
-def _mark_set(words, ranked, first, last):
+def mark_set(words, ranked, first, last):
     """Make a set of the categories at some ranks."""
     for word in range(words.shape[0]):
         words[word] = 0
@@ -85,7 +85,7 @@ def _mark_set(words, ranked, first, last):
 
 
 @njit(**INNER, error_model="numpy")
-def _scan_histogram(
+def scan_histogram(
     gain, width, cells, counts, n, n_bins, missing, totals, mass, min_leaf, left, feature, found, j,
     categorical, sets,
 ):  # fmt: skip
@@ -123,10 +123,10 @@ def _scan_histogram(
             n_left += counts[b]
             if not better or (min_leaf > 1 and min(n_left, n - n_left) < min_leaf):
                 continue
-            if _improve(found, j, split_score(gain, width, left, totals), feature, b, side == 1):
+            if improve(found, j, split_score(gain, width, left, totals), feature, b, side == 1):
                 bound = score_to_beat(found[j].score, mass)
                 if sets is not None:
-                    _mark_set(sets[j], ranked, rank + 1, n_ranked if categorical else 0)
+                    mark_set(sets[j], ranked, rank + 1, n_ranked if categorical else 0)
 
 
 @njit(**INNER)
@@ -190,7 +190,7 @@ def _scan_sorted_rows(
             left[c] += rows[key & _LOW, c]
         if n_left >= ends[0] and _ends_bin(keys, n_left, n_present):
             score = split_score(gain, width, left, totals)
-            _improve(found, j, score, feature, np.int64(key >> _HIGH), side == 1)
+            improve(found, j, score, feature, np.int64(key >> _HIGH), side == 1)
 
 
 @njit(**INNER, error_model="numpy")
@@ -240,7 +240,7 @@ def _scan_sorted_labels(
             and _ends_bin(keys, n_left, n_present)
         ):
             score = split_score(gain, width, left, totals)
-            if _improve(found, j, score, feature, np.int64(key >> _HIGH), side == 1):
+            if improve(found, j, score, feature, np.int64(key >> _HIGH), side == 1):
                 bound = score_to_beat(score, mass)
 
 
@@ -325,7 +325,7 @@ def _search_large(
                 missing = data.has_missing[feature] and has_mass(
                     gain, width, line, n_bins * n_columns, totals
                 )
-                _scan_histogram(
+                scan_histogram(
                     gain, width, line, counts, end - start, n_bins, missing, totals[node], mass,
                     min_leaf, left, feature, found, j, data.categorical[feature], sets,
                 )  # fmt: skip
@@ -373,7 +373,7 @@ def _search_small(
                 fill_one(row, sums, width, start, start + n, unit, n_columns, cells)
                 count_samples(row, order, start, start + n, n_codes, counts)
                 missing = data.has_missing[feature] and counts[n_bins] > 0
-                _scan_histogram(
+                scan_histogram(
                     gain, width, cells, counts, n, n_bins, missing, totals[node], mass, min_leaf,
                     left, feature, found, j, True, sets,
                 )  # fmt: skip
@@ -404,7 +404,7 @@ def _rank_for_level(data, sums, width, gain, nodes, totals, jobs, feature, ranke
 
 
 @njit(**INNER, error_model="numpy")
-def _add_scores(gain, width, cells, after, missing, totals, ranked, n_ranked, left, joint):
+def add_scores(gain, width, cells, after, missing, totals, ranked, n_ranked, left, joint):
     """Add the scores of all tests of a feature on one node to ``joint[missing_left, rank]``.
 
     A test that does not divide the node leaves it its own score.
@@ -464,15 +464,15 @@ def _search_level(
             line = cells[lines[0]]
             missing = data.has_missing[feature] and has_mass(gain, width, line, after, totals)
             any_missing |= missing
-            _add_scores(
+            add_scores(
                 gain, width, line, after, missing, totals[node], ranked, n_ranked, left, joint
             )
         for side in range(1 + any_missing):
             for rank in range(n_ranked if any_missing and side == 0 else n_ranked - 1):
-                better = _improve(found, 0, joint[side, rank], feature, ranked[rank], side == 1)
+                better = improve(found, 0, joint[side, rank], feature, ranked[rank], side == 1)
                 if sets is not None and better:
                     n_last = n_ranked if data.categorical[feature] else 0
-                    _mark_set(sets[0], ranked, rank + 1, n_last)
+                    mark_set(sets[0], ranked, rank + 1, n_last)
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,27 @@
+"""CUDA sources are compiled by NVIDIA's compiler, where there is one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from badacost.gpu.device import OPTIONS, SOURCES
+
+NAMES = sorted(path.stem for path in SOURCES.glob("*.cu"))
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is missing")
+@pytest.mark.parametrize("name", NAMES)
+def test_it_compiles(name, tmp_path) -> None:
+    source, binary = str(SOURCES / f"{name}.cu"), str(tmp_path / "kernels.cubin")
+    command = ["nvcc", *OPTIONS, "-arch=sm_90", "-cubin", "-Werror=all-warnings", source]
+    done = subprocess.run([*command, "-o", binary], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_sources_use_no_header_of_the_system() -> None:
+    """CUDA's compiler at run time has none."""
+    for path in [*SOURCES.glob("*.cu"), *SOURCES.glob("*.cuh")]:
+        assert "#include <" not in path.read_text()
