@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -184,19 +186,29 @@ def test_no_workers_left(monkeypatch) -> None:
     monkeypatch.setattr(module, "_WAIT", 1.0)
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0",
-            silence_logs=logging.CRITICAL, memory_limit=None,
+            n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-        toy_parts(client) as parts,
     ):  # fmt: skip
-        pids = parts.ask("pid")
-        for nanny in cluster.workers.values():
-            nanny.auto_restart = False
-        for pid in pids:
-            kill(pid)
-        with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
-            parts.ask("total")
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+        options = ["--no-nanny", "--nthreads=1", "--memory-limit=0", "--no-dashboard"]
+        workers = [
+            subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL) for _ in range(2)
+        ]
+        try:
+            client.wait_for_workers(2, timeout=60)
+            with toy_parts(client) as parts:
+                workers[0].kill()
+                assert sum(parts.ask("total")) == VALUES.sum()
+                workers[1].kill()
+                with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
+                    parts.ask("total")
+            with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
+                toy_parts(client)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
 
 
 def test_two_fits_at_once(cluster_of) -> None:
