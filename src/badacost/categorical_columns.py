@@ -38,15 +38,15 @@ class CategoricalColumns:
     @classmethod
     def fit(cls, X: Any, positions: Iterable[int], rows: Any = slice(None)) -> CategoricalColumns:
         """Find the categories in some rows of X, the 255 most frequent ones if there are more."""
-        return cls.from_counts(count_categories(X, positions, rows))
+        return cls.of_counts(count_categories(X, positions, rows))
 
     @classmethod
-    def from_counts(cls, counts: Mapping[int, Counter[Any]]) -> CategoricalColumns:
-        """Keep the most frequent categories of each column."""
+    def of_counts(cls, counts: Mapping[int, Counter[Any]]) -> CategoricalColumns:
+        """Keep the categories, the 255 most frequent ones of each column if there are more."""
         found = {}
-        for position, count in counts.items():
-            ordered = sorted(count, key=_order)
-            frequent = sorted(ordered, key=count.__getitem__, reverse=True)[:MAX_CATEGORIES]
+        for position, counted in counts.items():
+            ordered = sorted(counted, key=_order)
+            frequent = sorted(ordered, key=lambda level: -counted[level])[:MAX_CATEGORIES]
             found[position] = np.array(sorted(frequent, key=_order), dtype=object)
         return cls(found)
 
@@ -95,18 +95,18 @@ class CategoricalColumns:
 def count_categories(
     X: Any, positions: Iterable[int], rows: Any = slice(None)
 ) -> dict[int, Counter[Any]]:
-    """How often each category of some columns occurs in some rows of X."""
-    table, found = _as_table(X), {}
+    """Count the categories of some columns in some rows of X; what is missing does not count."""
+    table, counts = _as_table(X), {}
     for position in positions:
         levels, places = _levels(table, position)
-        counts: Counter[Any] = Counter()
         used = places[rows]
         n_cells = np.bincount(used[used >= 0], minlength=len(levels))
+        counted: Counter[Any] = Counter()
         for level, count in zip(levels, n_cells.tolist(), strict=True):
             if count and not _is_missing(level):
-                counts[_checked(level, table, position)] += count
-        found[position] = counts
-    return found
+                counted[_checked(level, table, position)] += count
+        counts[position] = counted
+    return counts
 
 
 def _code(level: Any, code_of: Mapping[Any, int]) -> float:

@@ -97,5 +97,5 @@ def test_clients(cluster_of) -> None:
         current_client(None)
     with client.as_current():
         assert current_client(None) is client
-    with pytest.raises(TypeError, match="client must be a dask.distributed.Client; got str"):
+    with pytest.raises(TypeError, match=r"client must be a dask\.distributed\.Client; got str"):
         current_client("tcp://localhost:8786")

@@ -56,11 +56,12 @@ def test_answers_come_in_the_order_of_the_parts(cluster_of) -> None:
     client = cluster_of(2)
     with toy_parts(client) as parts:
         assert len(parts) == 2
-        sums = [VALUES[:16].sum(), VALUES[16:].sum()]
+        sums = [VALUES[:12].sum(), VALUES[12:].sum()]
         assert parts.ask("total") == sums
         assert parts.ask("tell", ByPart([1.0, 2.0]), keep=True) == [[1.0], [2.0]]
         assert parts.ask("tell", 3.0) == [[1.0, 3.0], [2.0, 3.0]]
-        assert parts.seconds > 0.0
+        assert parts.n_asked == 3
+        assert parts.waited >= parts.worked > 0.0
     wait_until(lambda: n_actors(client) == 0)
 
 
@@ -69,13 +70,16 @@ def test_fewer_chunks_than_workers(cluster_of) -> None:
         assert parts.ask("total") == [VALUES.sum()]
 
 
-def test_persisted_chunks_stay_where_they_are(cluster_of) -> None:
+def test_persisted_blocks_go_where_most_of_their_chunks_are(cluster_of) -> None:
     client = cluster_of(2)
-    one = sorted(client.nthreads())[1]
-    array = client.persist(da.from_array(VALUES, chunks=4), workers=[one])
+    one, other = sorted(client.nthreads())
+    array = da.from_array(VALUES, chunks=4)
+    first = client.persist(array[:12], workers=[other])
+    array = da.concatenate([first, client.persist(array[12:], workers=[one])])
     chunks, workers = place_chunks(client, chunks_of(array), True)
-    assert workers == [one]
-    assert len(chunks[0]) == 7
+    assert workers == [other, one]
+    assert [len(part) for part in chunks] == [3, 4]
+    assert place_chunks(client, chunks_of(array), False)[1] == [one, other]
 
 
 def test_errors_of_a_part_are_those_of_the_caller(cluster_of) -> None:
@@ -84,7 +88,7 @@ def test_errors_of_a_part_are_those_of_the_caller(cluster_of) -> None:
         for error in (OSError("no disk"), TimeoutError("no time"), ValueError("no value")):
             with pytest.raises(type(error), match=str(error)):
                 parts.ask("fail", error)
-        assert parts.ask("total")[0] == VALUES[:16].sum()
+        assert parts.ask("total")[0] == VALUES[:12].sum()
 
 
 def test_errors_of_the_data_are_those_of_the_caller(cluster_of) -> None:
@@ -150,7 +154,7 @@ def test_killed_while_it_is_built(cluster_of, tmp_path) -> None:
     killer.start()
     with DaskParts(client, SlowToBuild, *placed) as parts:
         killer.join()
-        assert parts.ask("total") == [VALUES[:16].sum(), VALUES[16:].sum()]
+        assert parts.ask("total") == [VALUES[:12].sum(), VALUES[12:].sum()]
 
 
 def test_rebuilds_are_bounded(cluster_of) -> None:
@@ -159,7 +163,9 @@ def test_rebuilds_are_bounded(cluster_of) -> None:
         kill(parts.ask("pid")[0])
         parts.ask("total")
         kill(parts.ask("pid")[1])
-        with pytest.raises(LostWorkersError, match=r"lost with workers tcp.*max_rebuilds=1.*memory"):
+        with pytest.raises(
+            LostWorkersError, match=r"lost with workers tcp.*=1.*memory"
+        ):
             parts.ask("total")
     wait_until(lambda: n_actors(client) == 0)
 

@@ -11,11 +11,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any
 
+from joblib import parallel_config
+
 from badacost.distributed.requirement import dask_distributed
 from badacost.parts import arguments_of
+from badacost.threads import Threads
 
 _POLL = 1.0  # seconds between looks at whether a worker is still there
 _WAIT = 60.0  # seconds for a worker to join a cluster that has lost all of them
@@ -38,9 +42,7 @@ class LostWorkersError(RuntimeError):
 
 
 class _Host:
-    """An actor: a part on its worker. What its methods raise is an answer, so that it can be told
-    from a worker that is lost.
-    """  # fmt: skip
+    """An actor: a part on its worker; what its methods raise is an answer as well."""
 
     def __init__(self, factory: Factory, chunks: list[Chunk]):
         self._failure: Exception | None = None
@@ -49,20 +51,18 @@ class _Host:
         except Exception as error:
             self._failure = error
 
-    def call(self, calls: list[tuple[str, list[Any]]]) -> tuple[Any, Exception | None]:
-        """Answer to the last of some calls, or what went wrong."""
-        if self._failure is not None:
-            return None, self._failure
+    def call(self, calls: list[tuple[str, list[Any]]]) -> tuple[Any, Exception | None, float]:
+        """Answer to the last of some calls, what went wrong if it did, and the seconds it took."""
+        started, answer, failure = time.perf_counter(), None, self._failure
         try:
-            answer = None
-            for method, arguments in calls:
+            for method, arguments in calls if failure is None else ():
                 answer = attrgetter(method)(self._part)(*arguments)
         except Exception as error:
-            return None, error
-        return answer, None
+            failure = error
+        return answer, failure, time.perf_counter() - started
 
 
-class _Lost(Exception):  # noqa: N818
+class _Lost(Exception):
     """The worker of a part is gone."""
 
 
@@ -125,7 +125,9 @@ class DaskParts:
         self._kept: list[tuple[str, tuple[Any, ...]]] = []
         self._recent: list[tuple[str, tuple[Any, ...]]] = []
         self._lost: list[str] = []  # addresses of workers
-        self.seconds = 0.0  # of waiting for answers
+        self.n_asked = 0
+        self.waited = 0.0  # seconds, for answers
+        self.worked = 0.0  # seconds that the slowest parts took for them: the rest is communication
         try:
             for place in self._places:
                 place.submit(client, factory)
@@ -152,23 +154,27 @@ class DaskParts:
             self._recent = []
         else:
             self._recent.append((method, arguments))
-        self.seconds += time.perf_counter() - started
+        self.n_asked += 1
+        self.waited += time.perf_counter() - started
         return answers
 
     def _answers(self, call: tuple[str, tuple[Any, ...]]) -> list[Any]:
         """What the parts say, those included that have to be built again."""
         pending = {place.number: self._send(place, [call]) for place in self._places}
         answers: dict[int, Any] = {}
+        slowest = 0.0
         while pending:
             lost = []
             for number, future in pending.items():
                 try:
-                    answers[number] = self._receive(self._places[number], future)
+                    answers[number], seconds = self._receive(self._places[number], future)
+                    slowest = max(slowest, seconds)
                 except _Lost:
                     lost.append(self._places[number])
             self._rebuild(lost)
             again = [*self._kept, *self._recent, call]
             pending = {place.number: self._send(place, again) for place in lost}
+        self.worked += slowest
         return [answers[place.number] for place in self._places]
 
     def close(self) -> None:
@@ -184,11 +190,11 @@ class DaskParts:
         except RuntimeError:  # the scheduler has told so
             return None
 
-    def _receive(self, place: _Place, future: Any) -> Any:
-        """The answer of a part, or what it raised there; `_Lost` if its worker is gone."""
+    def _receive(self, place: _Place, future: Any) -> tuple[Any, float]:
+        """Answer of a part and the seconds it took, or what it raised; `_Lost` if it is gone."""
         while future is not None:
             try:
-                answer, failure = future.result(timeout=_POLL)
+                answer, failure, seconds = future.result(timeout=_POLL)
             except TimeoutError:
                 if place.address in self._live() and place.future.status == "finished":
                     continue
@@ -197,7 +203,7 @@ class DaskParts:
                 break
             if failure is not None:
                 raise failure
-            return answer
+            return answer, seconds
         raise _Lost
 
     def _is_built(self, place: _Place) -> bool:
@@ -259,6 +265,12 @@ class DaskParts:
         return live_workers(self._client)
 
 
+def worker_threads() -> Threads:
+    """As many threads as the worker that this code runs on has."""
+    with parallel_config("threading"):  # others would not be allowed in the process of a worker
+        return Threads(dask_distributed().get_worker().state.nthreads)
+
+
 def live_workers(client: Any) -> list[str]:
     """Addresses of the workers of a cluster."""
     try:
@@ -285,26 +297,23 @@ def wait_for_workers(client: Any) -> list[str]:
 def place_chunks(
     client: Any, chunks: Sequence[Chunk], persisted: bool
 ) -> tuple[list[list[Chunk]], list[str]]:
-    """Share chunks among workers: where they are if they are `persisted`, else in blocks.
+    """Share chunks among workers, in blocks of neighbours, so that rows keep their order.
 
-    Returns the chunks of each worker that has any, and its address.
+    A block of chunks that are `persisted` goes where most of them are. Returns the chunks of each
+    worker that has any, and its address.
     """
     live = wait_for_workers(client)
-    address_of = [live[k * len(live) // len(chunks)] for k in range(len(chunks))]
-    if len(chunks) < len(live):
-        address_of = live[: len(chunks)]
-    if persisted:
-        holders = _holders(client, [chunk[0] for chunk in chunks])
-        n_held: Counter[str] = Counter()
-        for k, found in enumerate(holders):
-            if found:
-                address_of[k] = min(sorted(found), key=lambda address: n_held[address])
-            n_held[address_of[k]] += 1
-    workers = sorted(set(address_of))
-    parts = [
-        [chunk for chunk, address in zip(chunks, address_of, strict=True) if address == worker]
-        for worker in workers
-    ]
+    n_parts = min(len(chunks), len(live))
+    ends = [len(chunks) * part // n_parts for part in range(n_parts + 1)]
+    parts = [list(chunks[a:b]) for a, b in pairwise(ends)]
+    if not persisted:
+        return parts, live[:n_parts]
+    holders = _holders(client, [chunk[0] for chunk in chunks])
+    held = [Counter(chain.from_iterable(holders[a:b])) for a, b in pairwise(ends)]
+    workers = [""] * n_parts
+    for part in sorted(range(n_parts), key=lambda part: -max(held[part].values(), default=0)):
+        workers[part] = max(live, key=lambda address: held[part][address])
+        live.remove(workers[part])
     return parts, workers
 
 

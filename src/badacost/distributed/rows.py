@@ -1,108 +1,133 @@
-"""Rows as they come to a worker: what all workers have to know of each other's, and checks.
+"""Rows as they come to a worker, until they are bins.
 
-Chunks answer one by one, since those of a worker need not follow each other in the whole.
+Classes and weights go to whoever trains, who knows those of all rows, and come back with the bins.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from badacost.arrays import FloatArray, Labels, Samples
+from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
+from badacost.boosting.fit_part import FitPart
+from badacost.boosting.folds import mix_columns
 from badacost.categorical_columns import CategoricalColumns, count_categories
-from badacost.distributed.parts import Chunk
-from badacost.validation import SAMPLES, check_weight_values, positions_in, remedies
+from badacost.distributed.parts import Chunk, worker_threads
+from badacost.tree.binning import BinMapper, BinnedData
+from badacost.tree.sampling import RowSketch
+from badacost.validation import check_block
 
 
 class Description(NamedTuple):
-    """What a chunk has.
+    """Classes and weights of a chunk, and how often categories occur in rows that have a weight.
 
     Attributes
     ----------
-    n_rows, n_weighted : int
-        Number of rows, and of those with a positive weight.
     labels : ndarray
         Distinct classes.
+    codes : ndarray of shape (n_rows,)
+        Places of the classes of all rows among them.
+    weight : ndarray of shape (n_rows,) or None
+        Weights, not checked.
     categories : dict
-        How often each category occurs, by column.
-    total : float
-        Sum of the weights, to see whether it overflows.
+        Numbers of each category, by column.
     """
 
-    n_rows: int
-    n_weighted: int
     labels: NDArray[Any]
+    codes: NDArray[np.unsignedinteger]
+    weight: NDArray[Any] | None
     categories: dict[int, Counter[Any]]
-    total: float
 
 
-class _Block(NamedTuple):
-    """Rows of positive weight: checked samples, classes as numbers, weights."""
-
-    X: Samples
-    y: Labels
-    weight: FloatArray
-
-
-class RowsPart:
-    """The rows of a worker."""
+class RowsPart(FitPart):
+    """The rows of a worker: as they came, then checked and in some order, then bins."""
 
     def __init__(self, chunks: list[Chunk]):
         self._chunks = chunks
-        self.blocks: list[_Block] = []
+        self._blocks: list[Samples] = []
+        self._held_out: list[Samples] = []
 
-    def describe(self, positions: list[int], suffix: str) -> list[Description]:
+    def describe(self, positions: list[int]) -> list[Description]:
         """Look at all chunks; `positions` are those of categorical columns."""
-        return [self._described(*chunk, positions, suffix) for chunk in self._chunks]
+        return [_described(*chunk, positions) for chunk in self._chunks]
 
-    def _described(
-        self, X: Any, y: Any, weight: Any, positions: list[int], suffix: str
-    ) -> Description:
-        with remedies(X, y):
-            labels = column_or_1d(y)
-        n = len(X)
-        if len(labels) != n:
-            raise ValueError(
-                f"A chunk of X{suffix} has {n} rows, and that of y{suffix} {len(labels)}: divide "
-                "both alike, for example by making them columns of one data frame first."
-            )
-        weights = _weights(weight, n, suffix)
-        kept = weights > 0.0
-        return Description(
-            n,
-            int(kept.sum()),
-            np.unique(labels) if n else labels[:0],
-            count_categories(X, positions, kept) if n else {},
-            float(weights.sum()),
-        )
-
-    def check(self, columns: CategoricalColumns, classes: NDArray[Any], suffix: str) -> None:
-        """Turn rows into numbers, and leave out those without weight."""
-        kind = np.min_scalar_type(len(classes))
-        for X, y, weight in self._chunks:
-            with warnings.catch_warnings():
-                # A category may well be missing from all rows of a chunk.
-                warnings.simplefilter("ignore", UserWarning)
-                X = columns.encode(X)
-            with remedies(X, y):
-                samples = check_array(X, ensure_min_samples=0, **SAMPLES)
-            weights = _weights(weight, len(samples), suffix)
-            encoded = positions_in(classes, column_or_1d(y)).astype(kind)
-            kept = weights > 0.0
-            if not kept.all():
-                samples, encoded, weights = samples[kept], encoded[kept], weights[kept]
-            self.blocks.append(_Block(samples, encoded, weights))
+    def check(self, columns: CategoricalColumns, kept: Mask | None) -> list[tuple[int, Any]]:
+        """Turn samples into numbers, those without weight left out; tell their shape and type."""
+        first = 0
+        for X, *_ in self._chunks:
+            block = check_block(columns, X)
+            last = first + len(block)
+            self._blocks.append(block if kept is None else block[kept[first:last]])
+            first = last
         self._chunks = []
+        return [(block.shape[1], block.dtype) for block in self._blocks]
+
+    def mixed_values(self, seed: int) -> NDArray[np.uint64]:
+        """Numbers that depend on the values of the rows, see `mix_columns`."""
+        return np.concatenate([mix_columns(block.T, len(block), seed) for block in self._blocks])
+
+    def some_rows(self, rows: RowNumbers) -> Samples:
+        """Values of some rows."""
+        ends = np.cumsum([0, *map(len, self._blocks)])
+        found = [
+            block[rows[(first <= rows) & (rows < first + len(block))] - first]
+            for block, first in zip(self._blocks, ends, strict=False)
+        ]
+        return np.concatenate(found)
+
+    def hold_out(self, held: Mask) -> None:
+        """Lay some rows aside for validation."""
+        first = 0
+        for number, block in enumerate(self._blocks):
+            chosen = held[first : first + len(block)]
+            first += len(block)
+            self._held_out.append(block[chosen])
+            self._blocks[number] = block[~chosen]
+
+    def sketch(self, empty: RowSketch, weight: FloatArray, first_row: int) -> RowSketch:
+        """Feed a sketch with all rows."""
+        first = 0
+        for block in self._blocks:
+            last = first + len(block)
+            empty.add(block, weight[first:last], first_row=first_row + first)
+            first = last
+        return empty
+
+    def bin(self, mapper: BinMapper, y: Labels, weight: FloatArray, first_row: int) -> None:
+        """Put the rows into bins, and let go of their values."""
+        bins = self._bins(mapper, self._blocks, fitted=True)
+        self._blocks = []
+        super().__init__(BinnedData(mapper, bins), y, weight, first_row, worker_threads())
+
+    def held_out_bins(self, mapper: BinMapper) -> NDArray[np.unsignedinteger]:
+        """Bins of the rows that were laid aside."""
+        return self._bins(mapper, self._held_out)
+
+    def all_bins(self, mapper: BinMapper) -> NDArray[np.unsignedinteger]:
+        """Bins of all rows, in the place of their values."""
+        return self._bins(mapper, self._blocks)
+
+    def _bins(
+        self, mapper: BinMapper, blocks: list[Samples], *, fitted: bool = False
+    ) -> NDArray[np.unsignedinteger]:
+        threads = worker_threads()
+        bins = [mapper.transform(block, threads, fitted=fitted) for block in blocks]
+        return np.concatenate(bins, axis=1)
 
 
-def _weights(weight: Any, n_rows: int, suffix: str) -> FloatArray:
-    """Weights of a chunk; ones if there are none."""
-    if weight is None:
-        return np.broadcast_to(1.0, n_rows)
-    return check_weight_values(weight, n_rows, f"sample_weight{suffix}")
+def _described(X: Any, y: Any, weight: Any, positions: list[int]) -> Description:
+    """Description of a chunk."""
+    labels, codes = np.unique(column_or_1d(y), return_inverse=True)
+    if len(codes) != len(X):
+        raise ValueError(
+            f"A chunk of X has {len(X)} rows, and that of y {len(codes)}: divide both alike, for "
+            "example as columns of one data frame."
+        )
+    rows: Any = slice(None) if weight is None else np.asarray(weight) > 0.0
+    codes = codes.astype(np.min_scalar_type(max(len(labels) - 1, 0)))
+    counts = count_categories(X, positions, rows) if len(X) else {}
+    return Description(labels, codes, None if weight is None else np.asarray(weight), counts)
