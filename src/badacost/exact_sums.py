@@ -43,9 +43,15 @@ def exact_sum(terms: FloatArray) -> float:
     largest = terms.max(initial=0.0)
     if largest > _HUGE:
         return exact_sum(terms * _SCALE) / _SCALE
-    units = units_of(largest, len(terms))
-    sums = [[fold.sum() for fold in folds(terms[part], units)] for part in blocks(len(terms))]
-    return float(sum(high for high, _ in sums) + sum(low for _, low in sums))
+    return float(folded_sums(terms, units_of(largest, len(terms))).sum())
+
+
+def folded_sums(terms: FloatArray, units: Units) -> FloatArray:
+    """Sums (2,) of what `folds` cuts terms into: of parts of an array, they add up exactly."""
+    sums = np.zeros(2)
+    for part in blocks(len(terms)):
+        sums += [fold.sum() for fold in folds(terms[part], units)]
+    return sums
 
 
 def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray:
@@ -53,21 +59,34 @@ def exact_bincount(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray
 
     A small sum next to a large one keeps its digits: each cell has units of its own.
     """
-    largest = np.zeros(n_cells)
-    for part in blocks(len(terms)):
-        np.maximum.at(largest, cells[part].astype(np.intp), terms[part])
+    largest = bin_maxima(cells, terms, n_cells)
     huge = largest > _HUGE
     if huge.any():
         scale = np.where(huge, _SCALE, 1.0)
         return exact_bincount(cells, terms * scale[cells], n_cells) / scale
-    coarse, fine = units_of(largest, len(terms))
-    sums = np.zeros((2, n_cells))
+    sums = bin_folded_sums(cells, terms, units_of(largest, len(terms)))
+    return np.asarray(sums[0] + sums[1])
+
+
+def bin_maxima(cells: Labels, terms: FloatArray, n_cells: int) -> FloatArray:
+    """Largest terms by cell."""
+    largest = np.zeros(n_cells)
+    for part in blocks(len(terms)):
+        np.maximum.at(largest, cells[part].astype(np.intp), terms[part])
+    return largest
+
+
+def bin_folded_sums(cells: Labels, terms: FloatArray, units: Units) -> FloatArray:
+    """Sums by cell (2, n_cells) of what `folds` cuts terms into, with units for each cell."""
+    coarse, fine = units
+    sums = np.zeros((2, len(coarse)))
     for part in blocks(len(terms)):
         places = cells[part].astype(np.intp)
-        units = coarse[places], fine[places]
-        for total, fold in zip(sums, folds(terms[part], units), strict=True):
-            total += np.bincount(places, fold, n_cells)
-    return np.asarray(sums[0] + sums[1])
+        for total, fold in zip(
+            sums, folds(terms[part], (coarse[places], fine[places])), strict=True
+        ):
+            total += np.bincount(places, fold, len(coarse))
+    return sums
 
 
 def blocks(n: int) -> list[slice]:

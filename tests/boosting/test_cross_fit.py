@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, StratifiedKFold
 
-from badacost.boosting.cross_fit import (
-    CrossFit,
+from badacost.boosting.cross_fit import CrossFit, FoldLoss
+from badacost.boosting.cross_fit_part import CrossFitPart
+from badacost.boosting.fit_part import PartedRows
+from badacost.boosting.folds import (
     Fold,
-    FoldLoss,
-    fingerprint,
     given_folds,
     held_out_rows,
+    mix_columns,
     random_folds,
 )
 from badacost.threads import Threads
@@ -37,7 +38,7 @@ def samples(n: int, n_classes: int, seed: int = 0):
 def test_random_folds(n, n_classes, n_folds, seed) -> None:
     """Every sample is left out once; parts and the classes in them are of equal size."""
     X, y, weight = samples(n, n_classes)
-    folds = random_folds(X.T, y, weight, n_folds, seed)
+    folds = random_folds(mix_columns(X.T, len(y), seed), y, weight, n_folds)
     assert len(folds) == min(n, n_folds)
     np.testing.assert_array_equal(np.sort(np.concatenate([f.left_out for f in folds])), range(n))
     for fold in folds:
@@ -49,18 +50,18 @@ def test_random_folds(n, n_classes, n_folds, seed) -> None:
 def test_random_folds_follow_the_samples() -> None:
     X, y, weight = samples(60, 3)
     order = np.random.default_rng(0).permutation(60)
-    known = random_folds(X.T, y, weight, 4, seed=5)
-    moved = random_folds(X[order].T, y[order], weight[order], 4, seed=5)
+    known = random_folds(mix_columns(X.T, len(y), 5), y, weight, 4)
+    moved = random_folds(mix_columns(X[order].T, len(y[order]), 5), y[order], weight[order], 4)
     for one, other in zip(known, moved, strict=True):
         assert set(one.left_out) == set(order[other.left_out])
-    other = random_folds(X.T, y, weight, 4, seed=6)
+    other = random_folds(mix_columns(X.T, len(y), 6), y, weight, 4)
     assert any(set(a.left_out) != set(b.left_out) for a, b in zip(known, other, strict=True))
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])
 def test_random_folds_know_nothing_of_the_values(column) -> None:
     X, y, weight = samples(4000, 2)
-    folds = random_folds(X.T, y, weight, 4, seed=0)
+    folds = random_folds(mix_columns(X.T, len(y), 0), y, weight, 4)
     means = [X[fold.left_out, column].mean() for fold in folds]
     np.testing.assert_allclose(means, X[:, column].mean(), atol=4.0 / np.sqrt(1000))
 
@@ -69,13 +70,15 @@ def test_random_folds_know_nothing_of_the_values(column) -> None:
 def test_held_out_rows(n, random) -> None:
     n_held_out = random.draw(st.integers(1, n - 1))
     X, y, weight = samples(n, 3)
-    held = held_out_rows(X.T, y, weight, n_held_out, seed=3)
+    held = held_out_rows(mix_columns(X.T, len(y), 3), y, weight, n_held_out)
     assert held.sum() == n_held_out
     share = n_held_out / n
     for k in range(3):
         assert abs(held[y == k].sum() - share * (y == k).sum()) < 2
     order = np.random.default_rng(n).permutation(n)
-    moved = held_out_rows(X[order].T, y[order], weight[order], n_held_out, seed=3)
+    moved = held_out_rows(
+        mix_columns(X[order].T, len(y[order]), 3), y[order], weight[order], n_held_out
+    )
     chosen, others = (
         sorted(zip(map(tuple, part), labels, strict=True))
         for part, labels in ((X[held], y[held]), (X[order][moved], y[order][moved]))
@@ -129,11 +132,15 @@ def test_fingerprints() -> None:
     mapper = BinMapper.fit(X)
     data = BinnedData(mapper, mapper.transform(X))
     order = np.random.default_rng(0).permutation(40)
-    known = fingerprint(data, y)
+
+    def number(data, y) -> int:
+        return PartedRows.local(data, y, np.ones(len(y)), Threads()).fingerprint()
+
+    known = number(data, y)
     assert 0 < known < 2**63
-    assert fingerprint(BinnedData(mapper, data.bins[:, order]), y[order]) == known
-    assert fingerprint(BinnedData(mapper, data.bins[:, 1:]), y[1:]) != known
-    assert fingerprint(data, np.roll(y, 1)) != known
+    assert number(BinnedData(mapper, data.bins[:, order]), y[order]) == known
+    assert number(BinnedData(mapper, data.bins[:, 1:]), y[1:]) != known
+    assert number(data, np.roll(y, 1)) != known
 
 
 @pytest.mark.parametrize(
@@ -174,10 +181,8 @@ def cross_fit(X, y, weight, folds, threads: Threads | None = None) -> CrossFit:
         threads=threads,
     )
     return CrossFit(
-        data,
+        PartedRows.local(data, y, weight, threads),
         Growth(max_depth=3, order="symmetric"),
-        y,
-        weight,
         folds,
         n_classes=int(y.max()) + 1,
         gain=SquaredGradients(1.0, 1e-3),
@@ -187,6 +192,11 @@ def cross_fit(X, y, weight, folds, threads: Threads | None = None) -> CrossFit:
         seed=0,
         threads=threads,
     )
+
+
+def rows_of(fit: CrossFit) -> CrossFitPart:
+    """What the one part knows of its rows."""
+    return fit._parts.parts[0].descent
 
 
 def test_what_is_left_out_does_not_matter() -> None:
@@ -200,20 +210,20 @@ def test_what_is_left_out_does_not_matter() -> None:
         fit = cross_fit(X, labels, weight, [fold])
         for number in range(4):
             fit.advance(fit.fit(number))
-        grown.append(fit.boosters[0])
+        grown.append(rows_of(fit))
     np.testing.assert_array_equal(grown[0].scores, grown[1].scores)
-    assert (grown[0].losses[120:] != grown[1].losses[120:]).any()
+    assert (grown[0].losses[0, 120:] != grown[1].losses[0, 120:]).any()
 
 
 def test_priors_and_losses() -> None:
     X, y, weight = samples(200, 3)
     weight *= 3.0
-    folds = random_folds(X.T, y, weight, 3, seed=0)
+    folds = random_folds(mix_columns(X.T, len(y), 0), y, weight, 3)
     fit = cross_fit(X, y, weight, folds)
-    for fold, booster in zip(folds, fit.boosters, strict=True):
+    for fold, log_prior, found in zip(folds, fit.log_priors, rows_of(fit).losses, strict=True):
         counts = np.bincount(y[fold.train], weight[fold.train]) + 1.0
-        np.testing.assert_allclose(booster.log_prior, np.log(counts / counts.sum()))
-        np.testing.assert_allclose(booster.losses, -booster.log_prior[y])
+        np.testing.assert_allclose(log_prior, np.log(counts / counts.sum()))
+        np.testing.assert_allclose(found, -log_prior[y])
     stage = fit.fit(0)
     fit.advance(stage)
     train, left_out = FoldLoss(fit, left_out=False), FoldLoss(fit, left_out=True)
@@ -222,11 +232,14 @@ def test_priors_and_losses() -> None:
     parts = [(fold.train, fold.left_out) for fold in folds]
     for followed, part in ((train, 0), (left_out, 1)):
         rows = [p[part] for p in parts]
-        losses = [b.losses[r] for b, r in zip(fit.boosters, rows, strict=True)]
+        losses = [found[r] for found, r in zip(rows_of(fit).losses, rows, strict=True)]
         weights = np.concatenate([weight[r] for r in rows])
         mean = np.average(np.concatenate(losses), weights=weights)
         assert followed.curve == [pytest.approx(mean, rel=1e-12)]
-    np.testing.assert_allclose(left_out.weights, weight / weight.sum())
+    costs = np.array([[0.0, 1, 5], [1, 0, 2], [10, 8, 0]])
+    decisions = (fit.left_out_shares(best=False) @ costs).argmin(axis=1)
+    paid = np.average(costs[y, decisions], weights=weight)
+    assert fit.left_out_cost(costs, costs, best=False) == pytest.approx(paid, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -247,14 +260,16 @@ def test_folds_may_overlap() -> None:
         RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), y, np.full(60, True)
     )
     fit = cross_fit(X, y, weight, folds)
-    assert np.isfinite(fit.left_out_shares()).all()
-    np.testing.assert_allclose(FoldLoss(fit, left_out=True).weights, weight / weight.sum())
+    shares = fit.left_out_shares(best=False)
+    costs = np.array([[0.0, 1], [5, 0]])
+    paid = np.average(costs[y, (shares @ costs).argmin(axis=1)], weights=weight)
+    assert fit.left_out_cost(costs, costs, best=False) == pytest.approx(paid, rel=1e-12)
 
 
 def test_samples_that_are_never_left_out() -> None:
     X, y, weight = samples(60, 2)
     fit = cross_fit(X, y, weight, [Fold(np.arange(40), np.arange(40, 60))])
-    shares = fit.left_out_shares()
+    shares = fit.left_out_shares(best=False)
     assert np.isnan(shares[:40]).all()
     np.testing.assert_allclose(shares[40:].sum(axis=1), 1.0, atol=1e-6)
 
@@ -263,13 +278,13 @@ def test_samples_that_are_never_left_out() -> None:
 def test_threads_and_sizes(n_folds) -> None:
     """Threads share folds of small data and rows of large data; each way gives the same bits."""
     X, y, weight = samples(9000, 3)
-    folds = random_folds(X.T, y, weight, max(n_folds, 2), seed=0)[:n_folds]
+    folds = random_folds(mix_columns(X.T, len(y), 0), y, weight, max(n_folds, 2))[:n_folds]
     scores = []
     for n_jobs in (1, 2, 3):
         with Threads(n_jobs) as threads:
             fit = cross_fit(X, y, weight, folds, threads)
             for number in range(3):
                 fit.advance(fit.fit(number))
-        scores.append([booster.scores for booster in fit.boosters])
+        scores.append(rows_of(fit).scores)
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_array_equal(scores[0], scores[2])

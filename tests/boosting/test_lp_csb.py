@@ -393,8 +393,8 @@ def test_automatic_p_holds_out_a_part_and_refits_on_everything() -> None:
     assert len(rounds) == 8
     assert not len(model.validation_score_)
     np.testing.assert_array_equal(model.cost_scores(X), quick(p=model.p_).fit(X, Y).cost_scores(X))
-    with pytest.raises(ValueError, match="No stratified validation part"):
-        quick(None, p="auto").fit(np.arange(3.0)[:, None], [0, 1, 2])
+    with pytest.raises(ValueError, match="leaves no samples for training"):
+        quick(None, p="auto", validation_fraction=3).fit(np.arange(3.0)[:, None], [0, 1, 2])
 
 
 def test_automatic_p_is_kept_by_a_warm_start_and_a_file(tmp_path) -> None:

@@ -184,13 +184,19 @@ def test_size_of_the_validation_part(fraction, n_held_out) -> None:
     assert len(rounds[0].sample_weight) == 500 - n_held_out
 
 
-@pytest.mark.parametrize(
-    ("y", "fraction"), [(Y, 2), (Y, 0.001), (Y, 1.5), (np.r_[[3], Y[1:]], 0.1)]
-)
-def test_validation_part_that_cannot_be_drawn(y, fraction) -> None:
+@pytest.mark.parametrize("fraction", [1.0, 1.5, 500])
+def test_validation_part_that_leaves_nothing(fraction) -> None:
     model = BAdaCostClassifier(early_stopping=True, validation_fraction=fraction)
-    with pytest.raises(ValueError, match="No stratified validation part could be held out of 500"):
-        model.fit(X, y)
+    with pytest.raises(ValueError, match="leaves no samples for training: choose a smaller one"):
+        model.fit(X, Y)
+
+
+def test_validation_part_depends_on_the_samples_and_not_on_their_order() -> None:
+    order = np.random.default_rng(0).permutation(len(X))
+    one = booster(early_stopping=True, random_state=3).fit(X, Y)
+    other = booster(early_stopping=True, random_state=3).fit(X[order], Y[order])
+    np.testing.assert_array_equal(one.validation_score_, other.validation_score_)
+    np.testing.assert_array_equal(one.cost_scores(X), other.cost_scores(X))
 
 
 @pytest.mark.parametrize(
@@ -307,8 +313,8 @@ def test_what_a_warm_start_cannot_change(change, y, message) -> None:
 
 
 def test_warm_start_after_a_fit_that_failed() -> None:
-    model = booster(warm_start=True, early_stopping=True, validation_fraction=2)
-    with pytest.raises(ValueError, match="No stratified validation part"):
+    model = booster(warm_start=True, early_stopping=True, validation_fraction=500)
+    with pytest.raises(ValueError, match="leaves no samples for training"):
         model.fit(X, Y)
     assert_same_model(model.set_params(early_stopping=False).fit(X, Y), booster().fit(X, Y))
 

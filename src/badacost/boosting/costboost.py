@@ -9,26 +9,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, Labels, Samples
-from badacost.boosting.cross_fit import (
-    CrossFit,
-    Fold,
-    FoldLoss,
-    fingerprint,
-    given_folds,
-    held_out_rows,
-    random_folds,
-)
+from badacost.arrays import FloatArray
+from badacost.boosting.cross_fit import CrossFit, FoldLoss
+from badacost.boosting.fit_part import PartedRows
+from badacost.boosting.folds import Fold, given_folds, random_folds
 from badacost.boosting.followed import Followed, ScoredSamples
 from badacost.boosting.learners import growth_of
 from badacost.boosting.reweighting import PosteriorMixin
 from badacost.boosting.rounds import Descent, Stage
 from badacost.boosting.saving import saved_log_prior
 from badacost.boosting.stagewise import StagewiseClassifier, Task
-from badacost.exact_sums import exact_sum
 from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
-from badacost.tree.binning import BinnedData
 from badacost.tree.gain_kernels import SquaredGradients
 from badacost.validation import check_choice, check_number
 
@@ -228,30 +220,18 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     def _holds_out(self) -> bool:
         return self.early_stopping and not self._cross_fits
 
-    def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
-        """Training and validation parts; a class with a single sample is in one of them."""
-        given: Any = self.validation_fraction
-        n_held_out = int(given) if isinstance(given, Integral) else max(1, round(given * len(y)))
-        if not n_held_out < len(y):
-            raise ValueError(
-                f"validation_fraction={given!r} leaves no samples for training: choose a smaller "
-                "one."
-            )
-        held = held_out_rows(X.T, y, more[0], n_held_out, self._seed)
-        return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
-
     def _start(self, task: Task) -> CrossFit:
-        data = task.samples.bin(self, task.weight, task.threads)
-        growth = growth_of(self, len(data.bins))
+        rows = task.in_parts(self)
+        growth = growth_of(self, len(rows.mapper.edges))
         if self.tree == "symmetric":
             growth = replace(growth, order="symmetric", max_leaf_nodes=None)
-        folds = self._folds(task, data)
+        folds = self._folds(task, rows)
         if (np.diff(self._stage_ends) != len(folds)).any():
             raise ValueError(
                 "With warm_start=True the number of folds must stay as it was: set n_folds and cv "
                 "as for the first fit."
             )
-        samples = fingerprint(data, task.y)
+        samples = rows.fingerprint()
         leaves_out = self._cross_fits or self._holds_out
         if leaves_out and len(self._stage_ends) > 1 and samples != self._samples:
             raise ValueError(
@@ -259,10 +239,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
                 "what would be left out now. Fit anew, or with n_folds=1 and early_stopping=False."
             )
         descent = CrossFit(
-            data,
+            rows,
             growth,
-            task.y,
-            task.weight,
             folds,
             n_classes=len(self.classes_),
             gain=SquaredGradients(float(self.l2), float(self.min_hessian)),
@@ -271,12 +249,13 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             subsample=self.subsample,
             seed=self._seed,
             threads=task.threads,
+            keeps_answers=bool(self.callbacks),
         )
         self.log_prior_ = descent.log_prior
         self._samples: int = samples
         return descent
 
-    def _folds(self, task: Task, data: BinnedData) -> list[Fold]:
+    def _folds(self, task: Task, rows: PartedRows) -> list[Fold]:
         n = len(task.y)
         if self.cv is not None:
             return given_folds(self.cv, task.y, task.kept)
@@ -290,7 +269,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         n_folds: Any = self.n_folds
         if n_folds == "auto":
             n_folds = _FOLDS_OF_MANY if n > _MANY else _FOLDS_OF_FEW
-        return random_folds(data.bins, task.y, task.weight, n_folds, self._seed)
+        mixed = np.concatenate(rows.parts.ask("mixed", self._seed))
+        return random_folds(mixed, task.y, task.weight, n_folds)
 
     def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
         fit: Any = descent
@@ -338,13 +318,11 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             paid = self.charged_costs_[left_out.y, self._decide(scores)]
             self.oof_cost_ = left_out.mean(paid)
         elif left_out is not None:
-            shares = left_out.best_shares if self.early_stopping else left_out.fit.left_out_shares()
-            known = ~np.isnan(shares[:, 0])
-            decisions = np.argmin(shares[known] @ self.cost_matrix_, axis=1)
-            paid = self.charged_costs_[task.y[known], decisions]
-            self.oof_cost_ = exact_sum(paid * left_out.weights[known])
-            self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
-            self.oof_probabilities_[task.kept] = shares
+            fit, best = left_out.fit, self.early_stopping
+            self.oof_cost_ = fit.left_out_cost(self.cost_matrix_, self.charged_costs_, best=best)
+            if len(task.kept):  # the samples came to this process
+                self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
+                self.oof_probabilities_[task.kept] = fit.left_out_shares(best=best)
 
     def _extra_header(self) -> dict[str, Any]:
         cost = float(self.oof_cost_)

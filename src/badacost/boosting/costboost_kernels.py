@@ -11,6 +11,7 @@ from numba import njit
 
 from badacost.portable_kernels import portable_exp, portable_log
 
+_INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _BLOCK = 64  # samples that are worked on together
 
 
@@ -51,24 +52,44 @@ def advance(scores, step, table, rows, y, shares, losses, first, last):
             losses[start + j] = portable_log(totals[j]) + losses[start + j]
 
 
-@njit(cache=True, nogil=True)
-def sketch(shares, y, weight, directions, out, first, last):
-    """Project the gradients of the log-loss on some directions (K, R); last, a hessian.
-
-    Of the samples ``first .. last`` only; `out` has R + 1 columns.
-    """
+@njit(**_INNER)
+def _sketch(shares, y, weight, directions, i, out):
+    """Project the gradient of the log-loss of a sample on directions (K, R); last, a hessian."""
     n_classes, n_directions = directions.shape
-    for i in range(first, last):
-        hessian = 0.0
-        label = np.uint64(y[i])
+    hessian = 0.0
+    label = np.uint64(y[i])
+    for r in range(n_directions):
+        out[r] = -weight[i] * directions[label, r]
+    for k in range(n_classes):
+        share = np.float64(shares[i, k])
+        hessian += share * (1.0 - share)
         for r in range(n_directions):
-            out[i, r] = -weight[i] * directions[label, r]
-        for k in range(n_classes):
-            share = np.float64(shares[i, k])
-            hessian += share * (1.0 - share)
-            for r in range(n_directions):
-                out[i, r] += weight[i] * share * directions[k, r]
-        out[i, n_directions] = weight[i] * hessian
+            out[r] += weight[i] * share * directions[k, r]
+    out[n_directions] = weight[i] * hessian
+
+
+@njit(cache=True, nogil=True)
+def sketch_sizes(shares, y, weight, directions, first, last):
+    """Largest absolute values of the sketches of the samples ``first .. last``."""
+    n_columns = directions.shape[1] + 1
+    out = np.empty(n_columns)
+    largest = np.zeros(n_columns)
+    for i in range(first, last):
+        _sketch(shares, y, weight, directions, i, out)
+        for c in range(n_columns):
+            largest[c] = max(largest[c], abs(out[c]))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def sketch_rounded(shares, y, weight, directions, quanta, rounded, first, last):
+    """Sketches of the samples ``first .. last``, as multiples of a quantum for each column."""
+    n_columns = directions.shape[1] + 1
+    out = np.empty(n_columns)
+    for i in range(first, last):
+        _sketch(shares, y, weight, directions, i, out)
+        for c in range(n_columns):
+            rounded[i, c] = np.rint(out[c] / quanta[c]) * quanta[c]
 
 
 @njit(cache=True, nogil=True)

@@ -1,144 +1,41 @@
 """Boosters on folds of one training set: each leaves out a part of it, all share bins and threads.
 
 Every round grows a tree in each fold, and the losses of what the folds left out are known for all
-samples. The model is the mean of the boosters.
+samples. The model is the mean of the boosters. The samples themselves are in parts
+(`badacost.boosting.cross_fit_part`), wherever these are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, Labels, Mask, RowNumbers
-from badacost.boosting import costboost_kernels as kernels
+from badacost.arrays import FloatArray, RowNumbers
+from badacost.boosting.cross_fit_part import CrossFitPlan, leaf_numbers
+from badacost.boosting.fit_part import PartedRows
+from badacost.boosting.folds import Fold
 from badacost.boosting.followed import Followed
-from badacost.boosting.learners import draw_samples
 from badacost.boosting.rounds import Stage
-from badacost.exact_sums import exact_bincount, exact_sum
+from badacost.exact_sums import (
+    exact_bincount,
+    exact_sum,
+    folded_sums,
+    units_of,
+)
+from badacost.parts import ByPart
 from badacost.threads import Threads
-from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.gain_kernels import SquaredGradients
-from badacost.tree.grower import Growth, TreeGrower
-from badacost.tree.sums import Rows
+from badacost.tree.grower import Growth
+from badacost.tree.part import Answer, Question, add_answers
+from badacost.tree.part_grower import PartGrower, Planned
+from badacost.tree.sums import quanta_of
 
 _MAX_VALUE = 4.0  # of a leaf, before the learning rate
 _MIN_HESSIAN = 1e-12  # without any regularisation
 _MAX_MEAN_WEIGHT = 1e6  # a sample may count as so many; on average at least as one
-_SMALL = 1_000_000  # samples times features up to which a thread takes whole folds
-_MIN_ROWS = 4096  # for each thread
-_MIXER = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """Samples that a booster is trained on, and those it leaves out."""
-
-    train: RowNumbers
-    left_out: RowNumbers
-
-
-def random_folds(
-    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, n_folds: int, seed: int
-) -> list[Fold]:
-    """Leave out parts of equal size, alike for all classes; at most as many as there are samples.
-
-    Which samples are in which part depends on their values (`columns`) and not on their order.
-    """
-    n_folds = min(n_folds, len(y))
-    number = np.empty(len(y), np.intp)
-    number[_mixed_within_classes(columns, y, weight, seed)] = np.arange(len(y)) % n_folds
-    return [Fold(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in range(n_folds)]
-
-
-def given_folds(cv: Any, y: Labels, kept: Mask) -> list[Fold]:
-    """Folds of a splitter, or of pairs of rows; only the samples that are `kept` have a class."""
-    from sklearn.model_selection import check_cv  # slow to import, rarely needed
-
-    labels = np.zeros(len(kept), y.dtype)
-    labels[kept] = y
-    place = np.cumsum(kept) - 1
-    rows = np.arange(len(kept))
-
-    def part(chosen: Any) -> RowNumbers:
-        given = rows[chosen]  # rows or a mask
-        return place[given[kept[given]]]
-
-    try:
-        splits = check_cv(cv, labels, classifier=True).split(rows, labels)
-        folds = [Fold(part(train), part(test)) for train, test in splits]
-    except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"cv makes no folds of these samples ({str(error).rstrip('.')}): give fewer folds, or "
-            "the splits, for example list(GroupKFold(5).split(X, y, groups))."
-        ) from error
-    if any(np.isin(fold.left_out, fold.train).any() for fold in folds):
-        raise ValueError("cv has a fold that leaves out samples it trains on: keep them apart.")
-    if not folds or not all(len(fold.train) and len(fold.left_out) for fold in folds):
-        raise ValueError(
-            "cv has no folds, or one without samples to train on or to leave out: give fewer "
-            "folds, or a list instead of an iterator that is exhausted."
-        )
-    return folds
-
-
-def held_out_rows(
-    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, n_held_out: int, seed: int
-) -> Mask:
-    """Choose some of the samples, about the same share of all classes."""
-    places = np.arange(len(y) + 1) * n_held_out // len(y)
-    held = np.empty(len(y), bool)
-    held[_mixed_within_classes(columns, y, weight, seed)] = places[1:] > places[:-1]
-    return held
-
-
-def _mixed_within_classes(
-    columns: Iterable[NDArray[Any]], y: Labels, weight: FloatArray, seed: int
-) -> RowNumbers:
-    """Rows class by class, within a class in a random order that depends on their values only.
-
-    Equal rows are told apart by a number, so that they are spread at random as well.
-    """
-    mixed = np.full(len(y), seed + 1, np.uint64) * _MIXER
-    for column in columns:
-        mixed = _mix(mixed, column.astype(np.float64).view(np.uint64))
-    order = np.lexsort((weight, mixed, y))
-    new = (mixed[order][1:] != mixed[order][:-1]) | (y[order][1:] != y[order][:-1])
-    place = np.arange(len(y), dtype=np.uint64)
-    first = np.maximum.accumulate(np.where(np.r_[True, new], place, np.uint64(0)))
-    number = np.empty(len(y), np.uint64)
-    number[order] = place - first
-    return np.lexsort((_mix(_mix(mixed, number), number), y))
-
-
-def _mix(mixed: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash one word more of each row."""
-    mixed = (mixed ^ words) * _MIXER
-    return mixed ^ (mixed >> np.uint64(29))
-
-
-def fingerprint(data: BinnedData, y: Labels) -> int:
-    """A number that tells sets of samples apart, whatever their order."""
-    mixed = np.full(len(y), len(y), np.uint64)
-    for column in (*data.bins, y):
-        mixed = _mix(mixed, column.astype(np.uint64))
-    return int(mixed.sum(dtype=np.uint64) >> np.uint64(1))
-
-
-class _Booster:
-    """The booster of a fold: cost scores and probabilities of all samples."""
-
-    def __init__(self, fold: Fold, y: Labels, weight: FloatArray, n_classes: int, losses: Any):
-        counts = exact_bincount(y[fold.train], weight[fold.train], n_classes) + 1.0
-        self.fold, self.losses = fold, losses
-        self.total = exact_sum(weight[fold.train])
-        self.log_prior = np.log(counts / counts.sum())
-        self.scores = np.tile(-self.log_prior, (len(y), 1))
-        self.shares: NDArray[np.float32] = np.empty(self.scores.shape, np.float32)
 
 
 class CrossFit:
@@ -146,10 +43,8 @@ class CrossFit:
 
     def __init__(
         self,
-        data: BinnedData,
+        samples: PartedRows,
         growth: Growth,
-        y: Labels,
-        weight: FloatArray,
         folds: list[Fold],
         *,
         n_classes: int,
@@ -159,136 +54,169 @@ class CrossFit:
         subsample: float,
         seed: int,
         threads: Threads,
+        keeps_answers: bool = False,
     ):
-        n = len(y)
-        self._y, self._gain, self._rate, self._seed = y, gain, learning_rate, seed
-        self._n_directions, self._subsample = n_directions, subsample
+        y, weight, n = samples.y, samples.weight, len(samples.y)
+        self._parts, self._gain, self._rate = samples.parts, gain, learning_rate
+        self.n_folds, self._n_classes, self._ends = len(folds), n_classes, samples.ends
         given = exact_sum(weight)
         total = float(np.clip(given, n, n * _MAX_MEAN_WEIGHT))
-        self._weight = weight.copy() if total == given else weight / given * total
+        scaled = weight if total == given else weight / given * total
         self.weights = weight / given
-        # Adding and subtracting this rounds to multiples of which all sums are exact.
-        self._big = 1.5 * np.ldexp(1.0, np.frexp(total)[1] + 1)
-        apart = len(folds) >= threads.n_threads and data.bins.size <= _SMALL
-        self._over_folds, self._over_rows = (threads, Threads()) if apart else (Threads(), threads)
-        self._grower = TreeGrower(data, growth, self._over_rows)
-        self.losses = np.empty((len(folds), n))
-        self.boosters = [
-            _Booster(fold, y, self._weight, n_classes, losses)
-            for fold, losses in zip(folds, self.losses, strict=True)
-        ]
-        self.log_prior = np.mean([booster.log_prior for booster in self.boosters], axis=0)
-        nothing = np.zeros(n, np.int32), np.empty((0, n_classes))
-        self._over_folds.run(self._add, [(booster, 0.0, *nothing) for booster in self.boosters])
+        self._totals = [exact_sum(scaled[fold.train]) for fold in folds]
+        counts = [exact_bincount(y[fold.train], scaled[fold.train], n_classes) for fold in folds]
+        self.log_priors = np.array([np.log((c + 1.0) / (c + 1.0).sum()) for c in counts])
+        self.log_prior = np.mean(self.log_priors, axis=0)
+        self._plan = CrossFitPlan(
+            growth,
+            self.log_priors,
+            given,
+            total,
+            n_directions,
+            subsample,
+            seed,
+            1.5 * float(np.ldexp(1.0, np.frexp(total)[1] + 1)),
+            (self._total([fold.train for fold in folds]), self._total([f.left_out for f in folds])),
+        )
+        train, left_out = (
+            [samples.rows_by_part(np.sort(rows)) for rows in part]
+            for part in ([fold.train for fold in folds], [fold.left_out for fold in folds])
+        )
+        handed_out = ByPart(
+            [Fold(*rows) for rows in zip(train_rows, left_out_rows, strict=True)]
+            for train_rows, left_out_rows in zip(
+                zip(*train, strict=True), zip(*left_out, strict=True), strict=True
+            )
+        )
+        self._parts.ask("start_cross_fit", self._plan, handed_out, keep=True)
+        self._keeps_answers = keeps_answers and samples.whole
+        self._grower = None if samples.whole else PartGrower(samples.mapper, growth, threads)
+        self._losses: tuple[float, float] | None = None
+        self._loss_sizes = np.zeros(2)
+
+    def _total(self, parts: list[RowNumbers]) -> float:
+        """Sum of the weights of rows, some of which may count more than once."""
+        terms = [self.weights[rows] for rows in parts]
+        largest = max(term.max(initial=0.0) for term in terms)
+        units = units_of(largest, self._n_terms)
+        return float(sum(folded_sums(term, units) for term in terms).sum())
+
+    @property
+    def _n_terms(self) -> int:
+        """Rows of all folds."""
+        return self.n_folds * len(self.weights)
 
     @property
     def state(self) -> FloatArray:
         """Cost scores of all boosters, flat: what `resume` needs to go on."""
-        return np.concatenate([booster.scores.ravel() for booster in self.boosters])
+        return np.concatenate(self._parts.ask("descent.state"), axis=1).ravel()
 
     def resume(self, state: FloatArray) -> None:
         """Go on from an earlier state."""
-        shape = (len(self.boosters), *self.boosters[0].scores.shape)
-        n, n_classes = shape[1:]
-        nothing = np.zeros(n, np.int32), np.empty((0, n_classes))
-        for booster, scores in zip(self.boosters, state.reshape(shape), strict=True):
-            booster.scores[:] = scores
-            self._add(booster, 0.0, *nothing)
+        scores = state.reshape(self.n_folds, -1, self._n_classes)
+        handed_out = ByPart(scores[:, a:b] for a, b in pairwise(self._ends))
+        self._parts.ask("descent.resume", handed_out, keep=True)
 
     def fit(self, n_done: int) -> Stage:
         """Grow a tree in each fold."""
-        tasks = [(booster, [self._seed, n_done, k]) for k, booster in enumerate(self.boosters)]
-        grown = self._over_folds.run(self._grow, tasks)
-        first = np.cumsum([0, *(len(table) for *_, table in grown)])
-        trees = [
-            replace(tree, value=tree.value + np.int32(start))
-            for (tree, *_), start in zip(grown, first, strict=False)
+        sizes = np.max(self._parts.ask("descent.gradient_sizes", n_done), axis=0)
+        begun = np.sum(self._parts.ask("descent.begin", n_done, quanta_of(sizes)), axis=0)
+        gains = [
+            self._scaled_gain(hessian, total)
+            for hessian, total in zip(begun, self._totals, strict=True)
         ]
-        rows = [rows + np.int32(start) for (_, rows, _), start in zip(grown, first, strict=False)]
-        table = np.concatenate([table for *_, table in grown])
+        seeds = [self._plan.draws(n_done, k)[1] for k in range(self.n_folds)]
+        if self._grower is None:
+            (trees,) = self._parts.ask("descent.grow", gains, seeds)
+        else:
+            plans = {
+                k: Planned(self._plan.n_directions + 1, True, gains[k], seeds[k])
+                for k in range(self.n_folds)
+            }
+            grown = self._grower.grow(plans, self._ask)
+            trees = [grown[k][0] for k in range(self.n_folds)]
+        answers = self._parts.ask("descent.leaf_sums", trees)
+        tables = [
+            self._values(np.sum(sums, axis=0), gain)
+            for sums, gain in zip(zip(*answers, strict=True), gains, strict=True)
+        ]
+        first = np.cumsum([0, *map(len, tables)])
+        models = [
+            replace(tree, value=leaf_numbers(tree) + np.int32(start))
+            for tree, start in zip(trees, first, strict=False)
+        ]
+        rows = []
+        if self._keeps_answers:
+            (answers,) = self._parts.ask("descent.answers", trees)
+            rows = [given + np.int32(start) for given, start in zip(answers, first, strict=False)]
         steps = [self._rate / len(trees)] * len(trees)
-        useless = len(table) == len(trees)  # nothing was split
-        return Stage(trees, steps, rows, table, "useless" if useless else None)
+        reason = "useless" if first[-1] == len(trees) else None  # nothing was split
+        return Stage(models, steps, rows, np.concatenate(tables), reason)
+
+    def _ask(self, questions: dict[int, Question]) -> dict[int, Answer]:
+        answers = self._parts.ask("descent.ask", questions)
+        return {key: add_answers([answer[key] for answer in answers]) for key in questions}
 
     def advance(self, stage: Stage) -> None:
         """Move each booster on by its tree."""
-        scale = float(len(self.boosters))
-        steps = zip(self.boosters, stage.steps, stage.rows, strict=True)
-        tasks = [(booster, scale * step, rows, stage.table) for booster, step, rows in steps]
-        self._over_folds.run(self._add, tasks)
+        steps = [self.n_folds * step for step in stage.steps]
+        if len(stage.rows):
+            rows = ByPart([rows[a:b] for rows in stage.rows] for a, b in pairwise(self._ends))
+            tables = [stage.table] * self.n_folds
+            sizes = self._parts.ask("descent.advance_by", rows, steps, tables, keep=True)
+        else:
+            tables = [_own_rows(tree, stage.table) for tree in stage.models]
+            sizes = self._parts.ask("descent.advance", stage.models, steps, tables, keep=True)
+        self._loss_sizes = np.max(sizes, axis=0)
+        self._losses = None
 
-    def _grow(self, booster: _Booster, seed: list[int]) -> tuple[Tree, NDArray[np.int32], Any]:
-        """A tree, the leaf of each sample (counted without inner nodes), and values of leaves."""
-        rng = np.random.default_rng(seed)
-        y, weight, shares, train = self._y, self._weight, booster.shares, booster.fold.train
-        n, n_classes = shares.shape
-        directions = rng.normal(size=(n_classes, self._n_directions))
-        gradients = np.empty((n, self._n_directions + 1))
-        self._for_rows(
-            lambda a, b: kernels.sketch(shares, y, weight, directions, gradients, a, b), n
-        )
-        rounded = Rows.of(gradients)
-        gain = self._scaled_gain(rounded.values[train, -1], booster.total, n_classes)
-        drawn = draw_samples(weight[train], self._subsample, rng)
-        grown = self._grower.grow(
-            rounded,
-            gain,
-            rows=train if drawn is None else train[drawn],
-            seed=int(rng.integers(2**63)),
-        )
-        leaf = grown.tree.is_leaf
-        number = np.where(leaf, np.cumsum(leaf) - 1, 0).astype(np.int32)
-        rows = number[grown.leaves]
+    def losses(self) -> tuple[float, float]:
+        """Mean log-loss of the samples that boosters train on, and of those they leave out."""
+        if self._losses is None:
+            units = tuple(units_of(size, self._n_terms) for size in self._loss_sizes)
+            sums = np.sum(self._parts.ask("descent.loss_sums", units), axis=0).sum(axis=1)
+            self._losses = float(sums[0]), float(sums[1])
+        return self._losses
 
-        def sums_of(first: int, last: int) -> FloatArray:
-            sums = np.zeros((int(leaf.sum()), 2, n_classes))
-            kernels.leaf_sums(shares, y, weight, train, rows, self._big, sums, first, last)
-            return sums
+    def remember(self) -> None:
+        """Keep what boosters say of samples they left out, as of now."""
+        self._parts.ask("descent.remember", keep=True)
 
-        sums = np.sum(self._for_rows(sums_of, len(train)), axis=0)
+    def left_out_shares(self, *, best: bool) -> FloatArray:
+        """Probabilities of samples by the boosters that left them out, else NaN.
+
+        Those that were remembered last, if `best`.
+        """
+        return np.concatenate(self._parts.ask("descent.left_out_shares", best)).astype(np.float64)
+
+    def left_out_cost(self, costs: FloatArray, charged: FloatArray, *, best: bool) -> float:
+        """Average cost ``charged[truth, decision]`` of decisions on samples left out."""
+        given = costs, charged, best
+        largest = max(self._parts.ask("descent.paid_size", *given))
+        units = units_of(largest, len(self.weights))
+        return float(np.sum(self._parts.ask("descent.paid_sums", *given, units), axis=0).sum())
+
+    def _values(self, sums: FloatArray, gain: SquaredGradients) -> FloatArray:
+        """Values of leaves, from gradients and hessians (n_leaves, 2, K)."""
         gradient, hessian = sums[:, 0], sums[:, 1]
-        values = (1.0 - 1.0 / n_classes) * gradient / np.maximum(hessian + gain.l2, _MIN_HESSIAN)
-        table = np.clip(values, -_MAX_VALUE, _MAX_VALUE)
-        return replace(grown.tree, value=number), rows, table
+        factor = 1.0 - 1.0 / self._n_classes
+        values = factor * gradient / np.maximum(hessian + gain.l2, _MIN_HESSIAN)
+        return np.clip(values, -_MAX_VALUE, _MAX_VALUE)
 
-    def _scaled_gain(
-        self, hessians: NDArray[np.float32], total: float, n_classes: int
-    ) -> SquaredGradients:
+    def _scaled_gain(self, hessian: float, total: float) -> SquaredGradients:
         """Regularisation that falls with the root of the mean hessian, from one in the beginning.
 
         Where classes can be told apart, hessians vanish, and with a constant l2 so would the steps.
         """
-        mean = float(hessians.sum(dtype=np.float64)) / total  # exact, since terms are rounded
-        scale = float(np.sqrt(mean / (1.0 - 1.0 / n_classes)))
+        mean = float(hessian) / total
+        scale = float(np.sqrt(mean / (1.0 - 1.0 / self._n_classes)))
         return SquaredGradients(self._gain.l2 * scale, self._gain.min_hessian * scale)
 
-    def _add(self, booster: _Booster, step: float, rows: RowNumbers, table: FloatArray) -> None:
-        """Move a booster on."""
-        self._for_rows(
-            lambda a, b: kernels.advance(
-                booster.scores, step, table, rows, self._y, booster.shares, booster.losses, a, b
-            ),
-            len(self._y),
-        )
 
-    def _for_rows(self, work: Any, n: int) -> list[Any]:
-        threads = self._over_rows
-        return threads.map(work, n, max(_MIN_ROWS, -(-n // threads.n_threads)))
-
-    def part_weights(self, left_out: bool) -> FloatArray:
-        """Weights (n_folds, n) of what boosters trained on or left out, all together one."""
-        weights = np.zeros_like(self.losses)
-        for row, booster in zip(weights, self.boosters, strict=True):
-            part = booster.fold.left_out if left_out else booster.fold.train
-            row[part] = self.weights[part]
-        return weights / exact_sum(weights.ravel())
-
-    def left_out_shares(self) -> FloatArray:
-        """Probabilities of all samples by the boosters that left them out; else NaN."""
-        shares = np.full(self.boosters[0].shares.shape, np.nan)
-        for booster in self.boosters:
-            shares[booster.fold.left_out] = booster.shares[booster.fold.left_out]
-        return shares
+def _own_rows(tree: Tree, table: FloatArray) -> FloatArray:
+    """The rows of a table that the leaves of a tree refer to, in their order."""
+    values = tree.value[tree.is_leaf]
+    return table[values[0] : values[0] + len(values)]
 
 
 class FoldLoss(Followed):
@@ -296,15 +224,12 @@ class FoldLoss(Followed):
 
     def __init__(self, fit: CrossFit, *, left_out: bool):
         super().__init__()
-        self.fit = fit
-        self.best_shares: FloatArray | None = None  # of samples left out, in the best round
-        self._left_out, self._weights = left_out, fit.part_weights(left_out)
-        self.weights = self._weights.sum(axis=0)  # of the samples, all together one
+        self.fit, self._left_out = fit, left_out
         self.losses = self.curve
 
     def follow(self, stage: Stage) -> None:
         """Add the loss to the curve."""
-        loss = exact_sum((self.fit.losses * self._weights).ravel())
+        loss = self.fit.losses()[self._left_out]
         if self._left_out and loss < min(self.curve, default=np.inf):
-            self.best_shares = self.fit.left_out_shares()
+            self.fit.remember()
         self.curve.append(loss)

@@ -19,7 +19,8 @@ from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.gain_kernels import Entropy, Gini
-from badacost.tree.grower import Growth, TreeGrower
+from badacost.tree.grower import Gain, Growth, TreeGrower
+from badacost.tree.sampling import draw_rows
 from badacost.tree.sums import WeightedLabels
 from badacost.validation import number_of_features
 
@@ -39,14 +40,13 @@ def growth_of(estimator: Any, n_features: int) -> Growth:
     )
 
 
-def draw_samples(weights: FloatArray, share: float, rng: np.random.Generator) -> RowNumbers | None:
-    """Draw a share of the samples to grow a tree on; None is all of them."""
+def draw_samples(weights: FloatArray, share: float, key: tuple[int, ...]) -> RowNumbers | None:
+    """Draw about a share of the samples to grow a tree on; None is all of them."""
     if share == 1.0:
         return None
-    # Trees see weights in single precision: draw from those that do not vanish in it.
-    alive = np.flatnonzero(weights.astype(np.float32))
-    size = min(max(1, round(share * len(weights))), len(alive))
-    return np.sort(rng.choice(alive, size, replace=False))
+    # Trees see weights in single precision: those that vanish in it are not drawn.
+    drawn = draw_rows(np.flatnonzero(weights.astype(np.float32)), share, key, 0)
+    return drawn if len(drawn) else None
 
 
 def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
@@ -58,6 +58,46 @@ def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
     # A power of two keeps the digits, and what single precision can hold.
     within_range = np.ldexp(costs, -np.frexp(costs.max())[1])
     return np.argmin((shares @ within_range).astype(np.float32), axis=1).astype(np.int32)
+
+
+def label_tree(tree: Tree, class_weights: FloatArray, costs: FloatArray) -> Tree:
+    """The tree with the label of minimum expected cost in each leaf."""
+    shares = class_weights / class_weights.sum(axis=1, keepdims=True)
+    return replace(tree, value=cheapest_labels(shares, costs))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitCosts:
+    """How costs ``C[truth, prediction]`` steer the splits of a tree: by a factor for each class."""
+
+    factors: FloatArray
+    criterion: Criterion
+
+    @classmethod
+    def of(cls, costs: FloatArray, criterion: Criterion) -> SplitCosts:
+        """Factors in proportion to the rows of the costs."""
+        row_sums = costs.sum(axis=1)
+        factors = np.maximum(len(costs) * row_sums / row_sums.sum(), _MIN_FACTOR)
+        return cls(factors, criterion)
+
+    @property
+    def gain(self) -> Gain:
+        """What a split gains."""
+        return Gini(self.factors**2) if self.criterion == "gini" else Entropy()
+
+    def alter(self, sums: WeightedLabels) -> WeightedLabels:
+        """For the entropy, factors go into the weights, so that shares stay shares."""
+        if self.criterion == "gini":
+            return sums
+        factors = self.factors.astype(np.float32)
+        return replace(sums, weights=sums.weights * factors[sums.labels])
+
+    def restore(self, tree: Tree, sums: FloatArray) -> tuple[Tree, FloatArray]:
+        """The tree and the class weights of its nodes, without the factors in the weights."""
+        if self.criterion == "gini":
+            return tree, sums
+        sums = sums / self.factors
+        return replace(tree, weight=sums.sum(axis=1).astype(np.float32)), sums
 
 
 class SampleSet:
@@ -129,27 +169,18 @@ class TreeLearner:
 
         The rows of the costs ``C[truth, prediction]`` steer the splits.
         """
-        row_sums = costs.sum(axis=1)
-        factors = np.maximum(self.n_classes * row_sums / row_sums.sum(), _MIN_FACTOR)
-        sums = WeightedLabels.of(self.y, weights, self.n_classes)
-        if self._criterion == "gini":
-            grown = self.grower.grow(sums, Gini(factors**2), rows=rows, seed=seed)
-            return grown.tree, grown.sums, grown.leaves
-        # Altered priors: the factors go into the weights, so that shares stay shares.
-        altered = replace(sums, weights=sums.weights * factors.astype(np.float32)[self.y])
-        grown = self.grower.grow(altered, Entropy(), rows=rows, seed=seed)
-        class_weights = grown.sums / factors
-        weight = class_weights.sum(axis=1).astype(np.float32)
-        return replace(grown.tree, weight=weight), class_weights, grown.leaves
+        split = SplitCosts.of(costs, self._criterion)
+        sums = split.alter(WeightedLabels.of(self.y, weights, self.n_classes))
+        grown = self.grower.grow(sums, split.gain, rows=rows, seed=seed)
+        return *split.restore(grown.tree, grown.sums), grown.leaves
 
     def fit(
         self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
     ) -> tuple[Tree, Labels]:
         """Grow a tree whose leaves have the label of minimum expected cost."""
         tree, class_weights, leaves = self.grow(weights, costs, rows, seed)
-        shares = class_weights / class_weights.sum(axis=1, keepdims=True)
-        labels = cheapest_labels(shares, costs)
-        return replace(tree, value=labels), labels.astype(self.y.dtype)[leaves]
+        tree = label_tree(tree, class_weights, costs)
+        return tree, tree.value.astype(self.y.dtype)[leaves]
 
 
 @dataclass(frozen=True, eq=False)

@@ -168,7 +168,7 @@ class PNormDescent:
         """Fit a tree and its step, again if that is useless and the tree random."""
         pairs = self.pair_weights
         for attempt in range(self._n_attempts):
-            stage = self._stage(pairs, np.random.default_rng([self._seed, n_done, attempt]))
+            stage = self._stage(pairs, (self._seed, n_done, attempt))
             if stage.reason != "useless":
                 break
         return stage
@@ -181,11 +181,11 @@ class PNormDescent:
         self.shares *= 1.0 - share
         self.shares -= (share * stage.table)[rows]
 
-    def _stage(self, pairs: FloatArray, rng: np.random.Generator) -> Stage:
+    def _stage(self, pairs: FloatArray, key: tuple[int, ...]) -> Stage:
         """Grow a tree on the pairs with right labels, then let all pairs fill its leaves."""
         weights, costs = pairs.sum(axis=1), zero_one_costs(pairs.shape[1])
-        drawn = draw_samples(weights, self._subsample, rng)
-        seed = int(rng.integers(2**63))
+        drawn = draw_samples(weights, self._subsample, key)
+        seed = int(np.random.default_rng(key).integers(2**63))
         tree, _, leaves = self._learner.grow(weights, costs, drawn, seed)
         used = slice(None) if drawn is None else drawn
         sums = _pair_sums(leaves[used], self._learner.y[used], pairs[used], len(tree.left))

@@ -18,19 +18,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 
-from badacost.arrays import FloatArray, Labels, RowNumbers, Samples
+from badacost.arrays import FloatArray, Labels, Samples
+from badacost.boosting.fit_part import PartedRows
 from badacost.boosting.learners import (
     CostedClassifier,
     Criterion,
     EstimatorLearner,
     SampleSet,
+    SplitCosts,
     WeakLearner,
     draw_samples,
+    growth_of,
+    label_tree,
 )
+from badacost.boosting.reweighting_part import relative_weights
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.costs import zero_one_costs
-from badacost.exact_sums import exact_bincount, exact_sum
+from badacost.exact_sums import exact_bincount, exact_sum, units_of
 from badacost.loss import (
     add_margins,
     confusion_weights,
@@ -39,12 +44,16 @@ from badacost.loss import (
     step_loss,
     weak_learner_costs,
 )
+from badacost.parts import ByPart
+from badacost.threads import Threads
+from badacost.tree.grower import Growth
+from badacost.tree.part import Answer, Question, add_answers
+from badacost.tree.part_grower import PartGrower, Planned
 from badacost.validation import check_samples
 
 _SHORT_STEP = 0.1  # times the largest margin
 _MIN_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
 _MAX_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
-_MIN_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +95,7 @@ class _Candidate:
     """A weak learner, its labels, their weights by truth and prediction, and the step for it."""
 
     model: Any
-    predicted: Labels
+    predicted: Labels | None  # None where samples are elsewhere
     sums: FloatArray
     step: float
     margins: FloatArray
@@ -161,27 +170,41 @@ class Reweighting:
     @property
     def weights(self) -> FloatArray:
         """Weights that sum to one, from logarithms that may be far outside the range of exp."""
-        weights = self.log_weights - self.log_weights.max()
-        np.maximum(weights, _MIN_LOG_WEIGHT, out=weights)
-        np.exp(weights, out=weights)
+        weights = relative_weights(self.log_weights, self.log_weights.max())
         weights /= exact_sum(weights)
         return weights
 
     def fit(self, n_done: int) -> Stage:
         """Fit a learner and its step, alternately if asked to."""
-        weights = self.weights
-        seen = weights if self._expense is None else weights * self._expense
+        self._begin_round()
         for attempt in range(self._n_attempts):
-            drawn, seed = None, 0
+            key, seed = None, 0
             if self._n_attempts > 1:
-                rng = np.random.default_rng([self._seed, n_done, attempt])
-                drawn = draw_samples(seen, self._subsample, rng)
-                seed = int(rng.integers(2**63))
-            best = self._best_candidate(weights, seen, drawn, seed)
+                key = self._seed, n_done, attempt
+                seed = int(np.random.default_rng(key).integers(2**63))
+            self._draw(key)
+            best = self._best_candidate(seed)
             if best.useful:
                 break
-        steps = [self._rate * best.step]
-        return Stage([best.model], steps, [best.predicted], self.table, best.reason)
+        steps, rows = [self._rate * best.step], [] if best.predicted is None else [best.predicted]
+        return Stage([best.model], steps, rows, self.table, best.reason)
+
+    def _begin_round(self) -> None:
+        """Work out the weights of a round, and those that the learner sees."""
+        self._now = self.weights
+        self._seen = self._now if self._expense is None else self._now * self._expense
+
+    def _draw(self, key: tuple[int, ...] | None) -> None:
+        """Draw the samples that the learner sees; all of them without a key."""
+        self._drawn = None if key is None else draw_samples(self._seen, self._subsample, key)
+
+    def _candidate(self, costs: FloatArray, seed: int) -> _Candidate:
+        """Fit a learner to costs."""
+        model, predicted = self._learner.fit(self._seen, costs, self._drawn, seed)
+        if self._own is not None:
+            return self._own_candidate(model, predicted, self._now)
+        sums = confusion_weights(self._y, predicted, self._now, len(self.rule.margins))
+        return _Candidate(model, predicted, sums, self.rule.step(sums), self.rule.margins)
 
     def advance(self, stage: Stage) -> None:
         """Change the weights."""
@@ -191,21 +214,11 @@ class Reweighting:
             else:
                 add_margins(self.log_weights, self.rule.log_factors(step), self._y, labels)
 
-    def _best_candidate(
-        self, weights: FloatArray, seen: FloatArray, rows: RowNumbers | None, seed: int
-    ) -> _Candidate:
-        """Fit for a step of one, then for the step that came out, while the loss falls.
-
-        `seen` are the weights that the learner sees.
-        """
-        rule = self.rule
+    def _best_candidate(self, seed: int) -> _Candidate:
+        """Fit for a step of one, then for the step that came out, while the loss falls."""
 
         def candidate(step: float) -> _Candidate:
-            model, predicted = self._learner.fit(seen, rule.learner_costs(step), rows, seed)
-            if self._own is not None:
-                return self._own_candidate(model, predicted, weights)
-            sums = confusion_weights(self._y, predicted, weights, len(rule.margins))
-            return _Candidate(model, predicted, sums, rule.step(sums), rule.margins)
+            return self._candidate(self.rule.learner_costs(step), seed)
 
         best = candidate(1.0)
         if self._costs_follow_step and best.reach < _SHORT_STEP and not best.perfect:
@@ -229,6 +242,75 @@ class Reweighting:
         margins = np.concatenate([moves, self.rule.margins.ravel()])
         sums = np.concatenate([sums, np.zeros(self.rule.margins.size)])
         return _Candidate(model, predicted, sums, optimal_step(sums, margins), margins)
+
+
+class PartedReweighting(Reweighting):
+    """The same where the samples are in parts, and the learner is the built-in tree."""
+
+    def __init__(
+        self,
+        samples: PartedRows,
+        growth: Growth,
+        criterion: Criterion,
+        weight: FloatArray,
+        rule: Rule,
+        *,
+        threads: Threads,
+        **settings: Any,
+    ):
+        self._samples, self._parts, self._criterion = samples, samples.parts, criterion
+        self._grower = PartGrower(samples.mapper, growth, threads)
+        self._key: tuple[int, ...] | None = None
+        learner: Any = None
+        super().__init__(learner, samples.y, weight, rule, **settings)
+
+    @property
+    def log_weights(self) -> FloatArray:
+        """Logarithms of the weights."""
+        return np.concatenate(self._parts.ask("descent.state"))
+
+    @log_weights.setter
+    def log_weights(self, log_weights: FloatArray) -> None:
+        handed_out = self._samples.handed_out(log_weights)
+        self._parts.ask("start_reweighting", handed_out, keep=True)
+        self._largest = float(log_weights.max())
+
+    def _begin_round(self) -> None:
+        units = units_of(1.0, len(self._y))
+        sums = self._parts.ask("descent.weigh", self._largest, units)
+        self._total = float(np.sum(sums, axis=0).sum())
+
+    def _draw(self, key: tuple[int, ...] | None) -> None:
+        self._key = key
+
+    def _candidate(self, costs: FloatArray, seed: int) -> _Candidate:
+        split, n_classes = SplitCosts.of(costs, self._criterion), len(costs)
+        given = self._total, split, self._subsample
+        if not sum(self._parts.ask("descent.begin", *given, self._key)):
+            self._parts.ask("descent.begin", *given, None)
+        plan = Planned(n_classes, False, split.gain, seed)
+        tree, class_weights = split.restore(*self._grower.grow({0: plan}, self._ask)[0])
+        tree = label_tree(tree, class_weights, costs)
+        largest = np.max(self._parts.ask("descent.answer", tree, n_classes), axis=0)
+        units = units_of(largest, len(self._y))
+        sums = np.sum(self._parts.ask("descent.confusion", units), axis=0).sum(axis=0)
+        sums = sums.reshape(n_classes, n_classes)
+        return _Candidate(tree, None, sums, self.rule.step(sums), self.rule.margins)
+
+    def _ask(self, questions: dict[int, Question]) -> dict[int, Answer]:
+        answers = self._parts.ask("descent.ask", questions)
+        return {key: add_answers([answer[key] for answer in answers]) for key in questions}
+
+    def advance(self, stage: Stage) -> None:
+        """Change the weights."""
+        (tree,), (step,) = stage.models, stage.steps
+        factors = self.rule.log_factors(step)
+        if len(stage.rows):
+            answers = ByPart([rows] for rows in self._samples.handed_out(stage.rows[0]))
+            largest = self._parts.ask("descent.advance_by", answers, factors, keep=True)
+        else:
+            largest = self._parts.ask("descent.advance", tree, factors, keep=True)
+        self._largest = max(largest)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -282,25 +364,34 @@ class ReweightingClassifier(StagewiseClassifier):
             )
 
     def _start(self, task: Task) -> Reweighting:
+        settings: dict[str, Any] = {
+            "learning_rate": self.learning_rate,
+            "subsample": self.subsample,
+            "n_refinements": getattr(self, "n_refinements", 0),
+            "own_margins": self._own_margins(task),
+            "seed": self._seed,
+            "random": self.subsample < 1.0 or self.estimator is not None,
+        }
+        weight = self._initial_weights(task.y, task.weight)
         learner: WeakLearner
-        random = self.subsample < 1.0 or self.estimator is not None
         if self.estimator is not None:
             learner = EstimatorLearner(self.estimator, task.samples.X, task.y)
-        else:
+            return Reweighting(learner, task.y, weight, self._boosting_rule, **settings)
+        samples = task.in_parts(self)
+        growth = growth_of(self, len(samples.mapper.edges))
+        settings["random"] |= growth.n_drawn is not None
+        if samples.whole:
             learner = task.tree_learner(self, len(self.classes_))
-            random |= learner.grower.growth.n_drawn is not None
-        return Reweighting(
-            learner,
-            task.y,
-            self._initial_weights(task.y, task.weight),
-            self._boosting_rule,
-            learning_rate=self.learning_rate,
-            subsample=self.subsample,
-            n_refinements=getattr(self, "n_refinements", 0),
-            own_margins=self._own_margins(task),
-            seed=self._seed,
-            random=random,
-        )
+            return Reweighting(learner, task.y, weight, self._boosting_rule, **settings)
+        if settings["own_margins"] is not None:
+            raise ValueError(
+                "sample_cost needs all samples in this process: leave it out, or fit with "
+                'device="cpu".'
+            )
+        return PartedReweighting(
+            samples, growth, self.criterion, weight, self._boosting_rule, threads=task.threads,
+            **settings,
+        )  # fmt: skip
 
     def _models(self) -> tuple[list[Any], FloatArray]:
         if hasattr(self, "forest_"):

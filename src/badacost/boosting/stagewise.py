@@ -23,7 +23,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from badacost.accuracy import AccuracyMixin
-from badacost.arrays import FloatArray, Labels, Mask, Samples
+from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
+from badacost.boosting.fit_part import PartedRows
+from badacost.boosting.folds import held_out_rows, mix_columns
 from badacost.boosting.followed import Followed, ScoredSamples
 from badacost.boosting.learners import SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
@@ -66,8 +68,9 @@ class Round:
         Scores after the round, lower is better; the second is None without validation data.
     sample_weight : ndarray of shape (n_samples,)
         Weights of the training samples after the round, summing to one.
-    predicted : ndarray of shape (n_samples,)
-        Classes (as positions in ``classes_``) that the learner of this round gives to them.
+    predicted : ndarray of shape (n_samples,) or None
+        Classes (as positions in ``classes_``) that the learner of this round gives to them; None
+        where the samples are not in this process.
 
     Examples
     --------
@@ -88,7 +91,7 @@ class Round:
     train_score: float
     validation_score: float | None
     sample_weight: FloatArray
-    predicted: Labels
+    predicted: Labels | None
 
 
 Callback = Callable[[Round], bool | None]
@@ -106,10 +109,21 @@ class Task:
     kept: Mask  # which samples of the user are among them: those with a weight
     costs: FloatArray | None = None  # (n, K), of samples that have prices of their own
     validation_costs: FloatArray | None = None
+    parted: PartedRows | None = None  # the samples, where they are elsewhere
+
+    def in_parts(self, estimator: Any) -> PartedRows:
+        """The samples in bins, as an estimator is set, in parts: one, unless they came in more."""
+        if self.parted is None:
+            data = self.samples.bin(estimator, self.weight, self.threads)
+            device = getattr(estimator, "device", "cpu")
+            self.parted = PartedRows.local(data, self.y, self.weight, self.threads, device)
+        return self.parted
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
-        data = self.samples.bin(estimator, self.weight, self.threads)
+        data: Any = self.samples.data
+        if data is None:
+            data = self.samples.bin(estimator, self.weight, self.threads)
         grower = TreeGrower(data, growth_of(estimator, len(data.bins)), self.threads)
         return TreeLearner(grower, self.y, n_classes, estimator.criterion)
 
@@ -301,20 +315,21 @@ class StagewiseClassifier(
         return self.early_stopping
 
     def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
-        """Training and validation parts, stratified; the same ones on a warm start."""
-        from sklearn.model_selection import train_test_split  # slow to import, rarely needed
+        """Training and validation parts, alike for all classes; the same ones on a warm start."""
+        mixed = mix_columns(X.T, len(y), self._seed)
+        held = self._held_out(mixed, y, more[0])
+        return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
 
-        try:
-            split = train_test_split(
-                X, y, *more,
-                test_size=self.validation_fraction, stratify=y, random_state=self._seed,
-            )  # fmt: skip
-        except ValueError as error:
+    def _held_out(self, mixed: NDArray[np.uint64], y: Labels, weight: FloatArray) -> Mask:
+        """Which samples are held out; a class with a single sample is in one of the parts."""
+        given: Any = self.validation_fraction
+        n_held_out = int(given) if isinstance(given, Integral) else max(1, round(given * len(y)))
+        if not n_held_out < len(y):
             raise ValueError(
-                f"No stratified validation part could be held out of {len(y)} samples "
-                f"({str(error).rstrip('.')}): change validation_fraction, or give X_val and y_val."
-            ) from error
-        return [*split[::2], *split[1::2]]
+                f"validation_fraction={given!r} leaves no samples for training: choose a smaller "
+                "one, or give X_val and y_val."
+            )
+        return held_out_rows(mixed, y, weight, n_held_out)
 
     def _boost(self, task: Task) -> None:
         """Run rounds until there are `n_estimators` stages or a reason to stop."""
@@ -375,11 +390,19 @@ class StagewiseClassifier(
         """Training and validation samples that are scored after every round."""
         n_scored = min(len(task.y), _MAX_SCORED)
         chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
+        some = None if task.parted is None else task.parted.some(np.sort(chosen))
+
+        def answers(stage: Stage) -> list[RowNumbers]:
+            if len(stage.rows) or some is None:
+                return [rows[chosen] for rows in stage.rows]
+            return [some.rows(model, task.threads)[place] for model in stage.models]
+
+        place = np.argsort(np.argsort(chosen))
         train = ScoredSamples(
             task.y[chosen],
             task.weight[chosen],
             len(self.classes_),
-            lambda stage: [rows[chosen] for rows in stage.rows],
+            answers,
             self._measure,
             None if task.costs is None else task.costs[chosen],
         )
@@ -454,15 +477,18 @@ class StagewiseClassifier(
         """Tell every callback about the round; any of them may ask to stop by returning True."""
         if not self.callbacks:
             return False
-        scores = np.zeros((len(stage.rows[0]), len(self.classes_)))
-        stage.add_to(scores)
+        predicted = None
+        if len(stage.rows):
+            scores = np.zeros((len(stage.rows[0]), len(self.classes_)))
+            stage.add_to(scores)
+            predicted = scores.argmin(axis=1)
         done = Round(
             number=len(train.curve),
             step=max(stage.steps),
             train_score=train.curve[-1],
             validation_score=held_out.curve[-1] if held_out else None,
             sample_weight=descent.weights,
-            predicted=scores.argmin(axis=1),
+            predicted=predicted,
         )
         return any([callback(done) for callback in self.callbacks])
 

@@ -28,6 +28,14 @@ from badacost.costs.sample_costs import check_sample_cost
 ABSTAIN: Final = "ask a person"
 
 
+def expected_costs(shares: NDArray[np.floating], costs: FloatArray) -> FloatArray:
+    """Expected costs of decisions, (n, K), from probabilities; of a row, whatever the others."""
+    expected = np.zeros((len(shares), costs.shape[1]))
+    for k, row in enumerate(costs):
+        expected += shares[:, k, None].astype(np.float64) * row
+    return expected
+
+
 @dataclass(frozen=True, eq=False)
 class Prices:
     """What decisions cost, for all samples alike or for each of them.

@@ -15,7 +15,6 @@ power of two above the weight of the node, at most 1024 times as large.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -101,20 +100,6 @@ def fill_four(bins, sums, width, features, lines, start, end, unit, n_columns, c
                 cells1[at1 + c] += value
                 cells2[at2 + c] += value
                 cells3[at3 + c] += value
-
-
-@njit(cache=True, nogil=True)
-def round_columns(values, n_bits, out):
-    """Round each column to multiples of 2**-n_bits times a power of two above its entries."""
-    largest = np.zeros(values.shape[1])
-    for i in range(values.shape[0]):
-        for c in range(values.shape[1]):
-            largest[c] = max(largest[c], abs(values[i, c]))
-    for c in range(values.shape[1]):
-        largest[c] = math.ldexp(1.0, math.frexp(largest[c])[1] - n_bits)
-    for i in range(values.shape[0]):
-        for c in range(values.shape[1]):
-            out[i, c] = np.rint(values[i, c] / largest[c]) * largest[c]
 
 
 @njit(**INNER)

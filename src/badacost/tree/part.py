@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,9 +131,7 @@ class TreePart:
         largest = np.zeros(len(question.weighed), np.float32)
         part_kernels.weigh(used, tree.nodes, question.weighed, n_weighed, largest)
         totals = np.zeros((len(question.totalled), tree.n_columns))
-        part_kernels.total(
-            used, width, tree.nodes, question.totalled, question.total_units, totals
-        )
+        part_kernels.total(used, width, tree.nodes, question.totalled, question.total_units, totals)
         leaf_totals = np.zeros((2, len(question.leaves), tree.n_columns))
         if width is None:
             part_kernels.total_finely(

@@ -34,6 +34,19 @@ def row_hashes(seed: int, first_row: int, n_rows: int) -> NDArray[np.uint64]:
     return _mixed(hashes)
 
 
+def draw_rows(rows: RowNumbers, share: float, key: tuple[int, ...], first_row: int) -> RowNumbers:
+    """Draw each of some rows with a probability, whatever happens to the others.
+
+    What is drawn depends on the key and on the number of a row in the whole data set, of which
+    these are counted from `first_row` on.
+    """
+    if share == 1.0 or not len(rows):
+        return rows
+    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
+    hashes = row_hashes(seed, first_row, int(rows.max()) + 1)
+    return rows[hashes[rows] < np.uint64(int(share * 2.0**64))]
+
+
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Words as random as those of the generator SplitMix64, in place; the map is one to one."""
     words ^= words >> np.uint64(30)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, RowNumbers
-from badacost.tree.histogram_kernels import Summed, round_columns
+from badacost.tree.histogram_kernels import Summed
 
 _ROW_BITS = 24  # of single precision; with up to 2**29 rows, sums fit the 53 bits of a double
 
@@ -53,6 +53,11 @@ class WeightedLabels:
         )
 
 
+def quanta_of(largest: FloatArray) -> FloatArray:
+    """What the entries of a column are multiples of, if none of them is larger."""
+    return np.ldexp(1.0, np.frexp(largest)[1] - _ROW_BITS)
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """A row of C numbers for each sample, such as gradients and, last, a hessian."""
@@ -62,9 +67,8 @@ class Rows:
     @classmethod
     def of(cls, values: NDArray[np.floating]) -> Rows:
         """Round a matrix (n_samples, C) to numbers whose sums are exact."""
-        rounded = np.empty(values.shape, np.float32)
-        round_columns(np.ascontiguousarray(values, np.float64), _ROW_BITS, rounded)
-        return cls(rounded)
+        quanta = quanta_of(np.abs(values).max(axis=0, initial=0.0))
+        return cls((np.rint(values / quanta) * quanta).astype(np.float32))
 
     def __len__(self) -> int:
         return len(self.values)

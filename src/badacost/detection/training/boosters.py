@@ -14,7 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from badacost.arrays import FloatArray, Labels
-from badacost.boosting.cross_fit import CrossFit, Fold
+from badacost.boosting.cross_fit import CrossFit
+from badacost.boosting.fit_part import PartedRows
+from badacost.boosting.folds import Fold
 from badacost.boosting.learners import TreeLearner
 from badacost.boosting.real_adaboost import RealDescent
 from badacost.boosting.reweighting import Reweighting, Rule
@@ -152,10 +154,8 @@ def object_booster(
     weight = np.where(y == 1, odds * max(1, len(y) - n_objects) / n_objects, 1.0)
     everything = Fold(np.arange(len(y)), np.empty(0, np.intp))
     descent = CrossFit(
-        data,
+        PartedRows.local(data, y, weight, threads),
         growth,
-        y,
-        weight,
         [everything],
         n_classes=2,
         gain=SquaredGradients(_L2, _MIN_HESSIAN),
