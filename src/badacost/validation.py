@@ -18,7 +18,7 @@ from badacost.categorical_columns import (
     check_categorical_features,
 )
 
-_SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 _NUMBERS = "biuf"  # kinds of arrays
 _MAX_LABELS_NAMED = 5  # in errors
 _FEW = 1000  # values of samples that are checked without scikit-learn, which takes 0.1 ms
@@ -126,7 +126,7 @@ def check_sample_weight(
 
 
 @contextmanager
-def _remedies(X: Any, y: Any = None) -> Iterator[None]:
+def remedies(X: Any, y: Any = None) -> Iterator[None]:
     """Say what to do about what scikit-learn refuses, where it is a common mistake."""
     try:
         yield
@@ -232,8 +232,8 @@ def check_training_data(
     """
     _find_categories(estimator, X, sample_weight, reset)
     X = estimator._columns.encode(X)
-    with _remedies(X, y):
-        samples, labels = validate_data(estimator, X, y, reset=reset, **_SAMPLES)
+    with remedies(X, y):
+        samples, labels = validate_data(estimator, X, y, reset=reset, **SAMPLES)
     check_classification_targets(labels)
     classes = distinct_classes(labels, y)
     if len(classes) < 2:
@@ -266,8 +266,8 @@ def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
         return encoded
     check_is_fitted(estimator)
     X = estimator._columns.encode(X)
-    with _remedies(X):
-        checked: NDArray[np.floating] = validate_data(estimator, X, reset=False, **_SAMPLES)
+    with remedies(X):
+        checked: NDArray[np.floating] = validate_data(estimator, X, reset=False, **SAMPLES)
     return checked
 
 
@@ -289,8 +289,8 @@ def check_validation_data(
 ) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.float64]]:
     """Return validation samples, classes as numbers in ``classes_``, and weights."""
     X = estimator._columns.encode(X)
-    with _remedies(X, y):
-        samples, labels = validate_data(estimator, X, y, reset=False, **_SAMPLES)
+    with remedies(X, y):
+        samples, labels = validate_data(estimator, X, y, reset=False, **SAMPLES)
     unknown = np.setdiff1d(labels, estimator.classes_)
     if len(unknown):
         raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")

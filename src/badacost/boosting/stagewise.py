@@ -50,7 +50,7 @@ from badacost.validation import (
 )
 
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
-_MAX_SCORED = 5_000  # training samples on which the score of every round is measured
+MAX_SCORED = 5_000  # training samples on which the score of every round is measured
 _CHANCE_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
 
 
@@ -246,12 +246,7 @@ class StagewiseClassifier(
             validation = check_validation_data(self, X_val, y_val, sample_weight_val)
         del X, X_val  # bins take their place
         if not resumed:
-            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            self.estimator_weights_ = np.empty(0)
-            self._stage_ends = np.zeros(1, np.int64)
-            self.train_score_ = np.empty(0)
-            self.validation_score_ = np.empty(0)
-            self.stop_reason_: str | None = None
+            self._start_anew()
         elif self.n_estimators < self.n_estimators_:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds "
@@ -266,7 +261,7 @@ class StagewiseClassifier(
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
-            some = checked[:: len(checked) // _MAX_SCORED + 1].copy()
+            some = checked[:: len(checked) // MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
                 task = Task(
                     SampleSet(checked), labels, weight, validation, threads, kept, costs,
@@ -276,6 +271,15 @@ class StagewiseClassifier(
                 self._boost(task)
             self._warn_if_constant(some)
         return self
+
+    def _start_anew(self) -> None:
+        """Forget the rounds of an earlier fit, and draw a seed."""
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.estimator_weights_ = np.empty(0)
+        self._stage_ends = np.zeros(1, np.int64)
+        self.train_score_ = np.empty(0)
+        self.validation_score_ = np.empty(0)
+        self.stop_reason_: str | None = None
 
     def _check_parameters(self) -> None:
         check_tree_parameters(self)
@@ -388,7 +392,7 @@ class StagewiseClassifier(
 
     def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
         """Training and validation samples that are scored after every round."""
-        n_scored = min(len(task.y), _MAX_SCORED)
+        n_scored = min(len(task.y), MAX_SCORED)
         chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
         some = None if task.parted is None else task.parted.some(np.sort(chosen))
 

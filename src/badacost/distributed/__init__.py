@@ -1,5 +1,6 @@
-"""Training on a Dask cluster."""
+"""Training on the workers of a Dask cluster; needs ``pip install badacost[dask]``."""
 
+from badacost.distributed.classifiers import DaskBAdaCostClassifier, DaskCostBoostClassifier
 from badacost.distributed.parts import LostWorkersError
 
-__all__ = ["LostWorkersError"]
+__all__ = ["DaskBAdaCostClassifier", "DaskCostBoostClassifier", "LostWorkersError"]

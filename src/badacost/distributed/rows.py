@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_array, column_or_1d
 
 from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
 from badacost.boosting.fit_part import FitPart
@@ -19,7 +19,7 @@ from badacost.categorical_columns import CategoricalColumns, count_categories
 from badacost.distributed.parts import Chunk, worker_threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.sampling import RowSketch
-from badacost.validation import check_block
+from badacost.validation import SAMPLES, category_order, remedies
 
 
 class Description(NamedTuple):
@@ -29,8 +29,10 @@ class Description(NamedTuple):
     ----------
     labels : ndarray
         Distinct classes.
+    order : list or None
+        All classes in their order, if that is known.
     codes : ndarray of shape (n_rows,)
-        Places of the classes of all rows among them.
+        Places of the classes of all rows among `labels`.
     weight : ndarray of shape (n_rows,) or None
         Weights, not checked.
     categories : dict
@@ -38,13 +40,14 @@ class Description(NamedTuple):
     """
 
     labels: NDArray[Any]
+    order: list[Any] | None
     codes: NDArray[np.unsignedinteger]
     weight: NDArray[Any] | None
     categories: dict[int, Counter[Any]]
 
 
 class RowsPart(FitPart):
-    """The rows of a worker: as they came, then checked and in some order, then bins."""
+    """The rows of a worker: as they came, then as checked blocks, then bins."""
 
     def __init__(self, chunks: list[Chunk]):
         self._chunks = chunks
@@ -55,79 +58,71 @@ class RowsPart(FitPart):
         """Look at all chunks; `positions` are those of categorical columns."""
         return [_described(*chunk, positions) for chunk in self._chunks]
 
-    def check(self, columns: CategoricalColumns, kept: Mask | None) -> list[tuple[int, Any]]:
-        """Turn samples into numbers, those without weight left out; tell their shape and type."""
-        first = 0
+    def check(self, columns: CategoricalColumns, kept: Mask | None) -> None:
+        """Turn samples into numbers, those without weight left out."""
+        blocks = []
         for X, *_ in self._chunks:
-            block = check_block(columns, X)
-            last = first + len(block)
-            self._blocks.append(block if kept is None else block[kept[first:last]])
-            first = last
+            encoded = columns.encode(X)
+            with remedies(encoded):
+                blocks.append(check_array(encoded, ensure_min_samples=0, **SAMPLES))
         self._chunks = []
-        return [(block.shape[1], block.dtype) for block in self._blocks]
+        self._blocks = blocks if kept is None else _some(blocks, kept)
 
     def mixed_values(self, seed: int) -> NDArray[np.uint64]:
         """Numbers that depend on the values of the rows, see `mix_columns`."""
         return np.concatenate([mix_columns(block.T, len(block), seed) for block in self._blocks])
 
     def some_rows(self, rows: RowNumbers) -> Samples:
-        """Values of some rows."""
-        ends = np.cumsum([0, *map(len, self._blocks)])
-        found = [
-            block[rows[(first <= rows) & (rows < first + len(block))] - first]
-            for block, first in zip(self._blocks, ends, strict=False)
-        ]
-        return np.concatenate(found)
+        """Values of some rows, in increasing order."""
+        chosen = np.zeros(sum(map(len, self._blocks)), bool)
+        chosen[rows] = True
+        return np.concatenate(_some(self._blocks, chosen))
 
     def hold_out(self, held: Mask) -> None:
         """Lay some rows aside for validation."""
-        first = 0
-        for number, block in enumerate(self._blocks):
-            chosen = held[first : first + len(block)]
-            first += len(block)
-            self._held_out.append(block[chosen])
-            self._blocks[number] = block[~chosen]
+        self._held_out = _some(self._blocks, held)
+        self._blocks = _some(self._blocks, ~held)
 
     def sketch(self, empty: RowSketch, weight: FloatArray, first_row: int) -> RowSketch:
         """Feed a sketch with all rows."""
-        first = 0
+        first, threads = 0, worker_threads()
         for block in self._blocks:
             last = first + len(block)
-            empty.add(block, weight[first:last], first_row=first_row + first)
+            empty.add(block, weight[first:last], first_row=first_row + first, threads=threads)
             first = last
         return empty
 
     def bin(self, mapper: BinMapper, y: Labels, weight: FloatArray, first_row: int) -> None:
         """Put the rows into bins, and let go of their values."""
-        bins = self._bins(mapper, self._blocks, fitted=True)
-        self._blocks = []
-        super().__init__(BinnedData(mapper, bins), y, weight, first_row, worker_threads())
-
-    def held_out_bins(self, mapper: BinMapper) -> NDArray[np.unsignedinteger]:
-        """Bins of the rows that were laid aside."""
-        return self._bins(mapper, self._held_out)
-
-    def all_bins(self, mapper: BinMapper) -> NDArray[np.unsignedinteger]:
-        """Bins of all rows, in the place of their values."""
-        return self._bins(mapper, self._blocks)
-
-    def _bins(
-        self, mapper: BinMapper, blocks: list[Samples], *, fitted: bool = False
-    ) -> NDArray[np.unsignedinteger]:
         threads = worker_threads()
-        bins = [mapper.transform(block, threads, fitted=fitted) for block in blocks]
-        return np.concatenate(bins, axis=1)
+        bins = [mapper.transform(block, threads, fitted=True) for block in self._blocks]
+        self._blocks = []
+        data = BinnedData(mapper, np.concatenate(bins, axis=1))
+        super().__init__(data, y, weight, first_row, threads)
+
+    def unseen_bins(self, mapper: BinMapper, held_out: bool) -> NDArray[np.unsignedinteger]:
+        """Bins of rows that are no training samples: those that were held out, or all."""
+        blocks, threads = self._held_out if held_out else self._blocks, worker_threads()
+        return np.concatenate([mapper.transform(block, threads) for block in blocks], axis=1)
+
+
+def _some(blocks: list[Samples], chosen: Mask) -> list[Samples]:
+    """The chosen rows of blocks."""
+    ends = np.cumsum([0, *map(len, blocks)])
+    return [block[chosen[a : a + len(block)]] for block, a in zip(blocks, ends, strict=False)]
 
 
 def _described(X: Any, y: Any, weight: Any, positions: list[int]) -> Description:
     """Description of a chunk."""
     labels, codes = np.unique(column_or_1d(y), return_inverse=True)
-    if len(codes) != len(X):
-        raise ValueError(
-            f"A chunk of X has {len(X)} rows, and that of y {len(codes)}: divide both alike, for "
-            "example as columns of one data frame."
-        )
-    rows: Any = slice(None) if weight is None else np.asarray(weight) > 0.0
+    for name, n_rows in (("y", len(codes)), ("sample_weight", len(codes if weight is None else weight))):
+        if n_rows != len(X):
+            raise ValueError(
+                f"A chunk of X has {len(X)} rows, but that of {name} has {n_rows}: divide them "
+                "alike, for example as columns of one data frame."
+            )
+    given = None if weight is None else np.asarray(weight)
+    rows: Any = slice(None) if given is None else given > 0.0
     codes = codes.astype(np.min_scalar_type(max(len(labels) - 1, 0)))
     counts = count_categories(X, positions, rows) if len(X) else {}
-    return Description(labels, codes, None if weight is None else np.asarray(weight), counts)
+    return Description(labels, category_order(y), codes, given, counts)
