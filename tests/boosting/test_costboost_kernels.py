@@ -7,6 +7,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from badacost.boosting import costboost_kernels as kernels
+from badacost.tree.sums import quanta_of
 
 BIG = 1.5 * 2.0**10  # rounds terms to multiples of 2**-42
 
@@ -63,19 +64,24 @@ def test_scores_of_any_size(size) -> None:
 def test_sketch(n_classes) -> None:
     _, shares, y, weight, rng = problem(n_classes=n_classes)
     directions = rng.normal(size=(n_classes, 3))
-    out = np.full((50, 4), np.nan)
-    for first, last in ((0, 31), (31, 50)):
-        kernels.sketch(shares, y, weight, directions, out, first, last)
     gradient, hessian = gradients(shares, y, weight)
-    np.testing.assert_allclose(out[:, :3], gradient @ directions, atol=1e-12)
-    np.testing.assert_allclose(out[:, 3], hessian.sum(axis=1), rtol=1e-12)
+    expected = np.column_stack([gradient @ directions, hessian.sum(axis=1)])
+    sizes = kernels.sketch_sizes(shares, y, weight, directions, 0, 50)
+    np.testing.assert_allclose(sizes, np.abs(expected).max(axis=0), rtol=1e-12)
+    quanta = quanta_of(sizes)
+    out = np.full((50, 4), np.nan, np.float32)
+    for first, last in ((0, 31), (31, 50)):
+        kernels.sketch_rounded(shares, y, weight, directions, quanta, out, first, last)
+    assert (np.abs(out - expected) <= 0.51 * quanta).all()
+    np.testing.assert_array_equal(out / quanta, np.rint(out / quanta))
 
 
 def test_gradients_are_those_of_the_log_loss() -> None:
     """By differences: the sketch goes downhill in the scores that the tables add to."""
     scores, _, y, weight, _ = problem(n=1)
     directions = np.eye(4)[:, :3]
-    shares, losses, out = np.empty((1, 4), np.float32), np.empty(1), np.empty((1, 4))
+    shares, losses = np.empty((1, 4), np.float32), np.empty(1)
+    out = np.empty((1, 4), np.float32)
 
     def loss_at(moved) -> float:
         rows, table = np.zeros(1, np.int32), np.empty((0, 4))
@@ -83,7 +89,7 @@ def test_gradients_are_those_of_the_log_loss() -> None:
         return float(weight[0] * losses[0])
 
     loss_at(scores.copy())
-    kernels.sketch(shares, y, weight, directions, out, 0, 1)
+    kernels.sketch_rounded(shares, y, weight, directions, np.full(4, 1e-9), out, 0, 1)
     for k in range(3):
         step = 1e-5 * np.eye(4)[[k]]
         slope = (loss_at(scores + step) - loss_at(scores - step)) / 2e-5

@@ -1,0 +1,134 @@
+"""Trees from sums over parts are those of `TreeGrower`: nodes, sums and leaves, bit by bit."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from badacost.threads import Threads
+from badacost.tree.binning import BinnedData
+from badacost.tree.forest import Tree
+from badacost.tree.gain_kernels import Entropy, Gini, SquaredGradients
+from badacost.tree.grower import Growth, TreeGrower
+from badacost.tree.part import Answer, Question, TreePart, add_answers
+from badacost.tree.part_grower import PartGrower, Planned
+from badacost.tree.sums import Rows, WeightedLabels
+
+N = 3000
+GROWTHS = [
+    Growth(max_depth=4),
+    Growth(max_depth=8, min_samples_leaf=7, min_samples_split=40),
+    Growth(max_leaf_nodes=15, order="best"),
+    Growth(max_leaf_nodes=9, max_depth=3, order="best", n_drawn=4, min_samples_leaf=3),
+    Growth(max_depth=5, n_drawn=3),
+    Growth(max_depth=5, order="symmetric"),
+    Growth(max_depth=4, order="symmetric", n_drawn=2),
+]
+
+
+def problem() -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 7))
+    X[:, 6] = rng.integers(0, 12, N)
+    y = (X[:, 1] > 0).astype(np.uint8) + (X[:, 6] % 3 == 1) + (X[:, 2] > 1)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y, np.exp(6.0 * rng.normal(size=N))  # many nodes are light for their unit
+
+
+X, Y, WEIGHT = problem()
+SUMS = {
+    "gini": (WeightedLabels.of(Y, WEIGHT / WEIGHT.sum(), 4), Gini(np.array([1.0, 2, 3, 4]))),
+    "entropy": (WeightedLabels.of(Y, WEIGHT / WEIGHT.sum(), 4), Entropy()),
+    "rows": (
+        Rows.of(np.column_stack([(Y - 1.0) * WEIGHT**0.1, WEIGHT**0.1])),
+        SquaredGradients(1.0, 1e-3),
+    ),
+}
+
+
+def binned(categorical: bool, max_bins: int = 64) -> BinnedData:
+    return BinnedData.of(
+        X,
+        method="quantile",
+        max_bins=max_bins,
+        sample_weight=None,
+        seed=0,
+        threads=Threads(),
+        categories={6: np.arange(11.0)} if categorical else None,
+    )
+
+
+class Places:
+    """Parts of the samples, and how often they were asked."""
+
+    def __init__(self, data: BinnedData, sums: Any, rows: Any, ends: list[int]):
+        self.parts, self.n_asked = [], 0
+        for a, b in pairwise(ends):
+            here = BinnedData(data.mapper, data.bins[:, a:b].copy())
+            here.__dict__["has_missing"] = data.mapper.has_missing
+            part = TreePart(here)
+            mine: Any = Rows(sums.values[a:b]) if isinstance(sums, Rows) else None
+            if mine is None:
+                mine = replace(sums, labels=sums.labels[a:b], weights=sums.weights[a:b])
+            part.begin(0, mine, None if rows is None else rows[(rows >= a) & (rows < b)] - a)
+            self.parts.append(part)
+
+    def ask(self, questions: dict[int, Question]) -> dict[int, Answer]:
+        self.n_asked += 1
+        answers = [part.ask(questions) for part in self.parts]
+        return {key: add_answers([answer[key] for answer in answers]) for key in questions}
+
+
+def assert_same_tree(one: Tree, other: Tree) -> None:
+    for item in fields(Tree):
+        a, b = getattr(one, item.name), getattr(other, item.name)
+        assert (a is None) == (b is None), item.name
+        if a is not None:
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b, err_msg=item.name)
+
+
+@pytest.mark.parametrize("growth", GROWTHS, ids=lambda growth: f"{growth.order}-{growth.n_drawn}")
+@pytest.mark.parametrize("kind", SUMS)
+@pytest.mark.parametrize("categorical", [False, True])
+def test_the_same_trees(growth, kind, categorical) -> None:
+    sums, gain = SUMS[kind]
+    if growth.order == "symmetric" and kind != "rows":
+        pytest.skip("Only gradients grow symmetric trees.")
+    data = binned(categorical)
+    drawn = np.sort(np.random.default_rng(1).choice(N, 2000, replace=False))
+    for rows in (None, drawn):
+        known = TreeGrower(data, growth).grow(sums, gain, rows=rows, seed=5)
+        plan = {0: Planned(sums.n_columns, kind == "rows", gain, 5)}
+        for ends in ([0, N], [0, 1100, N], [0, 0, 50, N]):
+            places = Places(data, sums, rows, ends)
+            with Threads(2) as threads:
+                grown = PartGrower(data.mapper, growth, threads).grow(plan, places.ask)
+            tree, totals = grown[0]
+            assert_same_tree(tree, known.tree)
+            np.testing.assert_array_equal(totals, known.sums)
+            leaves = np.concatenate([part.leaves(tree) for part in places.parts])
+            np.testing.assert_array_equal(leaves, known.leaves)
+
+
+def test_a_level_takes_one_question() -> None:
+    """After the first for the root; a last one tells how many samples the leaves have."""
+    sums, gain = SUMS["rows"]
+    data = binned(False)
+    for depth in (1, 3, 5):
+        places = Places(data, sums, None, [0, 1500, N])
+        growth = Growth(max_depth=depth, order="symmetric")
+        PartGrower(data.mapper, growth).grow({0: Planned(2, True, gain)}, places.ask)
+        assert places.n_asked == depth + 2
+
+
+def test_many_bins() -> None:
+    data = BinnedData.of(
+        X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=Threads()
+    )
+    with pytest.raises(ValueError, match="choose at most 256 bins"):
+        PartGrower(data.mapper, Growth())
