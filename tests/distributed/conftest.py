@@ -13,12 +13,15 @@ import pytest
 @pytest.fixture(scope="session")
 def cluster_of() -> Iterator[Callable[[int], Any]]:
     """Return a client of a cluster with so many workers, all of them there."""
+    import dask
     from distributed import Client, LocalCluster
 
     for name in ("distributed.scheduler", "distributed.nanny", "distributed.worker"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # workers are killed on purpose
     clients: dict[int, Any] = {}
     with ExitStack() as stack:
+        # On a busy machine workers take a while to come back.
+        stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "10 m"}))
 
         def client_of(n_workers: int) -> Any:
             if n_workers not in clients:

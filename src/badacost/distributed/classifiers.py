@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -28,6 +28,7 @@ from badacost.distributed.collections import (
 )
 from badacost.distributed.lazy import predict_lazily
 from badacost.distributed.parts import MAX_REBUILDS
+from badacost.distributed.requirement import dask_distributed
 from badacost.distributed.training_set import BinnedSamples, ClusterRows
 from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
@@ -35,7 +36,11 @@ from badacost.tree.sampling import RowSketch
 from badacost.validation import check_number
 
 
-class DaskTraining(StagewiseClassifier):
+# Not a base at run time: its fields would take the place of those of the classifiers.
+_Classifier = StagewiseClassifier if TYPE_CHECKING else object
+
+
+class DaskTraining(_Classifier):
     """What the classifiers on a cluster share: fits on dask collections, and lazy predictions."""
 
     client: Any
@@ -249,18 +254,19 @@ class DaskTraining(StagewiseClassifier):
 @contextmanager
 def _outside_of_tasks() -> Iterator[None]:
     """Give the thread of a task back while it waits for parts, which may need it."""
-    from distributed import get_worker, rejoin, secede
-
+    library = dask_distributed()
+    in_task = True
     try:
-        get_worker()
+        library.get_worker()
     except ValueError:
-        yield
-        return
-    secede()
+        in_task = False
+    if in_task:
+        library.secede()
     try:
         yield
     finally:
-        rejoin()
+        if in_task:
+            library.rejoin()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -78,10 +78,9 @@ class _Place:
     def submit(self, client: Any, factory: Factory) -> None:
         """Begin to build it."""
         flat = [value for chunk in self.chunks for value in chunk]
-        self.inputs = client.compute(
-            flat, workers=[self.address], allow_other_workers=True, sync=False
-        )
-        rest = iter(self.inputs)
+        computed = client.compute(flat, workers=[self.address], allow_other_workers=True)
+        self.inputs = [value for value in computed if value is not None]
+        rest = iter(computed)
         chunks = [tuple(next(rest) for _ in chunk) for chunk in self.chunks]
         self.future = client.submit(
             _Host, factory, chunks, actor=True, workers=[self.address], pure=False
