@@ -18,6 +18,7 @@ FLOORS = [
         "arrays",
         "atomic_file",
         "csv_dialect",
+        "parts",
         "portable_kernels",
         "progress",
         "threads",
@@ -32,7 +33,7 @@ FLOORS = [
     ("detection",),
     ("trials",),
     ("tabular",),
-    ("datasets", "explain"),
+    ("datasets", "explain", "export"),
     ("cost_report",),
     ("cli",),
 ]

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from badacost.categorical_columns import (
     CategoricalColumns,
     categorical_positions,
     check_categorical_features,
+    count_categories,
 )
+from badacost.large_samples import (
+    Batch,
+    BatchSamples,
+    BatchSource,
+    Convert,
+    MappedSamples,
+    is_sparse,
+)
+
+Watch = Callable[[Any, Any], None]  # is told samples and their weights
 
 SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 _NUMBERS = "biuf"  # kinds of arrays
@@ -218,44 +238,250 @@ def positions_in(classes: ArrayLike, labels: ArrayLike, name: str = "y") -> NDAr
 
 
 def check_training_data(
-    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool = True
-) -> tuple[
-    NDArray[np.floating],
-    NDArray[np.integer],
-    NDArray[np.float64],
-    NDArray[Any],
-    NDArray[np.bool_],
-]:
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    reset: bool = True,
+    watch: Watch | None = None,
+) -> tuple[Any, NDArray[np.integer], NDArray[np.float64], NDArray[Any], NDArray[np.bool_]]:
     """Return samples, classes as numbers, weights, the classes, and which samples have a weight.
 
-    The others are dropped.
+    The others are dropped. What comes in batches, or is mapped from a file, stays there, and so do
+    zeros of a sparse matrix. If batches need no encoding, `watch` is called with their samples and
+    weights; the samples are then marked as `watched`.
     """
+    samples: Any
+    if isinstance(X, BatchSource):
+        _check_source(estimator, y=y, sample_weight=sample_weight)
+        samples, found, given = _read_batches(estimator, X, reset, watch)
+        classes = _at_least_two(found.classes())
+        samples.y_like = found.like
+        weight = check_sample_weight(given, samples.shape[0])
+        return _with_weight(samples, found.positions_in(classes), weight, classes)
     _find_categories(estimator, X, sample_weight, reset)
-    X = estimator._columns.encode(X)
-    with remedies(X, y):
-        samples, labels = validate_data(estimator, X, y, reset=reset, **SAMPLES)
+    if _is_mapped(estimator, X):
+        samples, labels = _check_mapped(estimator, X, y, reset)
+    else:
+        X = estimator._columns.encode(X)
+        with remedies(X, y):
+            samples, labels = validate_data(
+                estimator, X, y, reset=reset, **_accepted(estimator), **SAMPLES
+            )
     check_classification_targets(labels)
-    classes = distinct_classes(labels, y)
+    classes = _at_least_two(distinct_classes(labels, y))
+    encoded = positions_in(classes, labels).astype(np.min_scalar_type(len(classes)))
+    weight = check_sample_weight(sample_weight, len(encoded))
+    return _with_weight(samples, encoded, weight, classes)
+
+
+def _at_least_two(classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes, unless there are too few."""
     if len(classes) < 2:
         raise ValueError(f"y must have at least 2 classes; it has 1 class only: {classes[0]}.")
-    encoded = positions_in(classes, labels)
-    weight = check_sample_weight(sample_weight, len(samples))
+    return classes
+
+
+def _with_weight(samples: Any, encoded: Any, weight: Any, classes: Any) -> Any:
+    """Return what is left without samples of weight zero, the classes, and which samples it is."""
     kept = weight > 0.0
     if not kept.all():
         samples, encoded, weight = samples[kept], encoded[kept], weight[kept]
-    return samples, encoded.astype(np.min_scalar_type(len(classes))), weight, classes, kept
+    return samples, encoded, weight, classes, kept
+
+
+def _accepted(estimator: Any) -> dict[str, Any]:
+    """Which sparse matrices scikit-learn shall accept."""
+    return {"accept_sparse": "csr"} if _reads_blocks(estimator) else {}
+
+
+def _reads_blocks(estimator: Any) -> bool:
+    """Whether samples may be something else than an array: those that become bins may."""
+    return bool(get_tags(estimator).input_tags.sparse)
+
+
+def _block_reader(estimator: Any) -> Convert:
+    """A function that checks blocks of samples, and makes numbers of them."""
+    columns = estimator._columns
+
+    def read(X: Any) -> Any:
+        X = columns.encode(X.toarray() if is_sparse(X) else X)
+        with remedies(X):
+            return validate_data(estimator, X, reset=False, **SAMPLES)
+
+    return read
+
+
+def _is_mapped(estimator: Any, X: Any) -> bool:
+    """Whether X is an array in a file that need not be in memory as a whole."""
+    mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.size and X.dtype.kind in _NUMBERS
+    return bool(mapped) and _reads_blocks(estimator) and estimator.binning != "exact"
+
+
+def _check_mapped(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[MappedSamples, Any]:
+    """Return a memory-mapped array as samples, and labels."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y, the classes of the samples.")
+    labels = _check_labels(y)
+    check_consistent_length(X, labels)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return MappedSamples(X, _block_reader(estimator)), labels
+
+
+def _check_labels(y: Any) -> NDArray[Any]:
+    """Return labels as an array, none of them missing."""
+    with remedies(None, y):
+        labels: NDArray[Any] = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+    return labels
+
+
+def _check_source(estimator: Any, **given_twice: Any) -> None:
+    """Raise where batches are of no use, or something is given that they have."""
+    for name, given in given_twice.items():
+        if given is not None:
+            raise ValueError(f"{name} comes with the batches: leave it out, or give arrays.")
+    if not _reads_blocks(estimator):
+        raise TypeError(
+            f"{type(estimator).__name__} needs all samples at once, unless it grows trees of its "
+            "own: give arrays, or leave out estimator."
+        )
+    if estimator.binning == "exact":
+        raise ValueError(
+            'binning="exact" needs all values in memory: choose "quantile" or "uniform", or give '
+            "arrays."
+        )
+
+
+class _Labels:
+    """Classes of batches, as numbers in the order in which they were first seen."""
+
+    def __init__(self) -> None:
+        self._code_of: dict[Any, int] = {}
+        self._codes: list[NDArray[np.unsignedinteger]] = []
+        self._known: NDArray[Any] = np.empty(0)
+        self.like: Any = None  # no labels of the first batch: they may have ordered categories
+
+    def add(self, batch: Batch) -> None:
+        """Add the labels of a batch."""
+        labels = _check_labels(batch.y)
+        if len(labels) != batch.n_rows:
+            raise ValueError(
+                f"A batch has {batch.n_rows} samples, but {len(labels)} labels: give one for each."
+            )
+        if not len(labels):
+            return
+        check_classification_targets(labels)
+        if self.like is None:
+            self.like, self._known = batch.y[:0], labels[:0]
+        elif (labels.dtype.kind in _NUMBERS) != (self._known.dtype.kind in _NUMBERS):
+            raise ValueError(
+                f"Classes are numbers in some batches and text in others, such as {labels[0]!r:.40}"
+                ": make them alike."
+            )
+        here, places = np.unique(labels, return_inverse=True)
+        self._known = np.unique(np.concatenate([self._known, here]))
+        codes = [self._code_of.setdefault(label, len(self._code_of)) for label in here.tolist()]
+        self._codes.append(np.array(codes, np.min_scalar_type(max(codes)))[places])
+
+    def classes(self) -> NDArray[Any]:
+        """Distinct labels, in their order."""
+        if self.like is None:
+            raise ValueError("There are no samples in the batches: see what makes them.")
+        return distinct_classes(self._known, self.like)
+
+    def positions_in(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Labels as positions among the classes, in the smallest type."""
+        seen = np.array(list(self._code_of), dtype=self._known.dtype)
+        places = positions_in(classes, seen).astype(np.min_scalar_type(len(classes)))
+        return places[np.concatenate(self._codes)]
+
+
+def _read_batches(
+    estimator: Any, source: BatchSource, reset: bool, watch: Watch | None = None
+) -> tuple[BatchSamples, _Labels, Any]:
+    """Look at all batches: return samples, labels, and weights if there are any."""
+    labels = _Labels()
+    weights: list[Any] = []
+    marks: list[tuple[int, int]] = []
+    counts: dict[int, Counter[Any]] = {}
+    for batch in source.batches():
+        X = batch.X.toarray() if is_sparse(batch.X) else batch.X
+        positions = categorical_positions(X, estimator._categorical_features)
+        if not marks:
+            counts = {position: Counter() for position in positions}
+            watch = None if positions else watch
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+            if not reset:
+                _check_same_categories(estimator, positions)
+        elif positions != [*counts]:
+            raise ValueError(
+                f"Batch {len(marks) + 1} has other categorical columns than those before: give "
+                "columns the same types in all batches."
+            )
+        marks.append(batch.mark)
+        weights.append(_check_batch_weight(batch))
+        labels.add(batch)
+        chosen = slice(None) if weights[-1] is None else weights[-1] > 0.0
+        for position, counted in count_categories(X, positions, chosen).items():
+            counts[position] += counted
+        if watch is not None and batch.n_rows:
+            with remedies(X):
+                samples = validate_data(estimator, X, reset=False, **SAMPLES)
+            watch(samples[chosen], None if weights[-1] is None else weights[-1][chosen])
+    if reset:
+        estimator._columns = CategoricalColumns.of_counts(counts)
+    labels.classes()  # an error where there are none
+    given = [weight is not None for weight in weights]
+    if any(given) and not all(given):
+        raise ValueError("Some batches have weights and others have none: give all of them some.")
+    read = _block_reader(estimator)
+    samples = BatchSamples(source, marks, estimator.n_features_in_, read)
+    samples.watched = watch is not None
+    return samples, labels, np.concatenate(weights) if all(given) else None
+
+
+def _check_batch_weight(batch: Batch) -> NDArray[np.float64] | None:
+    """Return the weights of a batch, one for each sample."""
+    if batch.weight is None:
+        return None
+    weight = check_array(
+        batch.weight,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        input_name="sample_weight",
+    )
+    if weight.shape != (batch.n_rows,):
+        raise ValueError(
+            f"A batch has {batch.n_rows} samples, but weights of shape {weight.shape}: give one "
+            "for each sample."
+        )
+    return np.asarray(weight)
 
 
 def _find_categories(estimator: Any, X: Any, sample_weight: ArrayLike | None, reset: bool) -> None:
     """Set the categorical columns of an estimator, or see that they are still the same."""
     chosen = estimator._categorical_features
+    if is_sparse(X) and not isinstance(chosen, str | None) and len(chosen):
+        raise ValueError(
+            "A sparse matrix has no categorical columns: leave out categorical_features, or give "
+            "an array or a data frame."
+        )
     positions = categorical_positions(X, chosen)
     if reset:
         rows: Any = slice(None)
         if positions and sample_weight is not None:
             rows = check_sample_weight(sample_weight, len(X)) > 0.0
         estimator._columns = CategoricalColumns.fit(X, positions, rows)
-    elif not isinstance(chosen, str) and positions != sorted(estimator._columns.categories):
+    else:
+        _check_same_categories(estimator, positions)
+
+
+def _check_same_categories(estimator: Any, positions: list[int]) -> None:
+    """Raise where a warm start has other categorical columns than the first fit."""
+    chosen = estimator._categorical_features
+    if not isinstance(chosen, str) and positions != sorted(estimator._columns.categories):
         raise ValueError("With warm_start=True categorical_features must stay as it was.")
 
 
@@ -267,7 +493,9 @@ def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
     check_is_fitted(estimator)
     X = estimator._columns.encode(X)
     with remedies(X):
-        checked: NDArray[np.floating] = validate_data(estimator, X, reset=False, **SAMPLES)
+        checked: NDArray[np.floating] = validate_data(
+            estimator, X, reset=False, **_accepted(estimator), **SAMPLES
+        )
     return checked
 
 
@@ -285,17 +513,30 @@ def _fits(estimator: Any, X: NDArray[Any]) -> bool:
 
 
 def check_validation_data(
-    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.float64]]:
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
+) -> tuple[Any, NDArray[np.integer], NDArray[np.float64]]:
     """Return validation samples, classes as numbers in ``classes_``, and weights."""
-    X = estimator._columns.encode(X)
-    with remedies(X, y):
-        samples, labels = validate_data(estimator, X, y, reset=False, **SAMPLES)
+    if isinstance(X, BatchSource):
+        _check_source(estimator, y_val=y, sample_weight_val=sample_weight)
+        samples, found, sample_weight = _read_batches(estimator, X, False)
+        _check_known(estimator, found.classes())
+        labels = found.positions_in(estimator.classes_)
+    else:
+        X = estimator._columns.encode(X)
+        with remedies(X, y):
+            samples, given = validate_data(
+                estimator, X, y, reset=False, **_accepted(estimator), **SAMPLES
+            )
+        _check_known(estimator, given)
+        labels = positions_in(estimator.classes_, given)
+    return samples, labels, check_sample_weight(sample_weight, len(labels), "sample_weight_val")
+
+
+def _check_known(estimator: Any, labels: NDArray[Any]) -> None:
+    """Raise where validation samples have classes that training samples do not have."""
     unknown = np.setdiff1d(labels, estimator.classes_)
     if len(unknown):
         raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")
-    weight = check_sample_weight(sample_weight, len(samples), "sample_weight_val")
-    return samples, positions_in(estimator.classes_, labels), weight
 
 
 def check_tree_parameters(estimator: Any) -> None:

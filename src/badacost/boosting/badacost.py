@@ -170,10 +170,10 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        X_val: ArrayLike | None = None,
+        X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
         sample_cost: Any = None,
@@ -182,11 +182,14 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples. NaN is a missing value (with the built-in tree).
+        X : array-like, data frame, sparse matrix or batches of shape (n_samples, n_features)
+            Training samples. NaN is a missing value (with the built-in tree). Batches
+            (`badacost.batches`) come with classes and weights, and are read when they are needed,
+            as is a memory-mapped array.
         y : array-like of shape (n_samples,)
-            Classes, of any type that scikit-learn accepts. An ordered categorical of pandas or an
-            Enum of polars sets the order of ``classes_``; else they are sorted.
+            Classes, of any type that scikit-learn accepts; not for batches, which have them. An
+            ordered categorical of pandas or an Enum of polars sets the order of ``classes_``; else
+            they are sorted.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; samples of weight zero are ignored.
         X_val, y_val, sample_weight_val : array-like, optional

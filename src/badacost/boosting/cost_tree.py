@@ -119,16 +119,17 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, AccuracyMixin,
         self.random_state = random_state
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> CostSensitiveTreeClassifier:
         """Grow the tree.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples; NaN is a missing value.
+        X : array-like, data frame, sparse matrix or batches of shape (n_samples, n_features)
+            Training samples; NaN is a missing value. Batches (`badacost.batches`) come with classes
+            and weights, and are read when they are needed, as is a memory-mapped array.
         y : array-like of shape (n_samples,)
-            Classes.
+            Classes; not for batches, which have them.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; samples of weight zero are ignored.
 
@@ -142,7 +143,7 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, AccuracyMixin,
         self.__dict__.pop("forest_", None)
         X, encoded, weight, self.classes_, kept = check_training_data(self, X, y, sample_weight)
         self._set_costs(self.cost_matrix)
-        warn_of_alphabet(self.cost_matrix, self.classes_, y)
+        warn_of_alphabet(self.cost_matrix, self.classes_, X.y_like if y is None else y)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with Threads(self.n_jobs) as threads:
             task = Task(SampleSet(X), encoded, weight, None, threads, kept)
@@ -221,4 +222,5 @@ class CostSensitiveTreeClassifier(CostDecisionMixin, SavedForest, AccuracyMixin,
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
         return tags

@@ -122,5 +122,8 @@ class PartedRows:
         """Row numbers, in increasing order, as numbers within their parts."""
         cuts = np.searchsorted(rows, self.ends)
         return ByPart(
-            [rows[a:b] - first for (a, b), first in zip(pairwise(cuts), self.ends, strict=False)]
+            [
+                rows[a:b] - first if first else rows[a:b]
+                for (a, b), first in zip(pairwise(cuts), self.ends, strict=False)
+            ]
         )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, Mask, RowNumbers
+from badacost.large_samples import blocks_of
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -82,6 +83,11 @@ def mix_columns(columns: Iterable[NDArray[Any]], n_rows: int, seed: int) -> NDAr
     for column in columns:
         mixed = _mix(mixed, column.astype(np.float64).view(np.uint64))
     return mixed
+
+
+def mix_samples(X: Any, seed: int) -> NDArray[np.uint64]:
+    """The same for the rows of samples of any kind."""
+    return np.concatenate([mix_columns(block.T, len(block), seed) for block in blocks_of(X)])
 
 
 def _mixed_within_classes(mixed: NDArray[np.uint64], y: Labels, weight: FloatArray) -> RowNumbers:

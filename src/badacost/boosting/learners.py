@@ -15,12 +15,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from badacost.arrays import FloatArray, Labels, LeafNumbers, RowNumbers, Samples
+from badacost.large_samples import blocks_of, is_sparse
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
 from badacost.tree.gain_kernels import Entropy, Gini
 from badacost.tree.grower import Gain, Growth, TreeGrower
-from badacost.tree.sampling import draw_rows
+from badacost.tree.sampling import RowSketch, draw_rows
 from badacost.tree.sums import WeightedLabels
 from badacost.validation import number_of_features
 
@@ -103,11 +104,13 @@ class SplitCosts:
 class SampleSet:
     """Samples that models are asked about: as bins once there are any, else as they came.
 
-    Trees of an earlier fit, whose bins are not known, need a `mapper` with the same categories.
+    Trees of an earlier fit, whose bins are not known, need a `mapper` with the same categories. A
+    `sketch` of the samples spares a look at them.
     """
 
-    def __init__(self, X: Samples):
+    def __init__(self, X: Any, sketch: RowSketch | None = None):
         self.X: Any = X
+        self._sketch = sketch
         self.mapper: BinMapper | None = None
         self.data: BinnedData | None = None
 
@@ -121,8 +124,9 @@ class SampleSet:
             sample_weight=weight,
             seed=estimator._seed,
             threads=threads,
+            sketch=self._sketch,
         )
-        self.mapper = data.mapper
+        self.mapper, self._sketch = data.mapper, None
         return data
 
     def bin_like(self, other: SampleSet, threads: Threads) -> None:
@@ -142,7 +146,8 @@ class SampleSet:
         else:  # of an earlier fit
             table = np.zeros((int(model.value.max()) + 1, 1))
             forest = Forest.from_trees([model], [1.0], table, self.X.shape[1], self.mapper)
-            leaves = forest.apply(self.X, threads)[:, 0]
+            blocks = [self.X] if is_sparse(self.X) else blocks_of(self.X)
+            leaves = np.concatenate([forest.apply(block, threads)[:, 0] for block in blocks])
         return model.value[leaves]
 
 

@@ -422,6 +422,11 @@ class ReweightingClassifier(StagewiseClassifier):
         *_, scores = self._staged_scores(X)
         return scores
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.estimator is None
+        return tags
+
     def _needs_trees(self, what: str) -> None:
         if not hasattr(self, "forest_"):
             weak = type(self.estimators_[0]).__name__

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
 from badacost.boosting.fit_part import PartedRows
-from badacost.boosting.folds import held_out_rows, mix_columns
+from badacost.boosting.folds import held_out_rows, mix_samples
 from badacost.boosting.followed import Followed, ScoredSamples
 from badacost.boosting.learners import SampleSet, TreeLearner, growth_of
 from badacost.boosting.rounds import Descent, Rounds, Stage, join_stages
@@ -33,12 +33,13 @@ from badacost.boosting.saving import SavedForest
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import plain, warn_of_alphabet
 from badacost.costs.sample_costs import check_sample_cost, mistake_costs
+from badacost.large_samples import BatchSource, LargeSamples
 from badacost.loss import cmel, mean_costs
 from badacost.model_file import ModelFile
 from badacost.progress import ProgressBar
 from badacost.threads import Threads
 from badacost.tree.grower import TreeGrower
-from badacost.tree.sampling import BinningMethod
+from badacost.tree.sampling import BinningMethod, RowSketch
 from badacost.validation import (
     check_choice,
     check_flag,
@@ -178,10 +179,10 @@ class StagewiseClassifier(
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        X_val: ArrayLike | None = None,
+        X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> Any:
@@ -189,10 +190,12 @@ class StagewiseClassifier(
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Training samples. NaN is a missing value (with the built-in tree).
+        X : array-like, data frame, sparse matrix or batches of shape (n_samples, n_features)
+            Training samples. NaN is a missing value (with the built-in tree). Batches
+            (`badacost.batches`) come with classes and weights, and are read when they are needed,
+            as is a memory-mapped array.
         y : array-like of shape (n_samples,)
-            Classes, of any type that scikit-learn accepts.
+            Classes, of any type that scikit-learn accepts; not for batches, which have them.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; samples of weight zero are ignored.
         X_val, y_val, sample_weight_val : array-like, optional
@@ -208,26 +211,30 @@ class StagewiseClassifier(
 
     def _fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: ArrayLike | None,
         sample_weight: ArrayLike | None,
-        X_val: ArrayLike | None,
+        X_val: Any,
         y_val: ArrayLike | None,
         sample_weight_val: ArrayLike | None,
         sample_cost: Any = None,
     ) -> Any:
         self._check_parameters()
         resumed = self.warm_start and hasattr(self, "n_estimators_")
-        if (X_val is None) != (y_val is None):
+        if (X_val is None) != (y_val is None) and not isinstance(X_val, BatchSource):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
         if X_val is None and sample_weight_val is not None:
             raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
         if not resumed:
             # Should the fit fail, the model is not fitted, rather than a mixture of two.
             self.__dict__.pop("n_estimators_", None)
+            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        sketch = RowSketch(self._seed, self.binning)
+        holds_out = X_val is None and self._holds_out
         checked, labels, weight, classes, kept = check_training_data(
-            self, X, y, sample_weight, not resumed
+            self, X, y, sample_weight, not resumed, None if holds_out else sketch.add
         )
+        large = isinstance(checked, LargeSamples)
         costs = validation_costs = None
         self._mean_costs: FloatArray | None = None
         if sample_cost is not None:
@@ -238,21 +245,22 @@ class StagewiseClassifier(
         if not resumed:
             self.classes_ = classes
             self._prepare()
-            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, y, stacklevel=4)
+            like = checked.y_like if large and y is None else y
+            warn_of_alphabet(getattr(self, "cost_matrix", None), classes, like, stacklevel=4)
         else:
             self._check_same_task(classes)
         validation: Any = None
-        if X_val is not None and y_val is not None:
+        if X_val is not None:
             validation = check_validation_data(self, X_val, y_val, sample_weight_val)
         del X, X_val  # bins take their place
         if not resumed:
-            self._start_anew()
+            self._forget_rounds()
         elif self.n_estimators < self.n_estimators_:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds "
                 "already fitted; with warm_start=True it can only grow."
             )
-        if validation is None and self._holds_out:
+        if holds_out:
             if costs is None:
                 checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
             else:
@@ -261,20 +269,20 @@ class StagewiseClassifier(
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
-            some = checked[:: len(checked) // MAX_SCORED + 1].copy()
+            some = checked if large else checked[:: checked.shape[0] // MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
+                samples = SampleSet(checked, sketch if large and checked.watched else None)
                 task = Task(
-                    SampleSet(checked), labels, weight, validation, threads, kept, costs,
+                    samples, labels, weight, validation, threads, kept, costs,
                     validation_costs,
                 )  # fmt: skip
-                del checked, validation
+                del checked, validation, samples, sketch
                 self._boost(task)
-            self._warn_if_constant(some)
+            self._warn_if_constant(some.glimpse if large else some)
         return self
 
-    def _start_anew(self) -> None:
-        """Forget the rounds of an earlier fit, and draw a seed."""
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _forget_rounds(self) -> None:
+        """Begin without those of an earlier fit."""
         self.estimator_weights_ = np.empty(0)
         self._stage_ends = np.zeros(1, np.int64)
         self.train_score_ = np.empty(0)
@@ -318,10 +326,9 @@ class StagewiseClassifier(
         """Whether a part of the training samples shall serve as validation samples."""
         return self.early_stopping
 
-    def _hold_out(self, X: Samples, y: Labels, *more: FloatArray) -> list[Any]:
+    def _hold_out(self, X: Any, y: Labels, *more: FloatArray) -> list[Any]:
         """Training and validation parts, alike for all classes; the same ones on a warm start."""
-        mixed = mix_columns(X.T, len(y), self._seed)
-        held = self._held_out(mixed, y, more[0])
+        held = self._held_out(mix_samples(X, self._seed), y, more[0])
         return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
 
     def _held_out(self, mixed: NDArray[np.uint64], y: Labels, weight: FloatArray) -> Mask:
@@ -520,7 +527,7 @@ class StagewiseClassifier(
 
     def _staged_scores(self, X: Samples) -> Iterator[FloatArray]:
         """Cost scores after every round; one array, filled further each time."""
-        scores = np.zeros((len(X), len(self.classes_)))
+        scores = np.zeros((X.shape[0], len(self.classes_)))
         with Threads(self.n_jobs) as threads:
             for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
                 self.forest_.accumulate(X, scores, first_tree=a, last_tree=b, threads=threads)
@@ -705,4 +712,5 @@ class StagewiseClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
         return tags

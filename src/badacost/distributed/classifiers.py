@@ -118,7 +118,8 @@ class DaskTraining(_Classifier):
         self._mean_costs = None
         self._prepare()
         warn_of_alphabet(self.cost_matrix, rows.classes, rows.like, stacklevel=4)
-        self._start_anew()
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._forget_rounds()
         if unseen is not None:
             self._check_unseen(unseen)
         held = None

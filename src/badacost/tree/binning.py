@@ -8,15 +8,18 @@ are not known, have the code after the last bin.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
 from badacost.exact_sums import folds
+from badacost.large_samples import blocks_of, is_sparse
 from badacost.threads import Threads
 from badacost.tree.binning_kernels import count_steps, search_bins
 from badacost.tree.histogram_kernels import Data
@@ -55,7 +58,7 @@ class BinMapper:
     @classmethod
     def fit(
         cls,
-        X: Samples,
+        X: Any,
         *,
         method: BinningMethod = "quantile",
         max_bins: int = MAX_BINS,
@@ -68,7 +71,7 @@ class BinMapper:
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray, sparse matrix or LargeSamples of shape (n_samples, n_features)
             Finite values or NaN.
         method : {"quantile", "uniform", "exact"}
             About as much weight in every bin, equal steps over the range of the values (as in the
@@ -86,7 +89,7 @@ class BinMapper:
             Threads to share the features among.
         """
         sketch = RowSketch(seed, method, categories or {})
-        sketch.add(X, sample_weight, copy=False, threads=threads)
+        sketch.add_all(X, sample_weight, threads)
         return cls.from_sketch(sketch, max_bins=max_bins, threads=threads)
 
     @classmethod
@@ -127,7 +130,7 @@ class BinMapper:
         return bool(self.categorical.any())
 
     def transform(
-        self, X: Samples, threads: Threads | None = None, *, fitted: bool = False
+        self, X: Any, threads: Threads | None = None, *, fitted: bool = False
     ) -> NDArray[np.unsignedinteger]:
         """Return the bins of X: shape (n_features, n_samples), in the smallest type that fits.
 
@@ -137,11 +140,28 @@ class BinMapper:
         n_codes = self.n_bins + self.has_missing
         n_held = 256 ** np.min_scalar_type(int(n_codes.max()) - 1).itemsize
         full = (self.n_bins == n_held) & ~self.has_missing
-        if not fitted and len(X) and full.any() and np.isnan(X.min(axis=0))[full].any():
-            n_codes = n_codes + 1
         if self.any_categorical:
             n_codes = np.maximum(n_codes, self.n_bins + self.categorical)
-        bins = np.empty(X.shape[::-1], dtype=np.min_scalar_type(int(n_codes.max()) - 1))
+        kind, threads = np.min_scalar_type(int(n_codes.max()) - 1), threads or Threads()
+        bins = _new_bins(X.shape[::-1], kind, getattr(X, "bins_folder", None))
+        first = 0
+        block: Any
+        for block in [X] if is_sparse(X) else blocks_of(X):
+            n_rows = block.shape[0]
+            if not fitted and n_rows and full.any() and _missing(block)[full].any():
+                bins = bins.astype(np.min_scalar_type(n_held))
+                full[:] = False
+            if is_sparse(block):
+                self._fill_sparse(block.tocsc(), bins, threads)
+            else:
+                self._fill(block, bins, first, threads)
+            first += n_rows
+        return bins
+
+    def _fill(
+        self, X: Samples, bins: NDArray[np.unsignedinteger], first_row: int, threads: Threads
+    ) -> None:
+        """Put a block of rows into bins, at `first_row`."""
         find = count_steps if self.equal_steps else search_bins
 
         def fill(first: int, last: int) -> None:
@@ -155,12 +175,29 @@ class BinMapper:
                     block = X[row : row + _BLOCK[1], features]
                     values = memory[: block.size].reshape(block.shape)
                     np.copyto(values, block)
-                    find(values, edges, limits, bins, f, row)
+                    find(values, edges, limits, bins, f, first_row + row)
 
-        (threads or Threads()).map(fill, X.shape[1])
+        threads.map(fill, X.shape[1])
         for feature in np.flatnonzero(self.categorical):
-            bins[feature] = places_of(self.categories[feature], X[:, feature])
-        return bins
+            places = places_of(self.categories[feature], X[:, feature])
+            bins[feature, first_row : first_row + len(X)] = places
+
+    def _fill_sparse(self, X: Any, bins: NDArray[np.unsignedinteger], threads: Threads) -> None:
+        """Put the columns of a sparse matrix into bins: all zeros at once, then the rest."""
+        find = count_steps if self.equal_steps else search_bins
+        X.sum_duplicates()
+
+        def fill(first: int, last: int) -> None:
+            for feature in range(first, last):
+                here = slice(X.indptr[feature], X.indptr[feature + 1])
+                values = np.append(X.data[here], 0.0).astype(np.float64)[:, np.newaxis]
+                edges = self.edges[feature]
+                codes = np.empty((1, len(values)), bins.dtype)
+                find(values, edges, np.array([0, len(edges)]), codes, 0, 0)
+                bins[feature] = codes[0, -1]
+                bins[feature, X.indices[here]] = codes[0, :-1]
+
+        threads.map(fill, X.shape[1])
 
     def thresholds(self, features: RowNumbers, positions: RowNumbers) -> FloatArray:
         """Values below which samples of the bins up to `positions` lie."""
@@ -185,7 +222,7 @@ class BinnedData:
     @classmethod
     def of(
         cls,
-        X: Samples,
+        X: Any,
         *,
         method: BinningMethod,
         max_bins: int,
@@ -193,17 +230,16 @@ class BinnedData:
         seed: int,
         threads: Threads,
         categories: Mapping[int, FloatArray] | None = None,
+        sketch: RowSketch | None = None,
     ) -> BinnedData:
-        """Choose bins for a training set and put it into them, see `BinMapper.fit`."""
-        mapper = BinMapper.fit(
-            X,
-            method=method,
-            max_bins=max_bins,
-            categories=categories,
-            sample_weight=sample_weight,
-            seed=seed,
-            threads=threads,
-        )
+        """Choose bins for a training set and put it into them, see `BinMapper.fit`.
+
+        A `sketch` of the training set, made before with the same settings, spares a look at it.
+        """
+        if sketch is None:
+            sketch = RowSketch(seed, method, categories or {})
+            sketch.add_all(X, sample_weight, threads)
+        mapper = BinMapper.from_sketch(sketch, max_bins=max_bins, threads=threads)
         data = cls(mapper, mapper.transform(X, threads, fitted=True))
         data.__dict__["has_missing"] = mapper.has_missing  # known without a look at all bins
         return data
@@ -224,6 +260,20 @@ class BinnedData:
     def n_codes(self) -> NDArray[np.int64]:
         """Number of codes of every feature."""
         return self.mapper.n_bins + self.has_missing
+
+
+def _new_bins(shape: tuple[int, int], kind: Any, folder: Any) -> NDArray[np.unsignedinteger]:
+    """An array for bins; with a folder, in a file there that goes when the array does."""
+    if folder is None:
+        return np.empty(shape, kind)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.asarray(np.memmap(file, kind, "w+", shape=shape))
+
+
+def _missing(X: Any) -> Mask:
+    """Which features of some rows have missing values."""
+    low = X.min(axis=0)
+    return np.isnan(low.toarray().ravel() if is_sparse(low) else low)
 
 
 def _sampled_edges(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
+from badacost.large_samples import is_sparse
 from badacost.threads import Threads
 from badacost.tree import forest_kernels, shapley_kernels
 from badacost.tree.binning import BinMapper, BinnedData
@@ -333,12 +334,13 @@ class Forest:
         True
         """
         if scores is None:
-            scores = np.zeros((len(X), self.table.shape[1]))
+            scores = np.zeros((X.shape[0], self.table.shape[1]))
         last = self.n_trees if last_tree is None else last_tree
         if not 0 <= first_tree <= last <= self.n_trees:
             raise ValueError(f"Trees {first_tree} to {last} are not among {self.n_trees} trees.")
-        if scores.shape != (len(X), self.table.shape[1]):
-            raise ValueError(f"scores must have shape {(len(X), self.table.shape[1])}.")
+        shape = (X.shape[0], self.table.shape[1])
+        if scores.shape != shape:
+            raise ValueError(f"scores must have shape {shape}.")
 
         answers = self._answers
 
@@ -350,7 +352,7 @@ class Forest:
 
     def apply(self, X: Samples, threads: Threads | None = None) -> IntArray:
         """Return the leaf of each sample in each tree, shape (n_samples, n_trees)."""
-        out = np.empty((len(X), self.n_trees), dtype=np.int32)
+        out = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
 
         def fill(rows: slice, samples: FloatArray) -> None:
             forest_kernels.leaves(samples, self._walk, out[rows])
@@ -409,7 +411,7 @@ class Forest:
                 f"a tree of depth {depth} is too deep to be explained: fit trees with a max_depth "
                 f"of at most {_MAX_DEPTH_EXPLAINED}."
             )
-        out = np.empty((len(X), self.n_features, self.table.shape[1]))
+        out = np.empty((X.shape[0], self.n_features, self.table.shape[1]))
         # Polynomials of a degree below the number of features on a path are integrated exactly.
         n_times = (min(depth, self.n_features) + 1) // 2
         nodes, masses = np.polynomial.legendre.leggauss(max(1, n_times))
@@ -457,19 +459,20 @@ class Forest:
             memory = np.empty((min(_ROWS_AT_ONCE, last - first), self.n_features))
             for start in range(first, last, _ROWS_AT_ONCE):
                 rows = slice(start, min(start + _ROWS_AT_ONCE, last))
-                samples: Any = X[rows]
+                given: Any = X[rows]
+                samples = given = given.toarray() if is_sparse(given) else given
                 if self.categories is not None or not (
                     samples.dtype == np.float64
                     and samples.flags.c_contiguous
                     and samples.flags.writeable
                 ):
                     samples = memory[: len(samples)]
-                    np.copyto(samples, X[rows])
+                    np.copyto(samples, given)
                 if self.categories is not None:
                     self._encode_categories(samples)
                 work(rows, samples)
 
-        n_rows = len(X)
+        n_rows = X.shape[0]
         if threads is None or n_rows < min_threaded * threads.n_threads:
             convert(0, n_rows)
         else:

@@ -67,9 +67,8 @@ def add_answers(answers: Sequence[Answer]) -> Answer:
         name: sum((getattr(answer, name) for answer in answers[1:]), getattr(answers[0], name))
         for name in ("sizes", "cells", "n_weighed", "totals", "leaf_totals")
     }
-    counts = None
-    if answers[0].counts is not None:
-        counts = np.sum([answer.counts for answer in answers], axis=0)
+    counted = [answer.counts for answer in answers if answer.counts is not None]
+    counts = np.sum(counted, axis=0) if counted else None
     return Answer(
         missing=np.any([answer.missing for answer in answers], axis=0),
         largest=np.max([answer.largest for answer in answers], axis=0),

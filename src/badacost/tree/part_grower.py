@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,19 +198,21 @@ class _Growth:
             sizes = nodes["end"][pair] - nodes["start"][pair]
             jobs += [pair[k] for k in np.argsort(sizes, kind="stable") if nodes[pair[k]]["active"]]
 
-        def histograms(node: int, number: int) -> NDArray[np.generic]:
-            given = answer.cells if number == 0 else answer.counts
-            if node in place:
-                return given[place[node]]
-            sibling = node + 1 if node % 2 else node - 1  # the root is alone, so lefts are odd
-            return self.kept[int(nodes[node]["sibling"])][number] - given[place[sibling]]
+        def of_jobs(given: Any, number: int) -> Any:
+            """Histograms, or numbers of samples, of the jobs, from those of the nodes asked for."""
+            if given is None or jobs == asked:
+                return given
+            found = np.empty((len(jobs), *given.shape[1:]), given.dtype)
+            for j, node in enumerate(jobs):
+                if node in place:
+                    found[j] = given[place[node]]
+                else:
+                    sibling = node + 1 if node % 2 else node - 1  # the root alone has none
+                    parent: Any = self.kept[int(nodes[node]["sibling"])][number]
+                    np.subtract(parent, given[place[sibling]], out=found[j])
+            return found
 
-        cells, counts = answer.cells, answer.counts
-        if jobs != asked:
-            cells = np.array([histograms(node, 0) for node in jobs]).reshape(-1, *cells.shape[1:])
-            if counts is not None:
-                counts = np.array([histograms(node, 1) for node in jobs])
-                counts = counts.reshape(-1, *answer.counts.shape[1:])
+        cells, counts = of_jobs(answer.cells, 0), of_jobs(answer.counts, 1)
         chosen = np.array(jobs, np.int64)
         nodes["job"][chosen] = np.arange(len(jobs))
         n_features = len(self.grower.data.n_bins)
@@ -268,11 +270,13 @@ class _Growth:
             self.kept = {}
 
     def _splits_of(self, divided: IndexArray) -> Splits:
-        nodes, sets = self.space.nodes, self.space.sets
+        nodes, sets = self.space.nodes[divided], self.space.sets
         return Splits(
             divided.copy(),
-            *(nodes[name][divided].astype(np.int64) for name in ("left", "feature", "position")),
-            nodes["missing_left"][divided],
+            nodes["left"].astype(np.int64),
+            nodes["feature"].astype(np.int64),
+            nodes["position"].astype(np.int64),
+            nodes["missing_left"].copy(),
             None if sets is None else sets[divided],
         )
 
@@ -328,11 +332,11 @@ def _join(first: Splits, second: Splits) -> Splits:
     """Splits one after the other."""
     if not len(first.nodes):
         return second
-    joined = [np.concatenate(pair) for pair in zip(first[:-1], second[:-1], strict=True)]
-    sets = None if second.sets is None else np.concatenate([first.sets, second.sets])
-    return Splits(*joined, sets)
+    pairs = zip(first, second, strict=True)
+    joined: Any = [None if a is None else np.concatenate([a, b]) for a, b in pairs]
+    return Splits(*joined)
 
 
-def _powers_above(values: FloatArray) -> FloatArray:
+def _powers_above(values: NDArray[Any]) -> FloatArray:
     """The smallest powers of two above values."""
     return np.ldexp(1.0, np.frexp(values)[1])

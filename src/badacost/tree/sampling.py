@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
+from badacost.large_samples import LargeSamples, is_sparse
 from badacost.threads import Threads
 
 BinningMethod = Literal["quantile", "uniform", "exact"]
@@ -69,9 +70,15 @@ class _Drawn:
     """Rows that are kept: those numbered `rows` of X, or all of them."""
 
     hashes: NDArray[np.uint64]
-    X: Samples
+    X: Any
     rows: RowNumbers | None
     weight: FloatArray
+
+    def columns(self, features: slice) -> NDArray[np.floating]:
+        """Some columns of the rows."""
+        if is_sparse(self.X):
+            return np.asarray(self.X[:, features].toarray())
+        return self.X[:, features] if self.rows is None else self.X[:, features][self.rows]
 
     def at_most(self, largest: int) -> _Drawn:
         """Those whose hash is at most `largest`."""
@@ -86,6 +93,12 @@ class _Drawn:
         if self.rows is None:
             return self
         return _Drawn(self.hashes, self.X[self.rows], None, self.weight)
+
+    def by_column(self) -> _Drawn:
+        """The same with quick access to the columns of a sparse matrix."""
+        if not is_sparse(self.X):
+            return self
+        return _Drawn(self.hashes, self.copied().X.tocsc(), None, self.weight)
 
 
 @dataclass(eq=False)
@@ -107,9 +120,23 @@ class RowSketch:
     _drawn: list[_Drawn] = field(default_factory=list)
     _largest: int = 2**64 - 1  # hash that a row may have to be kept
 
+    def add_all(
+        self, X: Any, sample_weight: FloatArray | None, threads: Threads | None = None
+    ) -> None:
+        """Look at all rows of samples of any kind."""
+        if not isinstance(X, LargeSamples):
+            self.add(X, sample_weight, copy=False, threads=threads)
+            return
+        first = 0
+        for block in X.blocks():
+            rows = slice(first, first + len(block))
+            weight = None if sample_weight is None else sample_weight[rows]
+            self.add(block, weight, threads=threads)
+            first += len(block)
+
     def add(
         self,
-        X: Samples,
+        X: Any,
         sample_weight: FloatArray | None = None,
         *,
         first_row: int | None = None,
@@ -120,16 +147,20 @@ class RowSketch:
 
         Without `copy` the rows stay where they are, in X.
         """
-        if not len(X):
+        n_rows, n_features = X.shape
+        if not n_rows:
             return
         first_row = self.n_rows if first_row is None else first_row
-        weight = np.broadcast_to(1.0, len(X)) if sample_weight is None else sample_weight
-        found = (threads or Threads()).map(lambda a, b: self._look(X, a, b), X.shape[1])
+        weight = np.broadcast_to(1.0, n_rows) if sample_weight is None else sample_weight
+        if is_sparse(X):
+            found = [self._look_at_sparse(X)]
+        else:
+            found = (threads or Threads()).map(lambda a, b: self._look(X, a, b), n_features)
         low, high, missing = (np.concatenate(parts) for parts in zip(*found, strict=True))
         self._widen(low, high, missing, (float(weight.min()), float(weight.max())))
-        self.n_rows += len(X)
+        self.n_rows += n_rows
         if self.method != "uniform":
-            drawn = _Drawn(row_hashes(self.seed, first_row, len(X)), X, None, weight)
+            drawn = _Drawn(row_hashes(self.seed, first_row, n_rows), X, None, weight)
             if self.method == "quantile":
                 drawn = drawn.at_most(min(self._largest, _largest_kept([drawn])))
             self._draw([drawn.copied() if copy else drawn])
@@ -157,6 +188,16 @@ class RowSketch:
             places = places_of(known, X[:, feature])
             missing[feature - first] = (places == len(known)).any()
         return low, high, missing
+
+    def _look_at_sparse(self, X: Any) -> tuple[Any, Any, Mask]:
+        """The same for all features of a sparse matrix, none of which is categorical."""
+        by_column = X.tocsc()
+        low = by_column.min(axis=0).toarray().ravel()
+        missing = np.isnan(low)
+        if self.method != "uniform":
+            return low, low, missing
+        low, high = by_column.nanmin(axis=0), by_column.nanmax(axis=0)
+        return low.toarray().ravel(), high.toarray().ravel(), missing
 
     def _widen(self, low: Any, high: Any, missing: Mask, weights: tuple[float, float]) -> None:
         if self.n_rows:
@@ -188,17 +229,14 @@ class RowSketch:
     def columns(self) -> Callable[[int, int], Iterator[NDArray[np.floating]]]:
         """A function that yields contiguous columns first..last of the rows."""
         self._trim()
-        return partial(_columns, self._drawn)
+        return partial(_columns, [rows.by_column() for rows in self._drawn])
 
 
 def _columns(drawn: list[_Drawn], first: int, last: int) -> Iterator[NDArray[np.floating]]:
     """Contiguous copies of the columns first..last, a few at a time."""
     for start in range(first, last, _COLUMNS_AT_ONCE):
         features = slice(start, min(start + _COLUMNS_AT_ONCE, last))
-        groups = [
-            rows.X[:, features] if rows.rows is None else rows.X[:, features][rows.rows]
-            for rows in drawn
-        ]
+        groups = [rows.columns(features) for rows in drawn]
         group = groups[0] if len(groups) == 1 else np.concatenate(groups)
         yield from np.ascontiguousarray(group.T)
 
