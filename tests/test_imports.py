@@ -12,7 +12,8 @@ import pytest
 import badacost
 
 OPTIONAL = ("matplotlib", "pandas", "pyarrow", "lightgbm", "scikit_posthocs", "PIL", "av")
-OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2", "jinja2", "onnx", "onnxruntime", "skl2onnx")
+OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2", "jinja2")
+OPTIONAL += ("onnx", "onnxruntime", "skl2onnx")
 WITHOUT = """
 import importlib.abc, sys
 class Missing(importlib.abc.MetaPathFinder):

@@ -21,6 +21,7 @@ from badacost.validation import check_number
 __all__ = ["Batches", "ParquetBatches"]
 
 _ROWS_AT_ONCE = 65_536
+_BUFFER = 2**16  # bytes of a column chunk that are read at a time, else it is the whole chunk
 _INDEX_LEVEL = "__index_level_"  # of an index without a name, written by pandas
 # What the reader raises on damaged files.
 _ERRORS = (OSError, LookupError, TypeError, NotImplementedError, RuntimeError, ValueError)
@@ -168,7 +169,7 @@ class ParquetBatches(BatchSource):
                 "ParquetBatches needs pyarrow and pandas: pip install badacost[tables]."
             ) from error
         try:
-            return pq.ParquetFile(path)
+            return pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
         except FileNotFoundError:
             raise
         except _ERRORS as error:
@@ -198,6 +199,7 @@ class ParquetBatches(BatchSource):
     def batches(self) -> Iterator[Batch]:
         """Read the files."""
         import pandas as pd
+        import pyarrow as pa
 
         wanted = [*self.columns, self.target, *([] if self.weight is None else [self.weight])]
         for path in self.files:
@@ -212,6 +214,7 @@ class ParquetBatches(BatchSource):
                         frame = pd.DataFrame(values, columns=self.columns)
                     weight = None if self.weight is None else _values(table.column(self.weight))
                     yield Batch(frame, _values(table.column(self.target)), weight)
+        pa.default_memory_pool().release_unused()
 
 
 def _next(tables: Iterator[Any], path: Path) -> Any:

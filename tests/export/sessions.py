@@ -13,11 +13,11 @@ from badacost.tree.forest import Forest
 N_ROWS = 10_000
 
 
-def run(exported: Any, inputs: Any) -> dict[str, np.ndarray]:
+def run(exported: Any, inputs: Any, n_threads: int = 1) -> dict[str, np.ndarray]:
     """Check an exported model, and return its outputs for a matrix or for columns."""
     onnx.checker.check_model(exported, full_check=True)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = n_threads
     session = onnxruntime.InferenceSession(
         exported.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )

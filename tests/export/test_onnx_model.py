@@ -126,12 +126,13 @@ def test_more_trees_than_an_operator_has() -> None:
     assert_same_answers(model, run(exported, rows), rows)
 
 
-def test_any_number_of_rows_gives_the_same_bits() -> None:
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_any_number_of_rows_and_threads_gives_the_same_bits(n_threads) -> None:
     X, y, costs = TASKS[3]
     model = BAdaCostClassifier(costs, n_estimators=60, max_depth=3).fit(X, y)
     exported = to_onnx(model)
-    for n_rows in (0, 1, 2, 37):
-        got = run(exported, X[:n_rows])
+    for n_rows in (0, 1, 2, 37, len(X)):
+        got = run(exported, X[:n_rows], n_threads)
         assert got["label"].shape == (n_rows,)
         if n_rows:
             np.testing.assert_array_equal(got["scores"], model.cost_scores(X[:n_rows]))

@@ -7,13 +7,14 @@ samples. The model is the mean of the boosters. The samples themselves are in pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from badacost.arrays import FloatArray, RowNumbers
-from badacost.boosting.cross_fit_part import CrossFitPlan, leaf_numbers
+from badacost.boosting.cross_fit_part import CrossFitPlan, leaf_numbers, scaled_weights
 from badacost.boosting.fit_part import PartedRows
 from badacost.boosting.folds import Fold
 from badacost.boosting.followed import Followed
@@ -61,10 +62,10 @@ class CrossFit:
         self.n_folds, self._n_classes, self._ends = len(folds), n_classes, samples.ends
         given = exact_sum(weight)
         total = float(np.clip(given, n, n * _MAX_MEAN_WEIGHT))
-        scaled = weight if total == given else weight / given * total
-        self.weights = weight / given
-        self._totals = [exact_sum(scaled[fold.train]) for fold in folds]
-        counts = [exact_bincount(y[fold.train], scaled[fold.train], n_classes) for fold in folds]
+        scaled, self.weights = scaled_weights(weight, given, total)
+        trained = [slice(None) if len(fold.train) == n else fold.train for fold in folds]
+        self._totals = [exact_sum(scaled[rows]) for rows in trained]
+        counts = [exact_bincount(y[rows], scaled[rows], n_classes) for rows in trained]
         self.log_priors = np.array([np.log((c + 1.0) / (c + 1.0).sum()) for c in counts])
         self.log_prior = np.mean(self.log_priors, axis=0)
         self._plan = CrossFitPlan(
@@ -76,10 +77,10 @@ class CrossFit:
             subsample,
             seed,
             1.5 * float(np.ldexp(1.0, np.frexp(total)[1] + 1)),
-            (self._total([fold.train for fold in folds]), self._total([f.left_out for f in folds])),
+            (self._total(trained), self._total([fold.left_out for fold in folds])),
         )
         train, left_out = (
-            [samples.rows_by_part(np.sort(rows)) for rows in part]
+            [samples.rows_by_part(_increasing(rows)) for rows in part]
             for part in ([fold.train for fold in folds], [fold.left_out for fold in folds])
         )
         handed_out = ByPart(
@@ -94,7 +95,7 @@ class CrossFit:
         self._losses: tuple[float, float] | None = None
         self._loss_sizes = np.zeros(2)
 
-    def _total(self, parts: list[RowNumbers]) -> float:
+    def _total(self, parts: Sequence[RowNumbers | slice]) -> float:
         """Sum of the weights of rows, some of which may count more than once."""
         terms = [self.weights[rows] for rows in parts]
         largest = max(term.max(initial=0.0) for term in terms)
@@ -211,6 +212,11 @@ class CrossFit:
         mean = float(hessian) / total
         scale = float(np.sqrt(mean / (1.0 - 1.0 / self._n_classes)))
         return SquaredGradients(self._gain.l2 * scale, self._gain.min_hessian * scale)
+
+
+def _increasing(rows: RowNumbers) -> RowNumbers:
+    """The rows in increasing order; a copy only where they are not."""
+    return rows if (rows[1:] > rows[:-1]).all() else np.sort(rows)
 
 
 def _own_rows(tree: Tree, table: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from badacost.arrays import FloatArray, Labels, RowNumbers
 from badacost.boosting import costboost_kernels as kernels
 from badacost.boosting.folds import Fold
 from badacost.costs.decisions import expected_costs
-from badacost.exact_sums import Units, folded_sums
+from badacost.exact_sums import Units, blocks, folded_sums
 from badacost.threads import Threads
 from badacost.tree.forest import Tree
 from badacost.tree.gain_kernels import SquaredGradients
@@ -60,8 +60,7 @@ class CrossFitPart:
         n, (n_folds, n_classes) = len(y), plan.log_priors.shape
         self._trees, self._y, self._plan, self._folds = trees, y, plan, folds
         self._first_row = first_row
-        self._weight = weight if plan.total == plan.given else weight / plan.given * plan.total
-        self._share = weight / plan.given
+        self._weight, self._share = scaled_weights(weight, plan.given, plan.total)
         apart = n_folds >= trees.threads.n_threads and trees.data.bins.size <= _SMALL
         alone, threads = Threads(), trees.threads
         self._over_folds, self._over_rows = (threads, alone) if apart else (alone, threads)
@@ -119,7 +118,9 @@ class CrossFitPart:
             )
             key = plan.seed, n_done, k
             self._begun[k] = Rows(rounded), draw_rows(train, plan.subsample, key, self._first_row)
-            return float(rounded[train, -1].sum(dtype=np.float64))
+            return float(
+                sum(rounded[train[b], -1].sum(dtype=np.float64) for b in blocks(len(train)))
+            )
 
         plan = self._plan
         return np.array(self._over_folds.run(of_fold, [(k,) for k in range(len(self._folds))]))
@@ -135,7 +136,8 @@ class CrossFitPart:
 
         def of_fold(k: int) -> tuple[Tree, RowNumbers]:
             sums, rows = self._begun.pop(k)
-            grown = self._grower.grow(sums, gains[k], rows=rows, seed=seeds[k])
+            every = None if len(rows) == len(self._y) else rows
+            grown = self._grower.grow(sums, gains[k], rows=every, seed=seeds[k], consume=True)
             return grown.tree, leaf_numbers(grown.tree)[grown.leaves]
 
         tasks = [(k,) for k in range(len(self._folds))]
@@ -196,32 +198,30 @@ class CrossFitPart:
         n_threads = self._over_rows.n_threads
         return self._over_rows.map(work, n, max(_MIN_ROWS, -(-n // n_threads)))
 
-    def _loss_terms(self, left_out: bool, k: int) -> FloatArray:
-        """Losses of the rows that a fold leaves out, or trains on, times their weights."""
-        fold = self._folds[k]
-        rows = fold.left_out if left_out else fold.train
-        return self.losses[k][rows] * (self._share[rows] / self._plan.part_totals[left_out])
+    def _loss_terms(self, left_out: bool) -> Iterator[FloatArray]:
+        """Losses of what folds leave out, or train on, times their weights, in blocks."""
+        for losses, fold in zip(self.losses, self._folds, strict=True):
+            chosen = fold.left_out if left_out else fold.train
+            for part in blocks(len(chosen)):
+                rows = chosen[part]
+                yield losses[rows] * (self._share[rows] / self._plan.part_totals[left_out])
 
     def loss_sizes(self) -> FloatArray:
         """Largest terms of the losses of what folds train on, and of what they leave out."""
         return np.array(
             [
-                max(self._loss_terms(left_out, k).max(initial=0.0) for k in range(len(self._folds)))
+                max((terms.max() for terms in self._loss_terms(left_out)), default=0.0)
                 for left_out in (False, True)
             ]
         )
 
     def loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
         """Sums of the same, in two folds (2, 2)."""
-        return np.array(
-            [
-                sum(
-                    folded_sums(self._loss_terms(left_out, k), units[left_out])
-                    for k in range(len(self._folds))
-                )
-                for left_out in (False, True)
-            ]
-        )
+        sums = np.zeros((2, 2))
+        for left_out in (False, True):
+            for terms in self._loss_terms(left_out):
+                sums[int(left_out)] += folded_sums(terms, units[left_out])
+        return sums
 
     def remember(self) -> None:
         """Keep the probabilities of rows left out, since this round is the best one so far."""
@@ -256,6 +256,14 @@ class CrossFitPart:
     ) -> FloatArray:
         """Their sum, in two folds."""
         return folded_sums(self.paid(costs, charged, best), units)
+
+
+def scaled_weights(weight: FloatArray, given: float, total: float) -> tuple[FloatArray, FloatArray]:
+    """Weights with a sum as given, scaled to a total and to one; broadcast ones stay so."""
+    if weight.strides == (0,):
+        one = scaled_weights(weight[:1].copy(), given, total)
+        return np.broadcast_to(one[0], len(weight)), np.broadcast_to(one[1], len(weight))
+    return weight if total == given else weight / given * total, weight / given
 
 
 def leaf_numbers(tree: Tree) -> NDArray[np.int32]:

@@ -93,9 +93,10 @@ class PartedRows:
         """One part in this process, on a device; that on the CPU grows trees by itself."""
         part: Any
         if device == "cuda":
-            from badacost.gpu.fit_part import CudaFitPart  # needs CuPy
+            from badacost.boosting.cuda_part import CudaFitPart
+            from badacost.gpu.device import cuda_device
 
-            part = CudaFitPart(data, y, weight, threads=threads)
+            part = CudaFitPart(data, y, weight, cuda_device())
         else:
             part = FitPart(data, y, weight, threads=threads)
         ends = [0, len(y)]
@@ -122,5 +123,8 @@ class PartedRows:
         """Row numbers, in increasing order, as numbers within their parts."""
         cuts = np.searchsorted(rows, self.ends)
         return ByPart(
-            [rows[a:b] - first for (a, b), first in zip(pairwise(cuts), self.ends, strict=False)]
+            [
+                rows[a:b] - first if first else rows[a:b]
+                for (a, b), first in zip(pairwise(cuts), self.ends, strict=False)
+            ]
         )

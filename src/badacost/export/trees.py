@@ -2,7 +2,8 @@
 
 An operator for trees says in which leaf of each tree a sample is, by a number that sums of any
 order keep exact. The rows of the leaves are then added one tree after the other, in double
-precision: the same operations in the same order as in `Forest.accumulate`, hence the same bits.
+precision: the same operations in the same order as in `Forest.accumulate`, hence the same bits. To
+sum them in a single operator would be quicker for single samples, but no order is promised there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from badacost.export.graph import Graph, Value
 from badacost.tree.forest import Forest
 
 _TREES_AT_ONCE = 256  # of an operator: the leaves of all of them are in memory at a time
+_TREES_IN_A_STEP = 8  # of the loop over trees: each step takes time, whatever it does
 _GREATER_OR_EQUAL, _MEMBER = 2, 6  # modes of TreeEnsemble
 _NO_CODE = -1.0  # no category has it
 
@@ -36,21 +38,52 @@ def add_scores(graph: Graph, forest: Forest, features: Features) -> str:
     """Add the trees, and return the sum of the rows of their leaves, (n, n_outputs)."""
     n_outputs = forest.table.shape[1]
     n_samples = graph.add("Gather", graph.add("Shape", features.name), graph.constant([0]))
-    shape = graph.add("Concat", n_samples, graph.constant([n_outputs]), axis=0)
+    shape = graph.add("Concat", graph.constant([1]), n_samples, graph.constant([n_outputs]), axis=0)
     scores = graph.add("ConstantOfShape", shape, value=np.zeros(1))
     for first in range(0, forest.n_trees, _TREES_AT_ONCE):
         block = _Block.of(forest, first, min(first + _TREES_AT_ONCE, forest.n_trees))
-        rows = graph.add("Transpose", block.add_rows(graph, features), perm=[1, 0])
+        scores = _add_sums(graph, block, block.add_rows(graph, features), scores)
+    return graph.add("Squeeze", scores, graph.constant([0]))
+
+
+def _add_sums(graph: Graph, block: _Block, rows: str, scores: str) -> str:
+    """Add the rows of some trees to the scores, (1, n, n_outputs), a step of trees at a time."""
+    n_steps, n_left = divmod(len(block.offsets) - 1, _TREES_IN_A_STEP)
+    n_stepped = n_steps * _TREES_IN_A_STEP
+    if n_steps:
+        stepped = _columns(graph, rows, 0, n_stepped) if n_left else rows
+        shape = graph.constant([0, n_steps, _TREES_IN_A_STEP])  # 0 keeps the number of samples
+        stepped = graph.add("Transpose", graph.add("Reshape", stepped, shape), perm=[1, 2, 0])
         step = graph.part()
-        before, of_tree = step.name("scores"), step.name("rows")
-        added = step.add("Gather", graph.constant(block.table), of_tree, axis=0)
-        after = step.add("Add", before, added)
+        before, of_trees = step.name("scores"), step.name("rows")
+        after = _add_each(step, block.table, of_trees, before, _TREES_IN_A_STEP)
+        of_scores = [1, None, block.table.shape[1]]
         body = step.to_proto(
-            "tree",
-            [Value(before, np.float64, [None, n_outputs]), Value(of_tree, np.int32, [None])],
-            [Value(after, np.float64, [None, n_outputs])],
+            "trees",
+            [
+                Value(before, np.float64, of_scores),
+                Value(of_trees, np.int32, [_TREES_IN_A_STEP, None]),
+            ],
+            [Value(after, np.float64, of_scores)],
         )
-        scores = graph.add("Scan", scores, rows, body=body, num_scan_inputs=1)
+        scores = graph.add("Scan", scores, stepped, body=body, num_scan_inputs=1)
+    if n_left:
+        left = _columns(graph, rows, n_stepped, n_stepped + n_left)
+        left = graph.add("Transpose", left, perm=[1, 0])
+        scores = _add_each(graph, block.table, left, scores, n_left)
+    return scores
+
+
+def _columns(graph: Graph, matrix: str, first: int, last: int) -> str:
+    return graph.add("Gather", matrix, graph.constant(np.arange(first, last)), axis=1)
+
+
+def _add_each(graph: Graph, table: FloatArray, rows: str, scores: str, n_trees: int) -> str:
+    """Add rows of the table, (n_trees, n) of them, to the scores, one tree after the other."""
+    terms = graph.add("Gather", graph.constant(table), rows, axis=0)
+    parts = graph.add_many("Split", [terms, graph.constant([1] * n_trees)], n_trees, axis=0)
+    for part in parts:
+        scores = graph.add("Add", scores, part)
     return scores
 
 

@@ -85,10 +85,14 @@ class TreeGrower:
         *,
         rows: RowNumbers | None = None,
         seed: int = 0,
+        consume: bool = False,
     ) -> GrownTree:
-        """Grow a tree on some rows, all by default; the seed is that of the drawn features."""
+        """Grow a tree on some rows, all by default; the seed is that of the drawn features.
+
+        With `consume` the sums may be changed.
+        """
         limits = self._limits(sums.n_columns)
-        used = sums.taken(rows)
+        used = sums.taken(rows, consume)
         store = self._take_store(len(used.order), sums.n_columns, limits)
         n_slots = 0 if store is None else len(store)
         state = np.zeros(growth_kernels.N_STATES, np.int64)

@@ -39,16 +39,19 @@ class WeightedLabels:
     def width(self) -> None:
         """See `badacost.tree.gain_kernels`."""
 
-    def taken(self, rows: RowNumbers | None) -> Summed:
-        """Copies for the kernels of the rows, without those whose weight vanishes."""
+    def taken(self, rows: RowNumbers | None, consume: bool = False) -> Summed:
+        """Copies for the kernels of the rows, without those whose weight vanishes.
+
+        With `consume` the weights of all rows are taken as they are; kernels change their order.
+        """
         alive = (self.weights if rows is None else self.weights[rows]) > 0.0
         used: Any = slice(None)
         if rows is not None or not alive.all():
             used = np.flatnonzero(alive) if rows is None else rows[alive]
         return Summed(
             order=np.arange(len(self), dtype=np.uint32)[used],
-            labels=self.labels[used].copy(),
-            weights=self.weights[used].copy(),
+            labels=_copied(self.labels, used),
+            weights=self.weights[used] if consume else _copied(self.weights, used),
             rows=np.empty((0, 1), np.float32),
         )
 
@@ -83,12 +86,17 @@ class Rows:
         """See `badacost.tree.gain_kernels`."""
         return (0.0,) * self.n_columns
 
-    def taken(self, rows: RowNumbers | None) -> Summed:
-        """Copies for the kernels of the rows."""
+    def taken(self, rows: RowNumbers | None, consume: bool = False) -> Summed:
+        """Copies for the kernels of the rows; with `consume` those of all rows are no copies."""
         used: Any = slice(None) if rows is None else rows
         return Summed(
             order=np.arange(len(self), dtype=np.uint32)[used],
             labels=np.empty(0, np.uint8),
             weights=np.empty(0, np.float32),
-            rows=self.values[used] if rows is not None else self.values.copy(),
+            rows=self.values[used] if consume else _copied(self.values, used),
         )
+
+
+def _copied(array: NDArray[Any], used: Any) -> NDArray[Any]:
+    """A copy of some rows, or of all."""
+    return array.copy() if isinstance(used, slice) else array[used]
