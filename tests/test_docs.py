@@ -29,6 +29,7 @@ PUBLIC = [
     "badacost.detection.inspection",
     "badacost.detection.interchange",
     "badacost.explain",
+    "badacost.export",
     "badacost.plotting",
     "badacost.tabular",
 ]

@@ -13,6 +13,7 @@ import badacost
 
 OPTIONAL = ("matplotlib", "pandas", "pyarrow", "lightgbm", "scikit_posthocs", "PIL", "av")
 OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2", "jinja2")
+OPTIONAL += ("onnx", "onnxruntime", "skl2onnx")
 WITHOUT = """
 import importlib.abc, sys
 class Missing(importlib.abc.MetaPathFinder):
@@ -39,7 +40,7 @@ def test_import_pulls_in_no_optional_package() -> None:
     found = run(
         "import sklearn.ensemble; before = set(sys.modules)\n"
         "import badacost, badacost.detection, badacost.plotting, badacost.tabular, badacost.cli\n"
-        "import badacost.datasets, badacost.cost_report\n"
+        "import badacost.datasets, badacost.cost_report, badacost.export\n"
         f"print(sorted(set({OPTIONAL!r}) & (set(sys.modules) - before)))"
     )
     assert found.stdout.strip() == "[]", found.stderr
@@ -85,6 +86,8 @@ MODEL = TINY + "from badacost import BAdaCostClassifier as B; m = B(n_estimators
         ("av", "detection", "import badacost.detection.images as i; next(i.read_video('a.mp4'))"),
         ("supervision", "supervision", "from badacost.detection import Detections as D; "
          "from badacost.detection.interchange import to_supervision as t; t(D.empty(['a']))"),
+        ("onnx", "onnx", "from badacost.export import to_onnx; " + MODEL + "to_onnx(m)"),
+        ("skl2onnx", "onnx", "from badacost.export import register_converters as r; r()"),
         ("typer", "cli", "import badacost.cli; badacost.cli.main()"),
         ("rich", "cli", "import badacost.cli; badacost.cli.main()"),
     ],

@@ -33,7 +33,7 @@ FLOORS = [
     ("detection",),
     ("trials",),
     ("tabular",),
-    ("datasets", "explain"),
+    ("datasets", "explain", "export"),
     ("cost_report",),
     ("cli",),
 ]

@@ -55,7 +55,7 @@ def test_commands(tmp_path: Path) -> None:
     """From a table to pages, and the demo of detection, as the README types them."""
     ours = [words[1:] for words in COMMANDS if words[0] == "badacost"]
     assert [words[0] for words in ours] == [
-        "datasets", "costs", "fit", "predict", "report", "explore", "demo",
+        "datasets", "costs", "fit", "predict", "report", "explore", "export", "demo",
     ]  # fmt: skip
     for arguments in ours:
         found = CliRunner().invoke(app, arguments)

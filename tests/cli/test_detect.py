@@ -23,6 +23,7 @@ from badacost.detection.annotations import read_coco
 from badacost.detection.boxes import Detections
 from badacost.detection.channels import ChannelParameters
 from badacost.detection.interchange import from_coco, from_csv, from_json_lines, from_kitti
+from badacost.detection.models import synthetic_cars
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.stream import images_at_a_time
 
@@ -443,6 +444,12 @@ class TestMistakes:
         assert result.stderr.startswith("Error: ")
         assert message in result.stderr
         assert len(result.stderr.splitlines()) == 1
+
+    def test_without_cupy(self, monkeypatch) -> None:
+        monkeypatch.setattr(detection, "load_detector", lambda path: synthetic_cars())
+        monkeypatch.setitem(sys.modules, "cupy", None)
+        result = detect("a.png", "--device", "cuda", status=2)
+        assert 'pip install "badacost[gpu]"' in result.stderr
 
     @pytest.mark.parametrize(
         "arguments", [[], ["a.png", "--every", "0"], ["a.png", "--format", "xml"]]

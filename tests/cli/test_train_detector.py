@@ -233,6 +233,11 @@ class TestOptions:
         assert seen["config"].trees == (2, 4)
         assert seen["folder"] == Path("d.training")
         assert seen["n_jobs"] == 1
+        assert seen["device"] == "cpu"
+
+    def test_device(self, seen) -> None:
+        train("synthetic:2", "--output", "d", "--device", "cuda", status=1)
+        assert seen["device"] == "cuda"
 
     def test_window(self, seen) -> None:
         train("synthetic:2", "--output", "d", "--window", "32x40", status=1)

@@ -158,7 +158,7 @@ class TestIdlePlans:
         assert self.plan(idle, sizes[0]) is not plans[0]
 
     def test_large_plans_are_not_kept(self, monkeypatch) -> None:
-        monkeypatch.setattr("badacost.detection.plan._MAX_IDLE_BYTES", 1000)
+        monkeypatch.setattr(CPUBackend, "max_idle_bytes", 1000)
         idle = IdlePlans()
         assert self.plan(idle, SIZE) is not self.plan(idle, SIZE)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,8 @@ from badacost.boosting.saving import SavedForest
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import plain, warn_of_alphabet
 from badacost.costs.sample_costs import check_sample_cost, mistake_costs
+from badacost.gpu.device import cuda_device
+from badacost.gpu.forest import accumulate
 from badacost.large_samples import BatchSource, LargeSamples
 from badacost.loss import cmel, mean_costs
 from badacost.model_file import ModelFile
@@ -51,7 +53,7 @@ from badacost.validation import (
 )
 
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
-_MAX_SCORED = 5_000  # training samples on which the score of every round is measured
+MAX_SCORED = 5_000  # training samples on which the score of every round is measured
 _CHANCE_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
 
 
@@ -116,12 +118,17 @@ class Task:
         """The samples in bins, as an estimator is set, in parts: one, unless they came in more."""
         if self.parted is None:
             data = self.samples.bin(estimator, self.weight, self.threads)
-            device = getattr(estimator, "device", "cpu")
-            self.parted = PartedRows.local(data, self.y, self.weight, self.threads, device)
+            given = data, self.y, self.weight, self.threads
+            self.parted = PartedRows.local(*given, estimator.device)
         return self.parted
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
+        if getattr(estimator, "device", "cpu") != "cpu":
+            raise ValueError(
+                f'{type(estimator).__name__} is fitted on the CPU: leave device="cpu", or choose '
+                "BAdaCostClassifier or CostBoostClassifier."
+            )
         data: Any = self.samples.data
         if data is None:
             data = self.samples.bin(estimator, self.weight, self.threads)
@@ -157,6 +164,7 @@ class StagewiseClassifier(
     warm_start: bool = False
     callbacks: Sequence[Callback] | None = None
     n_jobs: int | None = None
+    device: Literal["cpu", "cuda"] = "cpu"
     random_state: Any = None
     verbose: int = 0
 
@@ -254,11 +262,7 @@ class StagewiseClassifier(
             validation = check_validation_data(self, X_val, y_val, sample_weight_val)
         del X, X_val  # bins take their place
         if not resumed:
-            self.estimator_weights_ = np.empty(0)
-            self._stage_ends = np.zeros(1, np.int64)
-            self.train_score_ = np.empty(0)
-            self.validation_score_ = np.empty(0)
-            self.stop_reason_: str | None = None
+            self._forget_rounds()
         elif self.n_estimators < self.n_estimators_:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds "
@@ -273,7 +277,7 @@ class StagewiseClassifier(
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
-            some = checked if large else checked[:: checked.shape[0] // _MAX_SCORED + 1].copy()
+            some = checked if large else checked[:: checked.shape[0] // MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
                 samples = SampleSet(checked, sketch if large and checked.watched else None)
                 task = Task(
@@ -285,6 +289,14 @@ class StagewiseClassifier(
             self._warn_if_constant(some.glimpse if large else some)
         return self
 
+    def _forget_rounds(self) -> None:
+        """Begin without those of an earlier fit."""
+        self.estimator_weights_ = np.empty(0)
+        self._stage_ends = np.zeros(1, np.int64)
+        self.train_score_ = np.empty(0)
+        self.validation_score_ = np.empty(0)
+        self.stop_reason_: str | None = None
+
     def _check_parameters(self) -> None:
         check_tree_parameters(self)
         check_number("n_estimators", self.n_estimators, Integral, low=1)
@@ -295,6 +307,7 @@ class StagewiseClassifier(
         check_number("n_iter_no_change", self.n_iter_no_change, Integral, low=1)
         check_number("tol", self.tol, low=0.0)
         check_flag("warm_start", self.warm_start)
+        check_choice("device", self.device, ("cpu", "cuda"))
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, Integral, low=0)
         if callable(self.callbacks):
@@ -395,7 +408,7 @@ class StagewiseClassifier(
 
     def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
         """Training and validation samples that are scored after every round."""
-        n_scored = min(len(task.y), _MAX_SCORED)
+        n_scored = min(len(task.y), MAX_SCORED)
         chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
         some = None if task.parted is None else task.parted.some(np.sort(chosen))
 
@@ -526,13 +539,21 @@ class StagewiseClassifier(
         scores = np.zeros((X.shape[0], len(self.classes_)))
         with Threads(self.n_jobs) as threads:
             for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
-                self.forest_.accumulate(X, scores, first_tree=a, last_tree=b, threads=threads)
+                self._accumulate(X, threads, scores, first_tree=a, last_tree=b)
                 yield scores
 
     def _scores(self, X: Samples) -> FloatArray:
         """Cost scores c(x) of all rounds together."""
         with Threads(self.n_jobs) as threads:
-            return self.forest_.accumulate(X, threads=threads)
+            return self._accumulate(X, threads)
+
+    def _accumulate(
+        self, X: Samples, threads: Threads, scores: FloatArray | None = None, **trees: int
+    ) -> FloatArray:
+        """Add the scores of trees, on the device of the model."""
+        if self.device == "cuda":
+            return accumulate(cuda_device(), self.forest_, X, scores, **trees)
+        return self.forest_.accumulate(X, scores, threads=threads, **trees)
 
     def _decide(self, scores: FloatArray) -> Labels:
         """Positions of the predicted classes."""

@@ -14,6 +14,7 @@ from badacost.cli import (
     detect,
     evaluate,
     explore,
+    export,
     fit,
     predict,
     report,
@@ -41,6 +42,7 @@ app.command(rich_help_panel=_TABLES)(predict.predict)
 app.command(rich_help_panel=_TABLES)(evaluate.evaluate)
 app.command(rich_help_panel=_TABLES)(report.report)
 app.command(rich_help_panel=_TABLES)(explore.explore)
+app.command(rich_help_panel=_TABLES)(export.export)
 app.add_typer(costs.app, name="costs", rich_help_panel=_TABLES)
 app.add_typer(datasets.app, name="datasets", rich_help_panel=_TABLES)
 app.command(rich_help_panel=_DETECTION)(detect.detect)

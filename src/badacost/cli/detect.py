@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from badacost.cli.options import Quiet, check_jobs
+from badacost.cli.options import Device, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.progress import ProgressBar
 
@@ -78,6 +78,7 @@ def detect(
         ),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
+    device: Device = "cpu",
     quiet: Quiet = False,
 ) -> None:
     """Find objects in pictures, folders of pictures (with all folders inside) and videos.
@@ -99,7 +100,7 @@ def detect(
 
     with plain_errors("Stopped before the first picture.", status=2):
         check_jobs(jobs)
-        detector = _detector(model, fast, octaves_up, conf, threshold)
+        detector = _detector(model, device, fast, octaves_up, conf, threshold)
         files = InputFiles(inputs)
         report = _Report(0 if quiet else files.n_images(every), quiet)
         gallery = _Gallery(draw, sheet)
@@ -128,9 +129,14 @@ def detect(
 
 
 def _detector(
-    model: Path, fast: bool, octaves_up: int | None, conf: float | None, threshold: float | None
+    model: Path,
+    device: Literal["cpu", "cuda"],
+    fast: bool,
+    octaves_up: int | None,
+    conf: float | None,
+    threshold: float | None,
 ) -> Detector:
-    """Load a detector, and set its pyramid and its threshold."""
+    """Load a detector, and set its device, its pyramid and its threshold."""
     from badacost import detection
 
     if conf is not None and threshold is not None:
@@ -138,6 +144,8 @@ def _detector(
     if threshold is not None and threshold != threshold:
         raise ValueError("--threshold must be a number; got nan.")
     detector = detection.load_detector(model)
+    if device != "cpu":
+        detector = detector.with_device(device)
     if fast:
         detector = detector.fast()
     if octaves_up is not None:

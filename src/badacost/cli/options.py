@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,10 @@ of_tables: Any = partial(typer.Option, rich_help_panel=TABLES)
 of_detection: Any = partial(typer.Option, rich_help_panel=DETECTION)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON.")]
+Device = Annotated[
+    Literal["cpu", "cuda"],
+    typer.Option(help="Where to compute: cuda for a GPU, with the same results."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Number of threads; -1 for one per core.")]
 KnownTarget = Annotated[

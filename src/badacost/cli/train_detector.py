@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from badacost.cli.annotated import annotated_images, yaw_views
-from badacost.cli.options import Jobs, Quiet, check_jobs
+from badacost.cli.options import Device, Jobs, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.cli.table_inputs import check_output, make_folder
 from badacost.progress import duration
@@ -147,6 +147,7 @@ def train_detector(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the checkpoints after success.")
     ] = False,
+    device: Device = "cpu",
     jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
@@ -197,6 +198,7 @@ def train_detector(
             category=category,
             groups="folder" if group_by == "folder" else None,
             folder=checkpoints,
+            device=device,
             n_jobs=jobs,
             verbose=not quiet,
         )

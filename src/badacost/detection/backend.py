@@ -76,7 +76,12 @@ class Layout:
 
 
 class Backend(Protocol):
-    """What a plan needs; rows and columns of windows are those of `Layout.grid`."""
+    """What a plan needs; rows and columns of windows are those of `Layout.grid`.
+
+    A backend may do the work of all levels when an image comes, and hand it out level by level.
+    """
+
+    max_idle_bytes: int  # that plans may keep while no image is looked at
 
     def __init__(self, layout: Layout) -> None:
         """Lay out buffers for images of one size."""
@@ -109,6 +114,8 @@ class Backend(Protocol):
 
 class CPUBackend:
     """Compiled loops, which threads share."""
+
+    max_idle_bytes = 2**28
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout

@@ -41,6 +41,7 @@ _RGB_TO_XYZ = np.array(
     ],
     dtype=np.float32,
 )
+BYTES_TO_XYZ = _RGB_TO_XYZ * np.float32(1.0 / 255.0)
 _RESAMPLING_DIVISOR = np.float32(1.0 + 1e-6)  # of the published detectors, whose trees expect it
 
 
@@ -200,7 +201,7 @@ def rgb_to_luv(image: ArrayLike, threads: Threads | None = None) -> Planes:
         )
     matrix = _RGB_TO_XYZ
     if pixels.dtype == np.uint8:
-        matrix = _RGB_TO_XYZ * np.float32(1.0 / 255.0)
+        matrix = BYTES_TO_XYZ
     elif pixels.dtype.kind == "f":
         if not (pixels.min() >= 0.0 and pixels.max() <= 1.0):
             raise ValueError("An image of floats must have values from 0 to 1: divide it by 255.")
@@ -215,7 +216,7 @@ def rgb_to_luv(image: ArrayLike, threads: Threads | None = None) -> Planes:
     out = np.empty((3, *pixels.shape[:2]), np.float32)
 
     def fill(first: int, last: int) -> None:
-        channel_kernels.luv_rows(pixels, weights, _lightness_table(), first, last, out)
+        channel_kernels.luv_rows(pixels, weights, lightness_table(), first, last, out)
 
     (threads or Threads()).map(fill, len(pixels))
     return out
@@ -360,8 +361,7 @@ def resample(
 def fill_resampled(source: Planes, factors: Planes, out: Planes, threads: Threads) -> None:
     """Resample planes to the size of `out`, times a factor for each plane."""
     (height, width), size = out.shape[1:], source.shape[1:]
-    shrink = size[0] // height
-    if shrink > 1 and size == (height * shrink, width * shrink):
+    if shrink := whole_shrink(size, (height, width)):
         _fill_shrunk(source, shrink, factors, out, threads)
         return
     rows, columns = resampling_weights(size[0], height), resampling_weights(size[1], width)
@@ -370,6 +370,12 @@ def fill_resampled(source: Planes, factors: Planes, out: Planes, threads: Thread
         channel_kernels.resampled_rows(source, *rows, *columns, factors, first, last, out)
 
     threads.map(fill, height)
+
+
+def whole_shrink(size: tuple[int, ...], target: tuple[int, int]) -> int:
+    """Side of the squares of pixels that become one pixel each; 0 where there are none."""
+    shrink = size[0] // target[0]
+    return shrink if shrink > 1 and size == (target[0] * shrink, target[1] * shrink) else 0
 
 
 def resampling_factors(factors: ArrayLike) -> Planes:
@@ -547,13 +553,18 @@ def channels_of(
             magnitude, measure.norm_radius, measure.norm_constant, workspace, threads
         )
     out = workspace.take("channels", parameters.n_channels, n_rows, n_columns)
-    factors = np.ones(3, np.float32) if shrink == 1 else resampling_factors([1.0] * 3)
+    factors = cell_factors(shrink)
     _fill_shrunk(colours, shrink, factors, out[:3], threads)
     _fill_shrunk(magnitude[None], shrink, factors, out[3:4], threads)
     _fill_histograms(
         magnitude, orientation, shrink, parameters.histogram, measure.full, out[4:], threads
     )
     return out
+
+
+def cell_factors(shrink: int) -> Planes:
+    """Factors of the mean colours of cells, and of their mean magnitude."""
+    return np.ones(3, np.float32) if shrink == 1 else resampling_factors([1.0] * 3)
 
 
 def check_planes(name: str, planes: ArrayLike, n_dimensions: int = 3) -> Planes:
@@ -592,7 +603,7 @@ def _gradient(
 
     def fill(first: int, last: int) -> None:
         channel_kernels.gradient_rows(
-            planes, full, _arc_cosine_table(), first, last, magnitude, orientation
+            planes, full, arc_cosine_table(), first, last, magnitude, orientation
         )
 
     threads.map(fill, len(magnitude))
@@ -657,13 +668,8 @@ def _fill_histograms(
     out: Planes,
     threads: Threads,
 ) -> None:
-    taps, border = np.ones(cell), np.float32(1.0)
-    if parameters.soft:
-        offset = np.arange(-(cell // 2), cell + cell // 2)
-        taps = 1.0 - np.abs((offset + 0.5) / cell - 0.5)
-        border = np.float32(8.0 / 7.0)  # these cells get 7/8 of what others get
-    taps = (taps / cell).astype(np.float32)
-    turn = np.float32(2.0 * np.pi if full else np.pi)
+    taps, border = histogram_taps(cell, parameters.soft)
+    turn = full_turn(full)
 
     def fill(first: int, last: int) -> None:
         channel_kernels.histogram_rows(
@@ -673,8 +679,23 @@ def _fill_histograms(
     threads.map(fill, out.shape[1])
 
 
+def histogram_taps(cell: int, soft: bool) -> tuple[Planes, np.float32]:
+    """Weights of pixels in a row of a cell and around it, and the factor of cells at the border."""
+    taps, border = np.ones(cell), np.float32(1.0)
+    if soft:
+        offset = np.arange(-(cell // 2), cell + cell // 2)
+        taps = 1.0 - np.abs((offset + 0.5) / cell - 0.5)
+        border = np.float32(8.0 / 7.0)  # these cells get 7/8 of what others get
+    return (taps / cell).astype(np.float32), border
+
+
+def full_turn(full: bool) -> np.float32:
+    """Circle of orientations."""
+    return np.float32(2.0 * np.pi if full else np.pi)
+
+
 @cache
-def _lightness_table() -> Planes:
+def lightness_table() -> Planes:
     """L of 0, 1/1024 .. 1 (value of Y), divided by 270, with rounding after each operation."""
     y = np.arange(_LIGHTNESS_STEPS + 1) / np.float32(_LIGHTNESS_STEPS)
     root = (y.astype(np.float64) ** (1 / 3)).astype(np.float32)
@@ -684,7 +705,7 @@ def _lightness_table() -> Planes:
 
 
 @cache
-def _arc_cosine_table() -> Planes:
+def arc_cosine_table() -> Planes:
     """Angles of the cosines -1, -0.9999 .. 1, all below pi."""
     steps = np.arange(-_COSINE_STEPS, _COSINE_STEPS + 1, dtype=np.float32)
     angle = np.arccos((steps / np.float32(_COSINE_STEPS)).astype(np.float64)).astype(np.float32)

@@ -205,8 +205,7 @@ def decorrelate(
         out = np.empty(shape, np.float32)
     elif out.ndim != 3 or any(a < b for a, b in zip(out.shape, shape, strict=True)):
         raise ValueError(f"out must have a shape of at least {shape}; got {out.shape}.")
-    y_shares = _halving(height) / np.float32(_RESAMPLING_NORM)
-    x_shares = np.ascontiguousarray(_halving(width).T)
+    y_shares, x_shares = halving_shares(height, width)
     flipped = np.ascontiguousarray(filters[:, :, ::-1, ::-1])
 
     def fill(begin: int, end: int) -> None:
@@ -216,6 +215,12 @@ def decorrelate(
 
     (threads or Threads()).map(fill, shape[1])
     return out[tuple(slice(length) for length in shape)]
+
+
+def halving_shares(height: int, width: int) -> tuple[Planes, Planes]:
+    """Shares of rows, (n, 3), and of columns, (3, n), that `filter_and_halve` takes."""
+    y_shares = _halving(height) / np.float32(_RESAMPLING_NORM)
+    return y_shares, np.ascontiguousarray(_halving(width).T)
 
 
 def _halving(length: int) -> Planes:

@@ -1,21 +1,36 @@
 """Compiled loop that filters channels and halves the result in one pass.
 
 Both steps are linear, and channels are halved first: a filter of five rows and columns sees 25
-cells
-around each cell of the result, and each of these is a weighted sum of neighbours. Rows are taken
-apart into even and odd columns, so that every loop runs over neighbours in memory: ``even[i]`` and
-``odd[i]`` are the columns 2i - 4 and 2i - 3.
+cells around each cell of the result, and each of these is a weighted sum of neighbours. Products
+are added with a single rounding, in a written order, so that results are the same on every
+processor and on a GPU. Rows are taken apart into even and odd columns, so that every loop runs over
+neighbours in memory: ``even[i]`` and ``odd[i]`` are the columns 2i - 4 and 2i - 3.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 SIZE = 5  # rows and columns of a filter
 AT_ONCE = 4  # filters that are applied to a row while it is in registers
 _ROWS = SIZE + 2  # that a row of the result is made from
 _RING = 8  # rows that are kept, as the next row of the result needs most of them again
+
+
+@intrinsic
+def _fma(context, a, b, c):
+    """``a * b + c``, rounded once."""
+    single = types.float32
+    return single(single, single, single), lambda _, builder, __, values: builder.fma(*values)
+
+
+@njit(cache=True, nogil=True)
+def _weighted(a, first, b, second, c, third, d, fourth, e, fifth):
+    """Sum of five products."""
+    total = _fma(a, first, b * second)
+    return _fma(e, fifth, _fma(d, fourth, _fma(c, third, total)))
 
 
 @njit(cache=True, nogil=True)
@@ -35,19 +50,19 @@ def _take_apart(plane, y, even, odd):
             odd[i] = 0.0
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
 def _blend(above, row, below, shares, out):
     """Weighted sum of three rows."""
     first, second, third = shares[0], shares[1], shares[2]
     if first == 0.0:
         for i in range(len(out)):
-            out[i] = second * row[i] + third * below[i]
+            out[i] = _fma(second, row[i], third * below[i])
     else:
         for i in range(len(out)):
-            out[i] = first * above[i] + second * row[i] + third * below[i]
+            out[i] = _fma(third, below[i], _fma(first, above[i], second * row[i]))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
 def _add_pairs(even, odd, filters, j, sums0, sums1, sums2, sums3):
     """Add row j of four filters where each column of the result is the sum of two columns."""
     a0, a1, a2, a3, a4 = filters[0, j]
@@ -58,13 +73,13 @@ def _add_pairs(even, odd, filters, j, sums0, sums1, sums2, sums3):
         u, v, w = even[i + 1], odd[i + 1], even[i + 2]
         x, y, z = odd[i + 2], even[i + 3], odd[i + 3]
         first, second, third, fourth, fifth = u + v, v + w, w + x, x + y, y + z
-        sums0[i] += a0 * first + a1 * second + a2 * third + a3 * fourth + a4 * fifth
-        sums1[i] += b0 * first + b1 * second + b2 * third + b3 * fourth + b4 * fifth
-        sums2[i] += c0 * first + c1 * second + c2 * third + c3 * fourth + c4 * fifth
-        sums3[i] += d0 * first + d1 * second + d2 * third + d3 * fourth + d4 * fifth
+        sums0[i] += _weighted(a0, first, a1, second, a2, third, a3, fourth, a4, fifth)
+        sums1[i] += _weighted(b0, first, b1, second, b2, third, b3, fourth, b4, fifth)
+        sums2[i] += _weighted(c0, first, c1, second, c2, third, c3, fourth, c4, fifth)
+        sums3[i] += _weighted(d0, first, d1, second, d2, third, d3, fourth, d4, fifth)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
 def _add_shares(even, odd, shares, filters, j, sums0, sums1, sums2, sums3):
     """Add row j of four filters where columns of the result have shares in three columns."""
     a0, a1, a2, a3, a4 = filters[0, j]
@@ -76,15 +91,15 @@ def _add_shares(even, odd, shares, filters, j, sums0, sums1, sums2, sums3):
         t, u, v, w = odd[i], even[i + 1], odd[i + 1], even[i + 2]
         x, y, z = odd[i + 2], even[i + 3], odd[i + 3]
         p, q, r = before[i], at[i], after[i]
-        first = p * t + q * u + r * v
-        second = p * u + q * v + r * w
-        third = p * v + q * w + r * x
-        fourth = p * w + q * x + r * y
-        fifth = p * x + q * y + r * z
-        sums0[i] += a0 * first + a1 * second + a2 * third + a3 * fourth + a4 * fifth
-        sums1[i] += b0 * first + b1 * second + b2 * third + b3 * fourth + b4 * fifth
-        sums2[i] += c0 * first + c1 * second + c2 * third + c3 * fourth + c4 * fifth
-        sums3[i] += d0 * first + d1 * second + d2 * third + d3 * fourth + d4 * fifth
+        first = _fma(r, v, _fma(p, t, q * u))
+        second = _fma(r, w, _fma(p, u, q * v))
+        third = _fma(r, x, _fma(p, v, q * w))
+        fourth = _fma(r, y, _fma(p, w, q * x))
+        fifth = _fma(r, z, _fma(p, x, q * y))
+        sums0[i] += _weighted(a0, first, a1, second, a2, third, a3, fourth, a4, fifth)
+        sums1[i] += _weighted(b0, first, b1, second, b2, third, b3, fourth, b4, fifth)
+        sums2[i] += _weighted(c0, first, c1, second, c2, third, c3, fourth, c4, fifth)
+        sums3[i] += _weighted(d0, first, d1, second, d2, third, d3, fourth, d4, fifth)
 
 
 @njit(cache=True, nogil=True)

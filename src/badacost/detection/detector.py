@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
@@ -16,15 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Positions
+from badacost.detection.backend import Backend, CPUBackend, Layout
 from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
 from badacost.detection.cascade import MAX_NODES, Cascade
 from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
+from badacost.detection.cuda_backend import CudaBackend
 from badacost.detection.decorrelation import as_filters
 from badacost.detection.images import Pixels, read_image
 from badacost.detection.plan import IdlePlans, Plan, Sighting
 from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.score_curve import ScoreCurve
+from badacost.gpu.device import cuda_device
 from badacost.model_file import ModelFile, ModelFileError, describe, refuse
 from badacost.persistence import load_model, save_model, saved_kind, saved_model
 from badacost.threads import Threads
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
     Source = str | os.PathLike[str] | Image | NDArray[Any]
 
+DeviceName = Literal["cpu", "cuda"]
+BACKENDS: dict[str, Callable[[Layout], Backend]] = {"cpu": CPUBackend, "cuda": CudaBackend}
 _MAX_CASCADES = 256
 _HEADER = {
     "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
@@ -74,6 +79,9 @@ class Detector:
         What all the views are of.
     curve : ScoreCurve, optional
         Turns the scores of windows into probabilities, which then are the scores of detections.
+    device : {"cpu", "cuda"}, default="cpu"
+        What looks at images: compiled loops, or a GPU (``pip install badacost[gpu]``), with the
+        same results to the last bit. It is not saved with the detector.
 
     Examples
     --------
@@ -117,6 +125,7 @@ class Detector:
     angles: Sequence[float] | None = None
     category: str = "object"
     curve: ScoreCurve | None = None
+    device: DeviceName = "cpu"
     _plans: IdlePlans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -153,6 +162,7 @@ class Detector:
             for ratio in ratios:
                 check_number("aspect_ratios", ratio, low=1e-3, high=1e3)
             set_(self, "aspect_ratios", ratios)
+        check_device(self.device)
         set_(self, "_plans", IdlePlans())
 
     def __repr__(self) -> str:
@@ -402,7 +412,7 @@ class Detector:
     def _plan(self, pixels: Pixels) -> AbstractContextManager[Plan]:
         """Lend a plan for the size of an image."""
         size = (pixels.shape[0], pixels.shape[1])
-        return self._plans.lent(size, lambda: Plan(self, size))
+        return self._plans.lent(size, lambda: Plan(self, size, BACKENDS[self.device]))
 
     def with_pyramid(self, **changes: Any) -> Detector:
         """Return the detector with other parameters of its pyramid, as ``n_octaves_up=1``.
@@ -415,6 +425,28 @@ class Detector:
         1
         """
         return replace(self, pyramid=replace(self.pyramid, **changes))
+
+    def with_device(self, device: DeviceName) -> Detector:
+        """Return the detector that looks at images on another device.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda"}
+            Results are the same. With "cuda", `predict` and `detect_many` prepare images and sort
+            out boxes in threads while the GPU works on others.
+
+        Raises
+        ------
+        ImportError, RuntimeError
+            Where CuPy, or a GPU, is missing.
+
+        Examples
+        --------
+        >>> from badacost.detection.models import synthetic_cars
+        >>> synthetic_cars().with_device("cpu").device
+        'cpu'
+        """
+        return replace(self, device=device)
 
     def with_rejections(self, rejections: float | Sequence[FloatArray | float]) -> Detector:
         """Return the detector with other rejection thresholds.
@@ -748,6 +780,13 @@ class Detector:
                 inside = own[(own >= first) & (own < first + len(part))] - first
                 np.minimum(low, part[inside].min(axis=0, initial=np.inf), out=low)
                 first += len(part)
+
+
+def check_device(device: Any) -> None:
+    """Raise unless images can be looked at on a device."""
+    check_choice("device", device, tuple(BACKENDS))
+    if device == "cuda":
+        cuda_device()
 
 
 def _pose(parts: list[NDArray[Any] | None]) -> PoseRegression | None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from badacost.detection.detector import Detector
 
 _MAX_IDLE = 4
-_MAX_IDLE_BYTES = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +124,8 @@ class Plan:
         What looks at the images.
     size : tuple of two ints
         Height and width of the images.
-    backend : class, default=CPUBackend
-        What does the work, see `badacost.detection.backend.Backend`.
+    backend : callable, default=CPUBackend
+        Makes what does the work, see `badacost.detection.backend.Backend`.
 
     Examples
     --------
@@ -141,7 +140,10 @@ class Plan:
     """
 
     def __init__(
-        self, detector: Detector, size: tuple[int, int], backend: type[Backend] = CPUBackend
+        self,
+        detector: Detector,
+        size: tuple[int, int],
+        backend: Callable[[Layout], Backend] = CPUBackend,
     ):
         # Not the detector itself, which keeps plans: a cycle would keep their buffers.
         self.layout = Layout(
@@ -242,7 +244,7 @@ class IdlePlans:
         finally:
             with self._lock:
                 self._plans.append(plan)
-                while self._n_bytes > _MAX_IDLE_BYTES or len(self._plans) > _MAX_IDLE:
+                while self._n_bytes > plan.backend.max_idle_bytes or len(self._plans) > _MAX_IDLE:
                     self._plans.pop(0)
 
     @property

@@ -210,6 +210,25 @@ def level_layouts(size: tuple[int, int], parameters: PyramidParameters) -> tuple
     return tuple(layouts)
 
 
+def halves_colours(level: LevelLayout, parameters: PyramidParameters) -> bool:
+    """Whether the levels after a computed one are resampled from its colours."""
+    return level.scale == 0.5 and (parameters.n_approximated > 0 or parameters.n_per_octave == 1)
+
+
+def channel_factors(
+    levels: tuple[LevelLayout, ...], number: int, parameters: PyramidParameters
+) -> Planes:
+    """What the channels of a level are multiplied by when they are resampled."""
+    level, real = levels[number], levels[levels[number].real]
+    kinds = np.array(parameters.channels.kinds)
+    ratio = level.scale / real.scale
+    factors = ratio ** -np.asarray(parameters.lambdas, dtype=np.float64)[kinds]
+    same_size = (real.n_rows, real.n_columns) == (level.n_rows, level.n_columns)
+    if level.real == number or (same_size and (factors == 1.0).all()):
+        return np.ones(len(kinds), np.float32)
+    return resampling_factors(factors)
+
+
 class Pyramid:
     """Channels of the levels of images of one size, computed one after the other."""
 
@@ -226,8 +245,7 @@ class Pyramid:
         if real == self._real:
             return
         self._real, level, parameters = real, self.levels[real], self.parameters
-        is_half = level.scale == 0.5
-        is_half &= parameters.n_approximated > 0 or parameters.n_per_octave == 1
+        is_half = halves_colours(level, parameters)
         colours, shrink = self._luv, parameters.channels.shrink
         size = (level.n_rows * shrink, level.n_columns * shrink)
         if size != self._luv.shape[1:]:
@@ -242,13 +260,7 @@ class Pyramid:
         parameters, level = self.parameters, self.levels[number]
         kinds = np.array(parameters.channels.kinds)
         pad_y, pad_x = (n // parameters.channels.shrink for n in parameters.pad)
-        ratio = level.scale / self.levels[level.real].scale
-        factors = ratio ** -np.asarray(parameters.lambdas, dtype=np.float64)[kinds]
-        same_size = self._channels.shape[1:] == (level.n_rows, level.n_columns)
-        if level.real == number or (same_size and (factors == 1.0).all()):
-            scaled = np.ones(len(kinds), np.float32)
-        else:
-            scaled = resampling_factors(factors)
+        scaled = channel_factors(self.levels, number, parameters)
         rows = resampling_weights(self._channels.shape[1], level.n_rows)
         columns = resampling_weights(self._channels.shape[2], level.n_columns)
         out = self.workspace.take(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 SOURCES = Path(__file__).parent
 # Multiplications and additions are rounded one by one, as on the CPU.
 OPTIONS = ("-std=c++17", "--fmad=false")
+_LARGE = 2**20  # bytes
 _DEFAULT_SHARED = 48 * 1024  # bytes for a block that need not be asked for
 
 
@@ -61,8 +62,12 @@ class CudaDevice:
         return self.xp.asarray(np.ascontiguousarray(array))
 
     def download(self, array: Any) -> NDArray[Any]:
-        """Copy an array from the device."""
-        return np.asarray(self.xp.asnumpy(array))
+        """Copy an array from the device, by way of memory that it reads fast where it is large."""
+        if array.nbytes < _LARGE:
+            return np.asarray(self.xp.asnumpy(array))
+        from cupyx import empty_pinned
+
+        return np.asarray(array.get(out=empty_pinned(array.shape, array.dtype)))
 
     def launch(
         self, source: str, kernel: str, blocks: Any, threads: int, *arguments: Any, shared: int = 0

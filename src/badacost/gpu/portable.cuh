@@ -9,9 +9,8 @@ typedef long long i64;
 
 // Memory that the threads of a block share and whose size the launch gives.
 #ifndef DYNAMIC_SHARED
-#define DYNAMIC_SHARED(type, name)                          \
-  extern __shared__ __align__(16) u8 shared_bytes[];        \
-  type *name = reinterpret_cast<type *>(shared_bytes)
+extern __shared__ __align__(16) u8 shared_bytes[];
+#define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(shared_bytes)
 #endif
 
 __device__ inline double power_of_two(i64 k) { return __longlong_as_double((k + 1023) << 52); }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,8 @@ from badacost.detection.training.samples import (
     WindowShape,
     random_boxes,
 )
+from tests.gpu.fake_cuda import pretend_cuda
+from tests.gpu.on_cpu import needs_compiler
 
 CONFIGS = {
     "filters": TrainingConfig(window=(24, 36)),
@@ -89,6 +93,18 @@ class TestFeatures:
         together = features.of(crops)
         alone = np.concatenate([features.of(crop[None]) for crop in crops])
         np.testing.assert_array_equal(together, alone)
+
+    @needs_compiler
+    @pytest.mark.parametrize("name", CONFIGS)
+    def test_do_not_depend_on_the_device(self, name, pixels, monkeypatch) -> None:
+        pretend_cuda(monkeypatch)
+        config = CONFIGS[name]
+        boxes = random_boxes(pixels.shape[:2], config.shape, 5, np.random.default_rng(1))
+        crops = config.shape.cut(pixels, boxes)
+        features = features_of(config)
+        on_cuda = replace(features, device="cuda")
+        assert on_cuda.of(crops).tobytes() == features.of(crops).tobytes()
+        assert on_cuda.of(crops[:0]).shape == (0, features.n_features)
 
     def test_unfiltered_windows_are_those_of_the_features(self, pixels) -> None:
         config = CONFIGS["channels"]

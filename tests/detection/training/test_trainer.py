@@ -31,6 +31,8 @@ from badacost.detection.training.rounds import CascadeRounds
 from badacost.detection.training.subject import Task
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.threads import Threads
+from tests.gpu.fake_cuda import pretend_cuda
+from tests.gpu.on_cpu import needs_compiler
 from tests.tiny_training import TINY, VIEWS, tiny_scenes
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -190,6 +192,14 @@ class TestAlgorithms:
     def test_threads_do_not_matter(self, scenes, tmp_path, expected, algorithm) -> None:
         config = replace(TINY, algorithm=algorithm)
         assert trained(scenes, tmp_path, config, n_jobs=2) == expected[algorithm]
+
+    @needs_compiler
+    def test_the_device_does_not_matter(
+        self, scenes, tmp_path, expected, monkeypatch, algorithm
+    ) -> None:
+        pretend_cuda(monkeypatch)
+        config = replace(TINY, algorithm=algorithm)
+        assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
 
     def test_resume_after_every_checkpoint(
         self, scenes, tmp_path, expected, monkeypatch, algorithm
@@ -486,6 +496,8 @@ _PROGRAM = """
 import sys
 from badacost.detection import train_detector
 from badacost.detection.training import rounds
+from tests.gpu.fake_cuda import pretend_cuda
+from tests.gpu.on_cpu import needs_compiler
 from tests.tiny_training import TINY, VIEWS, tiny_scenes
 
 rounds._TREES_BETWEEN_CHECKPOINTS = 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from numpy.typing import NDArray
 from badacost.arrays import FloatArray, IndexArray, Planes, Positions
 from badacost.detection.channels import ChannelParameters, compute_channels, rgb_to_luv
 from badacost.detection.channels import triangle_filter as smooth
+from badacost.detection.cuda_features import WindowMaps
 from badacost.detection.decorrelation import decorrelate
+from badacost.detection.detector import DeviceName
 from badacost.detection.images import Pixels, import_pil
+from badacost.gpu.device import cuda_device
 from badacost.threads import Threads
 
 _REACH = 16  # pixels; what gradients, their norm, smoothing and filters of small cells look at
@@ -213,12 +217,15 @@ class WindowFeatures:
         Radius of the filter of the channels.
     filters : ndarray of shape (n_filters, n_channels, size, size) or None
         Filters of locally decorrelated channels.
+    device : {"cpu", "cuda"}
+        What computes features; they are the same.
     """
 
     shape: WindowShape
     channels: ChannelParameters
     smoothing: int
     filters: Planes | None
+    device: DeviceName = "cpu"
 
     @property
     def n_features(self) -> int:
@@ -237,6 +244,10 @@ class WindowFeatures:
         rows, columns = self.shape.cells
         begin = self.shape.border // self.shape.cell
         features = np.empty((len(crops), self.n_features), np.float32)
+        if self.device == "cuda":
+            parts = slice(begin, begin + rows), slice(begin, begin + columns)
+            self._maps_on_gpu.fill(crops, *parts, features)
+            return features
         for index, planes in enumerate(self.unfiltered(crops, threads)):
             maps = planes
             if self.filters is not None:
@@ -244,6 +255,11 @@ class WindowFeatures:
             window = maps[:, begin : begin + rows, begin : begin + columns]
             features[index] = window.reshape(-1)
         return features
+
+    @cached_property
+    def _maps_on_gpu(self) -> WindowMaps:
+        is_smooth = self.smoothing == 1
+        return WindowMaps(cuda_device(), self.shape.crop, self.channels, is_smooth, self.filters)
 
     def windows(self, crops: Pixels, threads: Threads | None = None) -> Planes:
         """Return the unfiltered channels of windows, (n_windows, n_channels, rows, columns)."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.detection.cascade import Cascade
-from badacost.detection.detector import Detector
+from badacost.detection.detector import Detector, DeviceName
 from badacost.detection.pose import PoseRegression, offsets_of
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.training.checkpoint import Boosted, Checkpoint
@@ -58,6 +58,8 @@ class Subject:
         Height and width of the window.
     title : str
         What log lines and progress bars begin with.
+    device : {"cpu", "cuda"}
+        What computes features and searches images.
     """
 
     store: WindowStore
@@ -72,12 +74,15 @@ class Subject:
     view_costs: FloatArray
     window: tuple[int, int]
     title: str
+    device: DeviceName = "cpu"
 
     @cached_property
     def features(self) -> WindowFeatures:
         """What is seen in a window."""
         shape = self.config.shape_of(self.window)
-        return WindowFeatures(shape, self.pyramid.channels, self.pyramid.smoothing, self.filters)
+        return WindowFeatures(
+            shape, self.pyramid.channels, self.pyramid.smoothing, self.filters, self.device
+        )
 
     @cached_property
     def copies(self) -> tuple[WindowList, Positions]:
@@ -120,6 +125,7 @@ class Subject:
             names=[f"class {k}" for k in range(1, cascade.n_views + 1)],
             filters=self.filters,
             stride=self.config.cell,
+            device=self.device,
         )
 
 

@@ -26,7 +26,7 @@ from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import check_name
 from badacost.detection.cascade import Cascade
 from badacost.detection.decorrelation import as_filters, learn_filters
-from badacost.detection.detector import Detector
+from badacost.detection.detector import Detector, DeviceName, check_device
 from badacost.detection.images import Pixels
 from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.score_curve import ScoreCurve
@@ -76,6 +76,7 @@ def train_detector(
     category: str | None = None,
     groups: Sequence[Hashable] | Literal["folder"] | None = None,
     folder: str | os.PathLike[str] | None = None,
+    device: DeviceName = "cpu",
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Detector:
@@ -100,6 +101,9 @@ def train_detector(
     folder : str or path-like, optional
         Where checkpoints are kept. The same call with the same folder resumes where an earlier one
         was stopped, and ends with the same detector.
+    device : {"cpu", "cuda"}, default="cpu"
+        What computes features of windows and searches images: with "cuda" a GPU (``pip install
+        badacost[gpu]``). The detector does not depend on it; it looks at images there, too.
     n_jobs : int, optional
         Threads, -1 for one on each core; the detector does not depend on it.
     verbose : bool, default=False
@@ -121,9 +125,18 @@ def train_detector(
     Detector('Car' in 4 views, 1 cascade of 8 trees)
     """
     config = TrainingConfig() if config is None else config
+    check_device(device)  # before any work is done
     with Threads(n_jobs) as threads:
         training = _Training(
-            _checked_images(images), views, config, category, groups, folder, threads, verbose
+            _checked_images(images),
+            views,
+            config,
+            category,
+            groups,
+            folder,
+            threads,
+            verbose,
+            device,
         )
         return training.run()
 
@@ -141,13 +154,14 @@ class _Training:
         folder: str | os.PathLike[str] | None,
         threads: Threads,
         verbose: bool,
+        device: DeviceName = "cpu",
     ):
         if not views.angles:
             config = replace(config, views_in_circle=False, mirror=False)
         category = _category_of(images) if category is None else category
         check_name("category", category)
         self.config, self.views, self.category = config, views, category
-        self.threads = threads
+        self.device, self.threads = device, threads
         if config.algorithm in ("badacost", "samme") and len(views) > _MAX_VIEWS:
             raise ValueError(
                 f"one cascade learns at most {_MAX_VIEWS} views; got {len(views)}: use fewer, "
@@ -229,6 +243,7 @@ class _Training:
             costs,
             window,
             title,
+            self.device,
         )
 
     def _checkpoint(self, name: str, task: Task) -> Checkpoint:
@@ -320,6 +335,7 @@ class _Training:
             # A single view says nothing of where objects are heading.
             angles=None if n_views == 1 else self.views.angles or None,
             category=self.category,
+            device=self.device,
         )
 
     def _validation(self) -> tuple[list[Pixels], list[AnnotatedImage]]:

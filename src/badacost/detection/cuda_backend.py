@@ -1,0 +1,288 @@
+"""`CudaBackend`: what `CPUBackend` does, on a GPU and with the same results to the last bit.
+
+All levels are computed and scanned as soon as an image comes. It is sent as bytes, and the windows
+that were kept come back in one piece; they are then handed out level by level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from badacost.arrays import FloatArray, IndexArray
+from badacost.detection.backend import Layout
+from badacost.detection.cascade import Cascade, Windows
+from badacost.detection.cuda_features import (
+    SOURCE,
+    THREADS,
+    WALKERS,
+    FeatureMaps,
+    Program,
+    places_of,
+)
+from badacost.detection.images import Pixels
+from badacost.gpu.device import Device, cuda_device
+from badacost.threads import Threads
+
+_MAX_SCANNERS = 2**18  # threads that look at windows, each with room for its margins
+_COUNTERS = 4  # blocks that add up what was evaluated on a level
+_FIRST_STAGE = 16  # trees, after those that cannot reject a window
+_GROWTH = 4  # of the number of trees from stage to stage
+_FOUND = np.dtype([("window", np.uint32), ("label", np.uint32), ("score", np.float64)])
+_WORDS = _FOUND.itemsize // 8
+_FETCHED = 2048  # windows that come with the counts; if there are more, they are fetched apart
+
+
+class CudaScanner:
+    """Sends the windows of all levels through the trees of one cascade.
+
+    `numbers` has the first number of the windows of each level, and the end of all.
+    """
+
+    def __init__(
+        self, program: Program, layout: Layout, number: int, maps: FeatureMaps, first: int
+    ):
+        self.cascade, self._device, self._maps = layout.cascades[number], program.device, maps
+        self.step = layout.stride // self.cascade.cell
+        grids = [layout.grid(level, number) for level in range(len(layout.levels))]
+        places, self.n_windows = places_of(rows * columns for rows, columns in grids)
+        self.numbers = first + np.array([*places, self.n_windows])
+        self.sizes = grids
+        table = zip(places, [max(1, columns) for _, columns in grids], maps.origins, strict=True)
+        self.grids = program.constant(list(table), np.int32)
+        self.offsets = self._offsets()
+        self.trees = _trees_on(program, self.cascade, self.offsets)
+        depths = np.maximum(self.cascade.complete_trees.depth, 1)
+        self.n_tests = program.constant(np.cumsum([0, *depths]), np.int32)
+        self.rejections = program.constant(self.cascade.rejections, np.float64)
+
+    @property
+    def n_votes(self) -> int:
+        """Number of views that leaves vote for."""
+        return self.cascade.leaves[4].shape[1]
+
+    @property
+    def ends(self) -> list[int]:
+        """Number of trees after each stage."""
+        n_trees = self.cascade.forest.n_trees
+        ends = [min(self.cascade.n_safe + _FIRST_STAGE, n_trees)]
+        while ends[-1] < n_trees:
+            ends.append(min(_GROWTH * ends[-1], n_trees))
+        return ends
+
+    def add(self, program: Program, room: Room, n_alive: Any, n_seen: Any) -> None:
+        """Add the launches that find the windows which no tree rejects."""
+        n_levels = len(self.sizes)
+        n_threads = min(-(-max(self.n_windows, 1) // THREADS) * THREADS, room.n_threads)
+        ends = self.ends
+        for stage, end in enumerate(ends):
+            program.add_flat(
+                "scan", (n_threads // THREADS, 1), self._maps.values, self.grids, n_levels,
+                self.n_windows, self._maps.pitch, self.step, *self.trees, self.rejections, end,
+                stage == 0, stage + 1 == len(ends), self.cascade.min_score, int(self.numbers[0]),
+                room.margins, n_threads, room.alive[stage % 2], n_alive[stage : stage + 1],
+                room.alive[1 - stage % 2], n_alive[stage + 1 : stage + 2], room.n_run, room.found,
+                room.n_found,
+            )  # fmt: skip
+        program.add_flat(
+            "count_trees", (_COUNTERS, n_levels), self.grids, n_levels,
+            self.n_windows, room.n_run, self.n_tests, n_seen,
+        )  # fmt: skip
+
+    def windows(self, found: NDArray[Any], n_seen: NDArray[Any]) -> list[Windows]:
+        """What was found on each level, given all windows of the cascade in their order."""
+        ends = np.searchsorted(found["window"], self.numbers)
+        levels = []
+        for level, (_, n_columns) in enumerate(self.sizes):
+            own = found[ends[level] : ends[level + 1]]
+            places = own["window"].astype(np.int64) - self.numbers[level]
+            rows, columns = np.divmod(places, max(n_columns, 1))
+            n_scanned = int(self.numbers[level + 1] - self.numbers[level])
+            n_evaluated, n_tests = n_seen[level].tolist()
+            labels = own["label"].astype(np.int64)
+            seen = n_scanned, n_evaluated, n_tests
+            levels.append(Windows(rows, columns, own["score"].copy(), labels, *seen))
+        return levels
+
+    def bases(self, level: int, rows: IndexArray, columns: IndexArray) -> NDArray[np.uint32]:
+        """Where windows of a level begin among the features."""
+        n_rows, n_columns = self.sizes[level]
+        if ((rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)).any():
+            raise ValueError("a window lies outside of the level.")
+        places = (rows * self._maps.pitch + columns) * self.step
+        return (self._maps.origins[level] + places).astype(np.uint32)
+
+    def trace(self, bases: NDArray[np.uint32]) -> FloatArray:
+        """Scores after each tree of windows that begin at these places."""
+        n_windows, n_trees = len(bases), self.cascade.forest.n_trees
+        margins = self._device.xp.empty(max(1, n_windows * self.n_votes), np.float64)
+        found = self._device.xp.empty(n_windows * n_trees, np.float64)
+        self._ask("trace", bases, 1, *self.trees, n_trees, margins, found)
+        return self._device.download(found).reshape(n_windows, n_trees)
+
+    def leaves(self, bases: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """Leaves that such windows reach."""
+        n_windows, n_trees = len(bases), self.cascade.forest.n_trees
+        numbers = self._device.upload(self.cascade.complete_trees.leaf)
+        found = self._device.xp.empty(n_windows * n_trees, np.int32)
+        self._ask("reach", bases, n_trees, *self.trees, n_trees, numbers, found)
+        return self._device.download(found).reshape(n_windows, n_trees)
+
+    def poses(self, bases: NDArray[np.uint32]) -> FloatArray:
+        """What the pose of the cascade says of such windows."""
+        pose = self.cascade.pose
+        if pose is None:
+            raise ValueError("the cascade has no pose.")
+        n_outputs = len(pose.intercepts)
+        given = [self._device.upload(part) for part in (self.offsets, pose.weights)]
+        found = self._device.xp.empty(len(bases) * n_outputs, np.float64)
+        self._ask(
+            "poses", bases, n_outputs, given[0], len(self.offsets), given[1],
+            self._device.upload(pose.intercepts), n_outputs, found,
+        )  # fmt: skip
+        return self._device.download(found).reshape(len(bases), n_outputs)
+
+    def _ask(self, kernel: str, bases: NDArray[np.uint32], n_planes: int, *arguments: Any) -> None:
+        blocks = (-(-len(bases) // WALKERS), n_planes)
+        self._device.launch(
+            SOURCE, kernel, blocks, WALKERS, self._maps.values, self._device.upload(bases),
+            len(bases), *arguments,
+        )  # fmt: skip
+
+    def _offsets(self) -> NDArray[np.uint32]:
+        """Where the features of a window lie from its beginning on."""
+        rows, columns = self.cascade.cells
+        plane = np.arange(self.cascade.n_planes, dtype=np.int64)[:, None, None] * self._maps.stride
+        row = np.arange(rows)[:, None] * self._maps.pitch
+        return (plane + row + np.arange(columns)).reshape(-1).astype(np.uint32)
+
+
+def _trees_on(program: Program, cascade: Cascade, offsets: NDArray[np.uint32]) -> tuple[Any, ...]:
+    """The arguments of kernels that stand for trees."""
+    tests, *nodes = cascade.complete_trees.at(offsets)
+    types = (np.uint32, np.uint32, np.int32, np.float64)
+    leaf_types = (np.float64, np.uint16, np.float64, np.uint8, np.float64)
+    return (
+        program.constant(tests.view(np.uint64), np.uint64),
+        *(program.constant(part, kind) for part, kind in zip(nodes, types, strict=True)),
+        *(
+            program.constant(part, kind)
+            for part, kind in zip(cascade.leaves, leaf_types, strict=True)
+        ),
+        cascade.leaves[4].shape[1],
+    )
+
+
+class Room:
+    """Arrays that cascades use one after the other, and what all of them found."""
+
+    def __init__(self, program: Program, scanners: Sequence[CudaScanner], n_counts: int):
+        most = max(scanner.n_windows for scanner in scanners)
+        self.n_threads = min(-(-max(most, 1) // THREADS) * THREADS, _MAX_SCANNERS)
+        n_votes = max(scanner.n_votes for scanner in scanners)
+        self.margins = program.empty(self.n_threads * n_votes, np.float64)
+        self.alive = [program.empty(most, np.int32) for _ in range(2)]
+        self.n_run = program.empty(most, np.int32)
+        self.n_counts, n_found = n_counts, sum(scanner.n_windows for scanner in scanners)
+        self._results = program.empty(n_counts + _WORDS * (n_found + 1), np.uint64)
+        self.counts, self.found = self._results[:n_counts], self._results[n_counts:]
+        self.n_found = self.counts[:1]
+
+    def fetch(self, device: Device) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+        """Counts, and the windows that were found, in their order."""
+        fetched = device.download(self._results[: self.n_counts + _WORDS * _FETCHED])
+        counts, found = fetched[: self.n_counts], fetched[self.n_counts :]
+        size = _WORDS * int(counts[0])
+        if size > len(found):
+            found = device.download(self.found[:size])
+        windows = found[:size].view(_FOUND)
+        return counts, windows[np.argsort(windows["window"])]
+
+
+class CudaBackend:
+    """Kernels on a GPU, which do all levels at once; see `badacost.detection.backend.Backend`."""
+
+    max_idle_bytes = 2**33
+
+    def __init__(self, layout: Layout, device: Device | None = None) -> None:
+        self._device = cuda_device() if device is None else device
+        self._program = program = Program(self._device)
+        self._n_levels = n_levels = len(layout.levels)
+        if n_levels == 0:  # no image will come
+            return
+        self._maps = FeatureMaps(program, layout)
+        self._scanners: list[CudaScanner] = []
+        n_windows = 0
+        for number in range(len(layout.cascades)):
+            scanner = CudaScanner(program, layout, number, self._maps, n_windows)
+            self._scanners.append(scanner)
+            n_windows += scanner.n_windows
+        # One count of all windows found; of those alive after each stage; of trees and tests.
+        n_stages = [len(scanner.ends) + 1 for scanner in self._scanners]
+        stages, first_seen = places_of([1, *n_stages])
+        n_counts = first_seen + 2 * n_levels * len(self._scanners)
+        self._room = room = Room(program, self._scanners, n_counts)
+        program.add_flat("clear", (-(-n_counts // THREADS), 1), room.counts, n_counts)
+        self._seen = slice(first_seen, n_counts)
+        for number, scanner in enumerate(self._scanners):
+            n_alive, n_seen = stages[number + 1], first_seen + 2 * n_levels * number
+            scanner.add(program, room, room.counts[n_alive:], room.counts[n_seen:])
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all arrays on the device."""
+        return self._program.n_bytes
+
+    def begin(self, pixels: Pixels, threads: Threads) -> None:
+        """Do everything with an image."""
+        self._maps.begin(np.ascontiguousarray(pixels))
+        self._program.run()
+        counts, found = self._room.fetch(self._device)
+        n_seen = counts[self._seen].reshape(len(self._scanners), self._n_levels, 2)
+        self._windows = [
+            scanner.windows(found, n_seen[number]) for number, scanner in enumerate(self._scanners)
+        ]
+        self._poses = [
+            None if scanner.cascade.pose is None else self._poses_of(scanner, windows)
+            for scanner, windows in zip(self._scanners, self._windows, strict=True)
+        ]
+
+    def _poses_of(self, scanner: CudaScanner, windows: Sequence[Windows]) -> list[FloatArray]:
+        """Poses of the windows found on each level, worked out together."""
+        bases = [
+            scanner.bases(level, each.rows, each.columns) for level, each in enumerate(windows)
+        ]
+        outputs = scanner.poses(np.concatenate(bases))
+        return np.split(outputs, np.cumsum([len(part) for part in bases])[:-1])
+
+    def compute_channels(self, level: int) -> None:
+        """Nothing is left to do."""
+
+    def compute_features(self, level: int) -> None:
+        """Go on to the next level."""
+        self._level = level
+
+    def scan(self, cascade: int) -> Windows:
+        """Return what was found on the level."""
+        return self._windows[cascade][self._level]
+
+    def trace(self, cascade: int, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Follow windows of the level through all trees."""
+        scanner = self._scanners[cascade]
+        return scanner.trace(scanner.bases(self._level, rows, columns))
+
+    def leaves(self, cascade: int, rows: IndexArray, columns: IndexArray) -> NDArray[np.int32]:
+        """Find the leaves of windows of the level."""
+        scanner = self._scanners[cascade]
+        return scanner.leaves(scanner.bases(self._level, rows, columns))
+
+    def poses(self, cascade: int, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Return the poses of windows of the level: known already for those that were found."""
+        known = self._poses[cascade]
+        if known is not None and rows is self._windows[cascade][self._level].rows:
+            return known[self._level]
+        scanner = self._scanners[cascade]
+        return scanner.poses(scanner.bases(self._level, rows, columns))

@@ -1,0 +1,166 @@
+"""What enters an exported model: one matrix of numbers, or a column for each feature.
+
+Categories that are numbers stay in the matrix. As soon as one is a text, every feature has an input
+of its own, since a matrix of ONNX has one type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+
+from badacost.decision import MinimumCostClassifier
+from badacost.export.graph import Graph, Value
+from badacost.export.trees import Features
+from badacost.tabular import TableClassifier
+
+_MATRIX = "X"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix of samples, (n, n_features), in single or double precision.
+
+    `coded` says that categories in it are codes already.
+    """
+
+    name: str
+    dtype: Any
+    coded: bool = False
+
+
+def parts_of(model: Any) -> Iterator[Any]:
+    """Yield a fitted classifier, the one that it consists of, and so on to the innermost one."""
+    yield model
+    if isinstance(model, FrozenEstimator):
+        yield from parts_of(model.estimator)
+    elif isinstance(model, MinimumCostClassifier | TableClassifier):
+        yield from parts_of(model.estimator_)
+
+
+def column_names(model: Any) -> list[str]:
+    """Return the names of the columns, in their order; numbered where a model knows none."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return [f"x{position}" for position in range(model.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def categories_of(model: Any) -> dict[int, NDArray[Any]]:
+    """Return the known categories of the features of a classifier, by position."""
+    known = getattr(model, "categories_", {})
+    names = getattr(model, "feature_names_in_", None)
+    place = {} if names is None else {name: position for position, name in enumerate(names)}
+    return {place.get(key, key): values for key, values in known.items()}
+
+
+def has_texts(model: Any) -> bool:
+    """Tell whether a category of a classifier is a text."""
+    *_, inner = parts_of(model)
+    known = categories_of(inner).values()
+    return any(isinstance(value, str) for values in known for value in values)
+
+
+def add_inputs(graph: Graph, model: Any, dtype: Any) -> tuple[list[Value], Matrix]:
+    """Add what makes a matrix of the inputs; return these and the matrix."""
+    names = column_names(model)
+    *_, inner = parts = [*parts_of(model)]
+    table = next((part for part in parts if isinstance(part, TableClassifier)), None)
+    if table is not None:
+        texts = {j: c.levels for j, c in enumerate(table.encoder_.columns_) if c.levels}
+        return _of_columns(graph, names, texts, {}, dtype, coded=False)
+    if not has_texts(model):
+        return [Value(_MATRIX, dtype, [None, len(names)])], Matrix(_MATRIX, dtype)
+    texts, numbers = {}, {}
+    for position, values in categories_of(inner).items():
+        if any(isinstance(value, str) for value in values):
+            texts[position] = tuple(_text(value) for value in values)
+        else:
+            numbers[position] = values
+    return _of_columns(graph, names, texts, numbers, dtype, coded=True)
+
+
+def _of_columns(
+    graph: Graph,
+    names: list[str],
+    texts: dict[int, tuple[str, ...]],
+    numbers: dict[int, NDArray[Any]],
+    dtype: Any,
+    coded: bool,
+) -> tuple[list[Value], Matrix]:
+    """Join columns to a matrix, with codes in the place of texts and of numbers that are known."""
+    inputs, columns = [], []
+    for position, name in enumerate(names):
+        is_text = position in texts
+        inputs.append(Value(name, np.object_ if is_text else dtype, [None, 1]))
+        if is_text:
+            columns.append(_codes_of_texts(graph, name, texts[position], dtype))
+        elif position in numbers:
+            columns.append(_codes_of_numbers(graph, name, [numbers[position]], dtype))
+        else:
+            columns.append(name)
+    return inputs, Matrix(graph.add("Concat", *columns, axis=1), dtype, coded)
+
+
+def add_codes(graph: Graph, model: Any, matrix: Matrix) -> Features:
+    """Add the codes of the categories of a classifier to the matrix, where it has any."""
+    known = categories_of(model)
+    columns = np.arange(model.n_features_in_)
+    if matrix.coded or not known:
+        return Features(matrix.name, matrix.dtype, columns)
+    if has_texts(model):
+        raise TypeError(
+            "a pipeline with text categories cannot be exported: use badacost.export.to_onnx on "
+            "the classifier itself, or encode texts as numbers before it."
+        )
+    positions = sorted(known)
+    tested = graph.add("Gather", matrix.name, graph.constant(positions), axis=1)
+    codes = _codes_of_numbers(graph, tested, [known[j] for j in positions], matrix.dtype)
+    columns[positions] = len(columns) + np.arange(len(positions))
+    joined = graph.add("Concat", matrix.name, codes, axis=1)
+    return Features(joined, matrix.dtype, columns)
+
+
+def _codes_of_numbers(graph: Graph, values: str, known: list[NDArray[Any]], dtype: Any) -> str:
+    """Codes of columns of numbers, (n, n_columns); NaN where a number is not known."""
+    levels = np.full((len(known), max(1, *map(len, known))), np.nan)  # NaN equals nothing
+    for line, numbers in zip(levels, known, strict=True):
+        line[: len(numbers)] = numbers
+    wide = graph.add("Unsqueeze", graph.cast(values, np.float64), graph.constant([2]))
+    equal = graph.cast(graph.add("Equal", wide, graph.constant(levels)), np.int32)
+    place = graph.add("ArgMax", equal, axis=2, keepdims=1)
+    found = graph.add("GatherElements", equal, place, axis=2)
+    return _known_codes(
+        graph,
+        graph.add("Squeeze", place, graph.constant([2])),
+        graph.cast(graph.add("Squeeze", found, graph.constant([2])), np.bool_),
+        dtype,
+    )
+
+
+def _codes_of_texts(graph: Graph, values: str, levels: tuple[str, ...], dtype: Any) -> str:
+    """Codes of a column of texts, (n, 1); NaN where a text is not known."""
+    place = graph.add(
+        "LabelEncoder",
+        values,
+        keys_strings=list(levels),
+        values_int64s=list(range(len(levels))),
+        default_int64=-1,
+    )
+    found = graph.add("GreaterOrEqual", place, graph.constant(0, np.int64))
+    return _known_codes(graph, place, found, dtype)
+
+
+def _known_codes(graph: Graph, place: str, found: str, dtype: Any) -> str:
+    return graph.add("Where", found, graph.cast(place, dtype), graph.constant(np.nan, dtype))
+
+
+def _text(value: Any) -> str:
+    """How a category is written that stands among texts."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if is_whole else str(value)
