@@ -285,7 +285,9 @@ def _at_least_two(classes: NDArray[Any]) -> NDArray[Any]:
 def _with_weight(samples: Any, encoded: Any, weight: Any, classes: Any) -> Any:
     """Return what is left without samples of weight zero, the classes, and which samples it is."""
     kept = weight > 0.0
-    if not kept.all():
+    if kept.all():
+        kept = np.broadcast_to(True, len(kept))  # takes no memory
+    else:
         samples, encoded, weight = samples[kept], encoded[kept], weight[kept]
     return samples, encoded, weight, classes, kept
 

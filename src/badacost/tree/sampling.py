@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
 from badacost.large_samples import LargeSamples, is_sparse
@@ -217,7 +218,7 @@ class RowSketch:
         if self.method == "quantile":
             self._largest = min(self._largest, _largest_kept(self._drawn))
             kept = [rows.at_most(self._largest) for rows in self._drawn]
-            self._drawn = [rows.copied() for rows in kept] if len(kept) > 1 else kept
+            self._drawn = kept if len(kept) < 2 else [_joined(kept)]
 
     def sample_weight(self) -> FloatArray | None:
         """Weights of the rows that are kept; None if those of all rows are equal."""
@@ -230,6 +231,17 @@ class RowSketch:
         """A function that yields contiguous columns first..last of the rows."""
         self._trim()
         return partial(_columns, [rows.by_column() for rows in self._drawn])
+
+
+def _joined(drawn: list[_Drawn]) -> _Drawn:
+    """The same rows in one array; many small ones would leave gaps in memory."""
+    X = [rows.copied().X for rows in drawn]
+    return _Drawn(
+        np.concatenate([rows.hashes for rows in drawn]),
+        sparse.vstack(X, format="csr") if is_sparse(X[0]) else np.concatenate(X),
+        None,
+        np.concatenate([rows.weight for rows in drawn]),
+    )
 
 
 def _columns(drawn: list[_Drawn], first: int, last: int) -> Iterator[NDArray[np.floating]]:
