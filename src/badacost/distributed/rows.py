@@ -115,7 +115,10 @@ def _some(blocks: list[Samples], chosen: Mask) -> list[Samples]:
 def _described(X: Any, y: Any, weight: Any, positions: list[int]) -> Description:
     """Description of a chunk."""
     labels, codes = np.unique(column_or_1d(y), return_inverse=True)
-    for name, n_rows in (("y", len(codes)), ("sample_weight", len(codes if weight is None else weight))):
+    for name, n_rows in (
+        ("y", len(codes)),
+        ("sample_weight", len(codes if weight is None else weight)),
+    ):
         if n_rows != len(X):
             raise ValueError(
                 f"A chunk of X has {len(X)} rows, but that of {name} has {n_rows}: divide them "
