@@ -38,7 +38,7 @@ from badacost.large_samples import (
 
 Watch = Callable[[Any, Any], None]  # is told samples and their weights
 
-_SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 _NUMBERS = "biuf"  # kinds of arrays
 _MAX_LABELS_NAMED = 5  # in errors
 _FEW = 1000  # values of samples that are checked without scikit-learn, which takes 0.1 ms
@@ -146,7 +146,7 @@ def check_sample_weight(
 
 
 @contextmanager
-def _remedies(X: Any, y: Any = None) -> Iterator[None]:
+def remedies(X: Any, y: Any = None) -> Iterator[None]:
     """Say what to do about what scikit-learn refuses, where it is a common mistake."""
     try:
         yield
@@ -264,9 +264,9 @@ def check_training_data(
         samples, labels = _check_mapped(estimator, X, y, reset)
     else:
         X = estimator._columns.encode(X)
-        with _remedies(X, y):
+        with remedies(X, y):
             samples, labels = validate_data(
-                estimator, X, y, reset=reset, **_accepted(estimator), **_SAMPLES
+                estimator, X, y, reset=reset, **_accepted(estimator), **SAMPLES
             )
     check_classification_targets(labels)
     classes = _at_least_two(distinct_classes(labels, y))
@@ -306,8 +306,8 @@ def _block_reader(estimator: Any) -> Convert:
 
     def read(X: Any) -> Any:
         X = columns.encode(X.toarray() if is_sparse(X) else X)
-        with _remedies(X):
-            return validate_data(estimator, X, reset=False, **_SAMPLES)
+        with remedies(X):
+            return validate_data(estimator, X, reset=False, **SAMPLES)
 
     return read
 
@@ -330,7 +330,7 @@ def _check_mapped(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[MappedSa
 
 def _check_labels(y: Any) -> NDArray[Any]:
     """Return labels as an array, none of them missing."""
-    with _remedies(None, y):
+    with remedies(None, y):
         labels: NDArray[Any] = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
     return labels
@@ -426,8 +426,8 @@ def _read_batches(
         for position, counted in count_categories(X, positions, chosen).items():
             counts[position] += counted
         if watch is not None and batch.n_rows:
-            with _remedies(X):
-                samples = validate_data(estimator, X, reset=False, **_SAMPLES)
+            with remedies(X):
+                samples = validate_data(estimator, X, reset=False, **SAMPLES)
             watch(samples[chosen], None if weights[-1] is None else weights[-1][chosen])
     if reset:
         estimator._columns = CategoricalColumns.of_counts(counts)
@@ -492,9 +492,9 @@ def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
         return encoded
     check_is_fitted(estimator)
     X = estimator._columns.encode(X)
-    with _remedies(X):
+    with remedies(X):
         checked: NDArray[np.floating] = validate_data(
-            estimator, X, reset=False, **_accepted(estimator), **_SAMPLES
+            estimator, X, reset=False, **_accepted(estimator), **SAMPLES
         )
     return checked
 
@@ -523,9 +523,9 @@ def check_validation_data(
         labels = found.positions_in(estimator.classes_)
     else:
         X = estimator._columns.encode(X)
-        with _remedies(X, y):
+        with remedies(X, y):
             samples, given = validate_data(
-                estimator, X, y, reset=False, **_accepted(estimator), **_SAMPLES
+                estimator, X, y, reset=False, **_accepted(estimator), **SAMPLES
             )
         _check_known(estimator, given)
         labels = positions_in(estimator.classes_, given)

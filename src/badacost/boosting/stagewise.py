@@ -53,7 +53,7 @@ from badacost.validation import (
 )
 
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
-_MAX_SCORED = 5_000  # training samples on which the score of every round is measured
+MAX_SCORED = 5_000  # training samples on which the score of every round is measured
 _CHANCE_STEP = 1e-6  # of a first learner that is no better than chance: it decides, barely
 
 
@@ -262,11 +262,7 @@ class StagewiseClassifier(
             validation = check_validation_data(self, X_val, y_val, sample_weight_val)
         del X, X_val  # bins take their place
         if not resumed:
-            self.estimator_weights_ = np.empty(0)
-            self._stage_ends = np.zeros(1, np.int64)
-            self.train_score_ = np.empty(0)
-            self.validation_score_ = np.empty(0)
-            self.stop_reason_: str | None = None
+            self._forget_rounds()
         elif self.n_estimators < self.n_estimators_:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds "
@@ -281,7 +277,7 @@ class StagewiseClassifier(
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
-            some = checked if large else checked[:: checked.shape[0] // _MAX_SCORED + 1].copy()
+            some = checked if large else checked[:: checked.shape[0] // MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
                 samples = SampleSet(checked, sketch if large and checked.watched else None)
                 task = Task(
@@ -292,6 +288,14 @@ class StagewiseClassifier(
                 self._boost(task)
             self._warn_if_constant(some.glimpse if large else some)
         return self
+
+    def _forget_rounds(self) -> None:
+        """Begin without those of an earlier fit."""
+        self.estimator_weights_ = np.empty(0)
+        self._stage_ends = np.zeros(1, np.int64)
+        self.train_score_ = np.empty(0)
+        self.validation_score_ = np.empty(0)
+        self.stop_reason_: str | None = None
 
     def _check_parameters(self) -> None:
         check_tree_parameters(self)
@@ -404,7 +408,7 @@ class StagewiseClassifier(
 
     def _followed(self, task: Task, descent: Descent) -> tuple[Followed, Followed | None]:
         """Training and validation samples that are scored after every round."""
-        n_scored = min(len(task.y), _MAX_SCORED)
+        n_scored = min(len(task.y), MAX_SCORED)
         chosen = np.random.default_rng(self._seed).choice(len(task.y), n_scored, replace=False)
         some = None if task.parted is None else task.parted.some(np.sort(chosen))
 

@@ -1,0 +1,292 @@
+"""BAdaCost and CostBoost on the workers of a Dask cluster: the models of the ordinary estimators."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from inspect import signature
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from badacost.boosting.badacost import BAdaCostClassifier
+from badacost.boosting.costboost import CostBoostClassifier
+from badacost.boosting.stagewise import MAX_SCORED, StagewiseClassifier, Task
+from badacost.categorical_columns import CategoricalColumns, categorical_positions
+from badacost.costs.matrix import warn_of_alphabet
+from badacost.distributed.collections import (
+    check_collections,
+    current_client,
+    is_collection,
+    meta_of,
+)
+from badacost.distributed.lazy import predict_lazily
+from badacost.distributed.parts import MAX_REBUILDS
+from badacost.distributed.requirement import dask_distributed
+from badacost.distributed.training_set import BinnedSamples, ClusterRows
+from badacost.threads import Threads
+from badacost.tree.binning import BinnedData
+from badacost.tree.sampling import RowSketch
+from badacost.validation import check_number
+
+
+# Not a base at run time: its fields would take the place of those of the classifiers.
+_Classifier = StagewiseClassifier if TYPE_CHECKING else object
+
+
+class DaskTraining(_Classifier):
+    """What the classifiers on a cluster share: fits on dask collections, and lazy predictions."""
+
+    client: Any
+    max_rebuilds: int
+    _local: type[StagewiseClassifier]
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:
+        """Fit the classifier on the workers of a cluster.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            Training samples. NaN is a missing value. Columns of the dtype category are categories.
+        y : dask array or series of shape (n_samples,)
+            Classes.
+        sample_weight : dask array or series of shape (n_samples,), optional
+            Non-negative weights; samples of weight zero are ignored.
+        X_val, y_val, sample_weight_val : dask collections, optional
+            Validation data, which are scored as a whole after each round. Their bins, a byte for
+            each value, come to this process.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        names = "X y sample_weight X_val y_val sample_weight_val"
+        self._check_parameters()
+        check_collections(names, X, y, sample_weight, X_val, y_val, sample_weight_val)
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val belong together: give both of them or neither.")
+        if X_val is None and sample_weight_val is not None:
+            raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
+        self.__dict__.pop("n_estimators_", None)
+        client, started = current_client(self.client), time.perf_counter()
+        with _outside_of_tasks():
+            rows = self._rows(client, X, y, sample_weight)
+            with rows.parts:
+                unseen = None
+                try:
+                    if X_val is not None:
+                        unseen = self._rows(client, X_val, y_val, sample_weight_val)
+                    self._fit_rows(rows, unseen, meta_of(X))
+                finally:
+                    if unseen is not None:
+                        unseen.parts.close()
+        asked = rows.parts
+        #: Seconds of the fit, of parts at work and of communication, and the number of calls.
+        self.cluster_seconds_ = {
+            "fit": time.perf_counter() - started,
+            "work": asked.worked,
+            "communication": asked.waited - asked.worked,
+            "n_calls": asked.n_asked,
+        }
+        return self
+
+    def _rows(self, client: Any, X: Any, y: Any, weight: Any) -> ClusterRows:
+        positions = categorical_positions(meta_of(X), self._categorical_features)
+        return ClusterRows(client, X, y, weight, positions, self.max_rebuilds)
+
+    def _fit_rows(self, rows: ClusterRows, unseen: ClusterRows | None, meta: Any) -> None:
+        """Fit, once rows are on the workers."""
+        self._columns = CategoricalColumns.of_counts(rows.categories)
+        validate_data(self, meta, reset=True, skip_check_array=True)
+        rows.check(self._columns)
+        self.classes_ = rows.classes
+        self._mean_costs = None
+        self._prepare()
+        warn_of_alphabet(self.cost_matrix, rows.classes, rows.like, stacklevel=4)
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._forget_rounds()
+        if unseen is not None:
+            self._check_unseen(unseen)
+        held = None
+        if unseen is None and self._holds_out:
+            mask = self._held_out(rows.mixed(self._seed), rows.y, rows.weight)
+            held = rows.hold_out(mask)
+        n = len(rows.y)
+        some = rows.some(np.arange(0, n, n // MAX_SCORED + 1))
+        with Threads(self.n_jobs) as threads:
+            empty = RowSketch(self._seed, self.binning, self._columns.codes())
+            parted = rows.bin(empty, self.max_bins, threads)
+            validation: Any = None
+            if unseen is not None:
+                samples = unseen.unseen(parted.mapper, held_out=False)
+                validation = samples, unseen.y, unseen.weight
+            elif held is not None:
+                validation = rows.unseen(parted.mapper, held_out=True), *held
+            nothing = np.empty((len(parted.mapper.edges), 0), np.uint8)
+            kept = rows.kept if getattr(self, "cv", None) is not None else np.empty(0, bool)
+            task = Task(
+                BinnedSamples(BinnedData(parted.mapper, nothing)),
+                parted.y,
+                parted.weight,
+                validation,
+                threads,
+                kept,
+                parted=parted,
+            )
+            self._boost(task)
+        self.__dict__.pop("oof_probabilities_", None)
+        self._warn_if_constant(some)
+
+    def _check_unseen(self, unseen: ClusterRows) -> None:
+        """Check validation data, and number their classes as those of the training data."""
+        unknown = np.setdiff1d(unseen.classes, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")
+        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        numbers = np.array([place[label] for label in unseen.classes.tolist()])
+        unseen.y = numbers[unseen.y]
+        unseen.check(self._columns, "sample_weight_val")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("max_rebuilds", self.max_rebuilds, Integral, low=0)
+        if self.warm_start:
+            raise ValueError(
+                "warm_start needs all samples in this process: fit anew with more rounds, or go on "
+                "with to_local() on a machine that holds the samples."
+            )
+        if self.binning == "exact":
+            raise ValueError(
+                'binning="exact" needs all values in this process: choose "quantile" or "uniform".'
+            )
+        if getattr(self, "estimator", None) is not None:
+            raise ValueError("estimator is not for clusters: leave it out, for the built-in tree.")
+
+    def to_local(self) -> Any:
+        """Return the ordinary estimator: the same model, without the cluster.
+
+        Returns
+        -------
+        BAdaCostClassifier or CostBoostClassifier
+            The estimator, fitted if this one is.
+        """
+        names = signature(self._local).parameters
+        local = self._local(**{name: getattr(self, name) for name in names})
+        own = set(self.get_params(deep=False))
+        for name, value in self.__dict__.items():
+            if name not in own and name != "cluster_seconds_":
+                setattr(local, name, value)
+        return local
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ordinary estimator to a file that `badacost.load` reads."""
+        self.to_local().save(path)
+
+    def _answer(self, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
+        """What the ordinary estimator says, lazily if X is a dask collection."""
+        check_is_fitted(self)
+        local = self.to_local()
+        if not is_collection(X):
+            return getattr(local, method)(X)
+        local.callbacks = None  # they need not be known to workers
+        return predict_lazily(local, method, X, columns, dtype)
+
+    @property
+    def _labels(self) -> list[Any]:
+        return self.classes_.tolist()
+
+    def predict(self, X: Any) -> Any:
+        """Return the classes that the decision rule chooses.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or what the ordinary estimator takes
+            Samples.
+
+        Returns
+        -------
+        dask array or series, or ndarray, of shape (n_samples,)
+            Classes; for dask collections they are computed when they are asked for, and a series
+            has the index of X.
+        """
+        check_is_fitted(self)
+        return self._answer("predict", X, None, self.classes_.dtype)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return class probabilities, as `predict` does with classes; columns are classes."""
+        check_is_fitted(self)
+        return self._answer("predict_proba", X, self._labels, np.float64)
+
+    def predict_costs(self, X: Any) -> Any:
+        """Return the expected cost of each decision, as `predict` does with classes."""
+        check_is_fitted(self)
+        return self._answer("predict_costs", X, self._labels, np.float64)
+
+    def cost_scores(self, X: Any) -> Any:
+        """Return the cost scores, as `predict` does with classes; columns are classes."""
+        check_is_fitted(self)
+        return self._answer("cost_scores", X, self._labels, np.float64)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return what the decision rule compares, as `predict` does with classes."""
+        check_is_fitted(self)
+        columns = None if len(self.classes_) == 2 else self._labels
+        return self._answer("decision_function", X, columns, np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"client": None}
+
+
+@contextmanager
+def _outside_of_tasks() -> Iterator[None]:
+    """Give the thread of a task back while it waits for parts, which may need it."""
+    library = dask_distributed()
+    in_task = True
+    try:
+        library.get_worker()
+    except ValueError:
+        in_task = False
+    if in_task:
+        library.secede()
+    try:
+        yield
+    finally:
+        if in_task:
+            library.rejoin()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):
+    """`BAdaCostClassifier` on a Dask cluster."""
+
+    cost_matrix: Any = field(default=None, kw_only=False)
+    client: Any = None
+    max_rebuilds: int = MAX_REBUILDS
+
+    _local = BAdaCostClassifier
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DaskCostBoostClassifier(DaskTraining, CostBoostClassifier):
+    """`CostBoostClassifier` on a Dask cluster."""
+
+    cost_matrix: Any = field(default=None, kw_only=False)
+    client: Any = None
+    max_rebuilds: int = MAX_REBUILDS
+
+    _local = CostBoostClassifier

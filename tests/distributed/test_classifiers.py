@@ -1,0 +1,375 @@
+"""Models from a cluster: the same, to the last byte, as from this process."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import badacost
+from badacost import BAdaCostClassifier, CostBoostClassifier
+from badacost.distributed import (
+    DaskBAdaCostClassifier,
+    DaskCostBoostClassifier,
+    LostWorkersError,
+)
+from badacost.distributed.parts import DaskParts
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+COSTS = [[0, 1, 5], [2, 0, 1], [10, 3, 0]]
+N = 420
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 5)).astype(np.float32)
+X[RNG.random(X.shape) < 0.05] = np.nan
+X[:, 4] = RNG.integers(0, 4, N)
+Y = np.digitize(np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) + (X[:, 4] == 2), [-0.6, 0.8])
+WEIGHT = RNG.integers(0, 4, N) / 2.0  # a quarter of them zero
+FRAME = pd.DataFrame(X, columns=list("abcde"))
+FRAME["e"] = FRAME["e"].map({0: "n", 1: "s", 2: "w", 3: "o"}).astype("category")
+
+BADACOST = {"n_estimators": 4, "max_depth": 3, "learning_rate": 0.5, "random_state": 3}
+COSTBOOST = {"n_estimators": 4, "max_depth": 3, "n_folds": 3, "random_state": 3}
+KINDS = {
+    "BAdaCost": (DaskBAdaCostClassifier, BAdaCostClassifier, BADACOST),
+    "CostBoost": (DaskCostBoostClassifier, CostBoostClassifier, COSTBOOST),
+}
+both = pytest.mark.parametrize("kind", KINDS)
+
+
+def pair(kind: str, client: Any, **parameters: Any) -> tuple[Any, Any]:
+    """The estimator on a cluster and the ordinary one."""
+    on_cluster, local, defaults = KINDS[kind]
+    parameters = {**defaults, **parameters}
+    return on_cluster(COSTS, client=client, **parameters), local(COSTS, **parameters)
+
+
+def array(values: Any, n_chunks: int) -> Any:
+    """Cut into chunks of rows, and into chunks of columns as well."""
+    sizes = np.diff(np.linspace(0, len(values), n_chunks + 1).astype(int))
+    return da.from_array(values, chunks=(tuple(sizes), *values.shape[1:]))
+
+
+def saved(model: Any, folder: Path) -> bytes:
+    model.save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
+def assert_same(model: Any, local: Any, folder: Path) -> None:
+    """Equal files, and equal attributes that are no part of them."""
+    assert saved(model.to_local(), folder) == saved(local, folder)
+    assert saved(model, folder) == saved(local, folder)
+    for name in ("train_score_", "validation_score_", "stop_reason_", "oof_cost_"):
+        np.testing.assert_array_equal(getattr(model, name, None), getattr(local, name, None))
+
+
+@both
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+@pytest.mark.parametrize("n_chunks", [1, 3, 7])
+def test_workers_and_chunks(cluster_of, tmp_path, kind, n_workers, n_chunks) -> None:
+    model, local = pair(kind, cluster_of(n_workers))
+    local.fit(X, Y)
+    assert_same(model.fit(array(X, n_chunks), array(Y, n_chunks)), local, tmp_path)
+    assert model.cluster_seconds_["n_calls"] > 10
+
+
+@both
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"subsample": 0.6, "max_features": 2},
+        {"binning": "uniform", "max_bins": 16, "max_depth": None, "max_leaf_nodes": 6},
+        {"min_samples_leaf": 20, "min_samples_split": 50, "early_stopping": True},
+        {"early_stopping": True, "n_estimators": 12, "n_iter_no_change": 2},
+    ],
+)
+def test_parameters(cluster_of, tmp_path, kind, parameters) -> None:
+    if kind == "CostBoost" and "max_leaf_nodes" in parameters:
+        parameters = {**parameters, "tree": "best", "n_directions": 1}
+    model, local = pair(kind, cluster_of(2), **parameters)
+    local.fit(X, Y, WEIGHT)
+    model.fit(array(X, 3), array(Y, 4), array(WEIGHT, 5))
+    assert_same(model, local, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_folds": 1, "early_stopping": True, "n_iter_no_change": 2, "n_estimators": 8},
+        {"n_folds": 1, "early_stopping": False, "n_directions": 2},
+        {"cv": 4},
+    ],
+)
+def test_folds(cluster_of, tmp_path, parameters) -> None:
+    model, local = pair("CostBoost", cluster_of(2), **parameters)
+    local.fit(X, Y, WEIGHT)
+    model.fit(array(X, 3), array(Y, 3), array(WEIGHT, 3))
+    assert_same(model, local, tmp_path)
+    assert not hasattr(model, "oof_probabilities_")
+
+
+@both
+def test_validation_data(cluster_of, tmp_path, kind) -> None:
+    """All of them count, whichever worker they are on."""
+    model, local = pair(
+        kind, cluster_of(2), early_stopping=True, n_estimators=12, n_iter_no_change=2
+    )
+    train, unseen = slice(0, 300), slice(300, None)
+    given = [(values[train], values[unseen]) for values in (X, Y, WEIGHT)]
+    local.fit(*(part[0] for part in given), *(part[1] for part in given))
+    model.fit(*(array(part[0], 3) for part in given), *(array(part[1], 4) for part in given))
+    assert_same(model, local, tmp_path)
+    assert len(model.validation_score_) == model.n_estimators_
+
+
+@both
+def test_a_class_and_all_weighted_rows_missing_from_a_worker(cluster_of, tmp_path, kind) -> None:
+    client = cluster_of(3)
+    order = np.argsort(Y, kind="stable")
+    sorted_X, sorted_Y = X[order], Y[order]
+    model, local = pair(kind, client)
+    assert_same(
+        model.fit(array(sorted_X, 3), array(sorted_Y, 3)), local.fit(sorted_X, sorted_Y), tmp_path
+    )
+    weight = np.r_[np.zeros(140), np.ones(N - 140)]
+    model.fit(array(X, 3), array(Y, 3), array(weight, 3))
+    assert_same(model, local.fit(X, Y, weight), tmp_path)
+    empty = da.concatenate([array(X[:0], 1), array(X, 1), array(X[:0], 1)])
+    model.fit(empty, da.concatenate([array(Y[:0], 1), array(Y, 1), array(Y[:0], 1)]))
+    assert_same(model, local.fit(X, Y), tmp_path)
+
+
+@both
+def test_data_frames_with_categories(cluster_of, tmp_path, kind) -> None:
+    client = cluster_of(2)
+    labels = pd.Series(np.array(["low", "mid", "high"])[Y], name="y")
+    ordered = labels.astype(pd.CategoricalDtype(["low", "mid", "high"], ordered=True))
+    model, local = pair(kind, client)
+    local.fit(FRAME, ordered)
+    frames = dd.from_pandas(FRAME, npartitions=3)
+    model.fit(frames, dd.from_pandas(ordered, npartitions=3))
+    assert_same(model, local, tmp_path)
+    assert list(model.classes_) == ["low", "mid", "high"]
+    assert list(model.categories_["e"]) == ["n", "o", "s", "w"]
+    unknown = frames.assign(e=frames["e"].astype(str).astype("category"))  # categories not known
+    weight = dd.from_pandas(pd.Series(WEIGHT), npartitions=3)
+    local.fit(FRAME, ordered, WEIGHT)
+    model.fit(unknown, dd.from_pandas(ordered, npartitions=3), weight)
+    assert_same(model, local, tmp_path)
+    predicted = model.predict(frames)
+    assert isinstance(predicted, dd.Series)
+    computed = client.compute(predicted).result()
+    assert list(computed.index) == list(FRAME.index)
+    np.testing.assert_array_equal(computed, local.predict(FRAME))
+    costs = client.compute(model.predict_costs(frames)).result()
+    assert list(costs.columns) == ["low", "mid", "high"]
+    np.testing.assert_array_equal(costs, local.predict_costs(FRAME))
+
+
+@both
+def test_rows_that_are_persisted(cluster_of, tmp_path, kind) -> None:
+    client = cluster_of(3)
+    model, local = pair(kind, client)
+    samples, labels = client.persist([array(X, 7), array(Y, 7)])
+    assert_same(model.fit(samples, labels), local.fit(X, Y), tmp_path)
+
+
+METHODS = ["predict", "predict_proba", "predict_costs", "cost_scores", "decision_function"]
+
+
+@both
+def test_predictions_are_lazy(cluster_of, kind) -> None:
+    """And need no cluster."""
+    model, local = pair(kind, cluster_of(1))
+    model.fit(array(X, 2), array(Y, 2))
+    local.fit(X, Y)
+    samples = da.concatenate([da.from_array(X, chunks=(100, 2)), da.from_array(X[:0])])
+    for name in METHODS:
+        lazy = getattr(model, name)(samples)
+        assert isinstance(lazy, da.Array)
+        expected = getattr(local, name)(X)
+        assert lazy.shape == expected.shape
+        assert lazy.dtype == expected.dtype
+        np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
+        np.testing.assert_array_equal(getattr(model, name)(X), expected)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.client is None
+    np.testing.assert_array_equal(again.predict(X), local.predict(X))
+
+
+def test_two_classes(cluster_of, tmp_path) -> None:
+    client = cluster_of(2)
+    model = DaskCostBoostClassifier([[0, 1], [7, 0]], client=client, **COSTBOOST)
+    local = CostBoostClassifier([[0, 1], [7, 0]], **COSTBOOST).fit(X, Y > 1)
+    assert_same(model.fit(array(X, 3), array(Y > 1, 3)), local, tmp_path)
+    values = model.decision_function(array(X, 3)).compute(scheduler="synchronous")
+    np.testing.assert_array_equal(values, local.decision_function(X))
+
+
+def kill_in(monkeypatch: Any, client: Any, method: str, number: int, *, before: bool) -> list[str]:
+    """Kill the first worker at a call of a method, before it is sent or once it is."""
+    killed: list[str] = []
+    calls = []
+    answers, receive = DaskParts._answers, DaskParts._receive
+
+    def kill(parts: DaskParts) -> None:
+        address = parts._places[0].address
+        pid = client.run(os.getpid, workers=[address])[address]
+        os.kill(pid, signal.SIGKILL)
+        killed.append(address)
+
+    def asked(parts: DaskParts, call: Any) -> Any:
+        calls.append(call[0])
+        if before and not killed and calls.count(method) == number and call[0] == method:
+            kill(parts)
+        return answers(parts, call)
+
+    def received(parts: DaskParts, place: Any, future: Any) -> Any:
+        if not before and not killed and calls.count(method) == number and calls[-1] == method:
+            kill(parts)
+        return receive(parts, place, future)
+
+    monkeypatch.setattr(DaskParts, "_answers", asked)
+    monkeypatch.setattr(DaskParts, "_receive", received)
+    return killed
+
+
+@both
+@pytest.mark.parametrize(
+    ("method", "number", "before"),
+    [
+        ("describe", 1, False),  # as soon as the rows are there
+        ("sketch", 1, False),  # while bins are chosen
+        ("bin", 1, False),
+        ("descent.ask", 5, False),  # in the middle of a level
+        ("descent.ask", 2, True),  # between levels
+        ("descent.advance", 3, False),  # between rounds
+        ("descent.advance", 3, True),
+    ],
+)
+def test_a_killed_worker(cluster_of, tmp_path, monkeypatch, kind, method, number, before) -> None:
+    client = cluster_of(2)
+    model, local = pair(kind, client, subsample=0.8)
+    killed = kill_in(monkeypatch, client, method, number, before=before)
+    model.fit(array(X, 5), array(Y, 5), array(WEIGHT, 5))
+    assert killed
+    assert_same(model, local.fit(X, Y, WEIGHT), tmp_path)
+
+
+def test_killed_too_often(cluster_of, monkeypatch) -> None:
+    client = cluster_of(2)
+    model, _ = pair("BAdaCost", client, max_depth=2)
+    model.set_params(max_rebuilds=0)
+    kill_in(monkeypatch, client, "descent.ask", 3, before=True)
+    with pytest.raises(LostWorkersError, match=r"more often than max_rebuilds=0"):
+        model.fit(array(X, 5), array(Y, 5))
+    assert not hasattr(model, "n_estimators_")
+
+
+def test_scattered_data(cluster_of, monkeypatch) -> None:
+    client = cluster_of(2)
+    values = client.scatter([X[:200], X[200:]])
+    samples = da.concatenate(
+        [
+            da.from_delayed(dask.delayed(value), (n, 5), np.float32)
+            for value, n in zip(values, (200, N - 200), strict=True)
+        ]
+    )
+    model, _ = pair("BAdaCost", client)
+    with pytest.warns(UserWarning, match="cannot be rebuilt if a worker is lost"):
+        model.fit(samples, array(Y, 2))
+    kill_in(monkeypatch, client, "descent.ask", 3, before=True)
+    with (
+        pytest.warns(UserWarning, match="cannot be rebuilt if a worker is lost"),
+        pytest.raises(LostWorkersError, match="scattered: give dask collections"),
+    ):
+        model.fit(samples, array(Y, 2))
+
+
+def test_two_fits_at_once(cluster_of, tmp_path) -> None:
+    client = cluster_of(2)
+    pairs = [pair(kind, client) for kind in KINDS]
+    failures = []
+
+    def fit(model: Any) -> None:
+        try:
+            model.fit(array(X, 3), array(Y, 3))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=fit, args=(model,)) for model, _ in pairs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    for model, local in pairs:
+        assert_same(model, local.fit(X, Y), tmp_path)
+
+
+def test_a_fit_in_a_task(cluster_of, tmp_path) -> None:
+    """The only thread of a worker must not be waited for by itself."""
+
+    def fit() -> Any:
+        return DaskBAdaCostClassifier(COSTS, **BADACOST).fit(array(X, 2), array(Y, 2)).to_local()
+
+    local = BAdaCostClassifier(COSTS, **BADACOST).fit(X, Y)
+    assert saved(cluster_of(1).submit(fit, pure=False).result(timeout=60), tmp_path) == saved(
+        local, tmp_path
+    )
+
+
+@both
+def test_defaults_are_those_of_the_ordinary_estimator(kind) -> None:
+    on_cluster, local, _ = KINDS[kind]
+    defaults = {item.name: item.default for item in fields(on_cluster)}
+    expected = {item.name: item.default for item in fields(local)}
+    assert {**expected, "client": None, "max_rebuilds": 10} == defaults
+
+
+@both
+def test_files_are_those_of_the_ordinary_estimator(cluster_of, tmp_path, kind) -> None:
+    model, local = pair(kind, cluster_of(1))
+    model.fit(array(X, 1), array(Y, 1)).save(tmp_path / "model")
+    assert type(badacost.load(tmp_path / "model")) is type(local)
+
+
+MISTAKES = [
+    ({}, (X, array(Y, 1)), TypeError, "X must be a dask array"),
+    ({}, (array(X, 2), array(Y[:9], 1)), ValueError, "X has 420 rows, but 9 classes"),
+    ({"warm_start": True}, (array(X, 1), array(Y, 1)), ValueError, "warm_start needs all samples"),
+    ({"binning": "exact"}, (array(X, 1), array(Y, 1)), ValueError, '"quantile" or "uniform"'),
+    ({"max_rebuilds": -1}, (array(X, 1), array(Y, 1)), ValueError, "max_rebuilds must be"),
+    ({}, (array(X, 2), array(np.zeros(N), 2)), ValueError, "at least 2 classes"),
+    ({}, (array(X, 2), array(np.full(N, np.nan), 2)), ValueError, "y contains NaN"),
+    ({}, (array(X, 2), array(RNG.normal(size=N), 2)), ValueError, "Unknown label type"),
+    ({}, (array(np.full_like(X, np.inf), 2), array(Y, 2)), ValueError, "X contains infinity: replace"),
+    ({}, (array(X, 2), array(Y, 2), array(-WEIGHT, 2)), ValueError, "sample_weight must not be"),
+    ({}, (array(X, 2), array(Y, 2), array(0 * WEIGHT, 2)), ValueError, "zero for every sample"),
+    ({}, (array(X, 2), array(Y, 2), None, array(X, 2)), ValueError, "X_val and y_val belong"),
+    (
+        {},
+        (array(X, 2), array(Y % 2, 2), None, array(X, 2), array(Y, 2)),
+        ValueError,
+        r"y_val has classes that y does not have: \[2\]",
+    ),
+    ({}, (array(X[:0], 1), array(Y[:0], 1)), ValueError, "X has no rows"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "data", "error", "message"), MISTAKES)
+def test_mistakes(cluster_of, parameters, data, error, message) -> None:
+    client = cluster_of(1)
+    model = DaskBAdaCostClassifier(client=client, **{**BADACOST, **parameters})
+    with pytest.raises(error, match=message):
+        model.fit(*data)
