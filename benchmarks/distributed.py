@@ -9,15 +9,20 @@ results/distributed.json.
     python benchmarks/distributed.py
 """
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import logging
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path = [path for path in sys.path if path != str(HERE)] + [str(HERE)]  # not our name, Dask's
 
 import dask.array as da
 import numpy as np
@@ -26,7 +31,6 @@ from harness import Figure, Figures, run, scaled
 
 from badacost.distributed import DaskBAdaCostClassifier, DaskCostBoostClassifier
 
-HERE = Path(__file__).resolve().parent
 N_ROWS = 500_000  # for each worker
 N_FEATURES, N_CLASSES, N_CHUNKS = 50, 3, 4
 N_ROUNDS, DEPTH, N_BINS = 20, 5, 64
@@ -92,10 +96,10 @@ def rivals(client: Client) -> dict[str, Callable[[], Any]]:
             COSTS, **common, early_stopping=False, max_bins=N_BINS, random_state=0, client=client
         ),
         "LightGBM": lambda: DaskLGBMClassifier(
-            **common, num_leaves=2**DEPTH, max_bin=N_BINS, verbose=-1, client=client
+            **common, num_leaves=2**DEPTH, max_bin=N_BINS, verbose=-1
         ),
         "XGBoost": lambda: DaskXGBClassifier(
-            **common, max_bin=N_BINS, tree_method="hist", client=client
+            **common, max_bin=N_BINS, tree_method="hist"
         ),
     }  # fmt: skip
 

@@ -133,7 +133,7 @@ def random_detectors() -> dict[str, Detector]:
         "random, 4 filters, 3 views": random_detector(0, n_views=3, n_filters=4),
         "random, 5 filters, pose": random_detector(1, n_views=1, n_filters=5, with_pose=True),
         "random, no filters": random_detector(2, n_views=5, smoothing=0),
-        "random, one octave up": random_detector(3, n_views=2, n_filters=2, n_octaves_up=1),
+        "random, one octave up": random_detector(9, n_views=2, n_filters=2, n_octaves_up=1),
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 import badacost
 
 OPTIONAL = ("matplotlib", "pandas", "pyarrow", "lightgbm", "scikit_posthocs", "PIL", "av")
-OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2", "jinja2")
+OPTIONAL += ("supervision", "typer", "rich", "polars", "cv2", "jinja2", "dask", "distributed")
 OPTIONAL += ("onnx", "onnxruntime", "skl2onnx")
 WITHOUT = """
 import importlib.abc, sys
@@ -40,7 +40,7 @@ def test_import_pulls_in_no_optional_package() -> None:
     found = run(
         "import sklearn.ensemble; before = set(sys.modules)\n"
         "import badacost, badacost.detection, badacost.plotting, badacost.tabular, badacost.cli\n"
-        "import badacost.datasets, badacost.cost_report, badacost.export\n"
+        "import badacost.datasets, badacost.cost_report, badacost.export, badacost.distributed\n"
         f"print(sorted(set({OPTIONAL!r}) & (set(sys.modules) - before)))"
     )
     assert found.stdout.strip() == "[]", found.stderr
@@ -88,6 +88,8 @@ MODEL = TINY + "from badacost import BAdaCostClassifier as B; m = B(n_estimators
          "from badacost.detection.interchange import to_supervision as t; t(D.empty(['a']))"),
         ("onnx", "onnx", "from badacost.export import to_onnx; " + MODEL + "to_onnx(m)"),
         ("skl2onnx", "onnx", "from badacost.export import register_converters as r; r()"),
+        ("distributed", "dask",
+         "from badacost.distributed import DaskCostBoostClassifier as D; D().fit([[0]], [0])"),
         ("typer", "cli", "import badacost.cli; badacost.cli.main()"),
         ("rich", "cli", "import badacost.cli; badacost.cli.main()"),
     ],

@@ -29,7 +29,7 @@ FLOORS = [
     ("loss", "metrics", "calibration", "persistence", "tree"),
     ("gpu",),
     ("boosting", "plotting", "decision"),
-    ("html_page",),
+    ("distributed", "html_page"),
     ("detection",),
     ("trials",),
     ("tabular",),

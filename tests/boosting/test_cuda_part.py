@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from badacost import (
+    AdaC2M1Classifier,
     BAdaCostClassifier,
     CostBoostClassifier,
-    CSAdaBoostClassifier,
     PIBoostClassifier,
     SAMMEClassifier,
     load,
@@ -79,7 +79,7 @@ def test_badacost(settings, samples, tmp_path) -> None:
     [
         {"n_folds": 3, "categorical_features": [2]},
         {"n_folds": 2, "subsample": 0.6, "max_features": 4},
-        {"n_folds": 1, "early_stopping": True, "n_directions": 1},
+        {"n_folds": 1, "early_stopping": True},
     ],
     ids=["categories", "draws", "one_fold"],
 )
@@ -89,7 +89,7 @@ def test_costboost(settings, samples, tmp_path) -> None:
     assert getattr(here, "oof_cost_", None) == getattr(there, "oof_cost_", None)
 
 
-@pytest.mark.parametrize("kind", [SAMMEClassifier, CSAdaBoostClassifier])
+@pytest.mark.parametrize("kind", [SAMMEClassifier, AdaC2M1Classifier])
 def test_other_rules(kind, samples, tmp_path) -> None:
     fitted_alike(kind(n_estimators=4, max_depth=2, random_state=0), samples, tmp_path)
 

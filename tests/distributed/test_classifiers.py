@@ -106,7 +106,7 @@ def test_parameters(cluster_of, tmp_path, kind, parameters) -> None:
     "parameters",
     [
         {"n_folds": 1, "early_stopping": True, "n_iter_no_change": 2, "n_estimators": 8},
-        {"n_folds": 1, "early_stopping": False, "n_directions": 2},
+        {"n_folds": 1, "early_stopping": False},
         {"cv": 4},
     ],
 )
@@ -182,6 +182,19 @@ def test_rows_that_are_persisted(cluster_of, tmp_path, kind) -> None:
     model, local = pair(kind, client)
     samples, labels = client.persist([array(X, 7), array(Y, 7)])
     assert_same(model.fit(samples, labels), local.fit(X, Y), tmp_path)
+
+
+@both
+def test_workers_in_this_process(tmp_path, kind) -> None:
+    """They share memory with it, and must not change what they are given."""
+    from distributed import Client
+
+    with Client(
+        processes=False, n_workers=2, threads_per_worker=2, dashboard_address=":0"
+    ) as client:
+        model, local = pair(kind, client, subsample=0.8)
+        model.fit(array(X, 3), array(Y, 3), array(WEIGHT, 3))
+    assert_same(model, local.fit(X, Y, WEIGHT), tmp_path)
 
 
 METHODS = ["predict", "predict_proba", "predict_costs", "cost_scores", "decision_function"]
@@ -353,7 +366,12 @@ MISTAKES = [
     ({}, (array(X, 2), array(np.zeros(N), 2)), ValueError, "at least 2 classes"),
     ({}, (array(X, 2), array(np.full(N, np.nan), 2)), ValueError, "y contains NaN"),
     ({}, (array(X, 2), array(RNG.normal(size=N), 2)), ValueError, "Unknown label type"),
-    ({}, (array(np.full_like(X, np.inf), 2), array(Y, 2)), ValueError, "X contains infinity: replace"),
+    (
+        {},
+        (array(np.full_like(X, np.inf), 2), array(Y, 2)),
+        ValueError,
+        "X contains infinity: replace",
+    ),
     ({}, (array(X, 2), array(Y, 2), array(-WEIGHT, 2)), ValueError, "sample_weight must not be"),
     ({}, (array(X, 2), array(Y, 2), array(0 * WEIGHT, 2)), ValueError, "zero for every sample"),
     ({}, (array(X, 2), array(Y, 2), None, array(X, 2)), ValueError, "X_val and y_val belong"),

@@ -163,9 +163,7 @@ def test_rebuilds_are_bounded(cluster_of) -> None:
         kill(parts.ask("pid")[0])
         parts.ask("total")
         kill(parts.ask("pid")[1])
-        with pytest.raises(
-            LostWorkersError, match=r"lost with workers tcp.*=1.*memory"
-        ):
+        with pytest.raises(LostWorkersError, match=r"lost with workers tcp.*=1.*memory"):
             parts.ask("total")
     wait_until(lambda: n_actors(client) == 0)
 

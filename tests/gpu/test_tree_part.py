@@ -98,7 +98,7 @@ def test_labels(order, spread) -> None:
 def test_rows(order) -> None:
     data = binned()
     growth = Growth(max_depth=4, max_leaf_nodes=9 if order == "best" else None, order=order)
-    grown_alike(data, growth, rows_of(data, 4), SquaredGradients(1.0, 0.01))
+    grown_alike(data, growth, rows_of(data, 2), SquaredGradients(1.0, 0.01))
 
 
 def test_some_rows_drawn_features_and_counts() -> None:

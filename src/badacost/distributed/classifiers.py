@@ -1,4 +1,4 @@
-"""BAdaCost and CostBoost on the workers of a Dask cluster: the models of the ordinary estimators."""
+"""BAdaCost and CostBoost on the workers of a Dask cluster, with the models of the ordinary ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -35,9 +35,10 @@ from badacost.tree.binning import BinnedData
 from badacost.tree.sampling import RowSketch
 from badacost.validation import check_number
 
-
-# Not a base at run time: its fields would take the place of those of the classifiers.
-_Classifier = StagewiseClassifier if TYPE_CHECKING else object
+if TYPE_CHECKING:
+    _Classifier = StagewiseClassifier
+else:  # its fields would take the place of those of the classifiers
+    _Classifier = object
 
 
 class DaskTraining(_Classifier):
@@ -45,9 +46,9 @@ class DaskTraining(_Classifier):
 
     client: Any
     max_rebuilds: int
-    _local: type[StagewiseClassifier]
+    _local: ClassVar[type[StagewiseClassifier]]
 
-    def fit(
+    def fit(  # type: ignore[override]  # no batches, no costs of samples
         self,
         X: Any,
         y: Any,
@@ -75,8 +76,9 @@ class DaskTraining(_Classifier):
         self
             The fitted estimator.
         """
-        names = "X y sample_weight X_val y_val sample_weight_val"
+        dask_distributed()
         self._check_parameters()
+        names = "X y sample_weight X_val y_val sample_weight_val"
         check_collections(names, X, y, sample_weight, X_val, y_val, sample_weight_val)
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
@@ -271,22 +273,112 @@ def _outside_of_tasks() -> Iterator[None]:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):
-    """`BAdaCostClassifier` on a Dask cluster."""
+class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):  # type: ignore[misc]
+    """`BAdaCostClassifier` on the workers of a Dask cluster: the same model, to the last byte.
+
+    Each worker holds the bins, classes and weights of its chunks of rows; sums over all rows do not
+    depend on how these are divided. A worker that is lost is replaced by another, which builds its
+    part again from the dask collections and goes on. Needs ``pip install badacost[dask]``.
+
+    Parameters
+    ----------
+    cost_matrix, n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split,
+    min_samples_leaf, max_features, criterion, binning, max_bins, categorical_features, subsample,
+    early_stopping, validation_fraction, n_iter_no_change, tol, callbacks, random_state, verbose,
+    decision, scoring, cost_scale, n_refinements
+        See `BAdaCostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
+        process, without the answers of the learners.
+    estimator, warm_start
+        Not for clusters.
+    n_jobs : int or None, default=None
+        Threads of this process, which searches the splits. Workers use the threads that they have.
+    client : dask.distributed.Client or None, default=None
+        The cluster; None is the active client.
+    max_rebuilds : int, default=10
+        Maximum number of workers that may be lost before the fit ends with an error.
+
+    Attributes
+    ----------
+    cluster_seconds_ : dict
+        Seconds of the fit ("fit"), of the slowest parts at work ("work"), of the rest of the time
+        that was spent waiting for them ("communication"), and the number of questions ("n_calls").
+    classes_, cost_matrix_, charged_costs_, forest_, estimator_weights_, n_estimators_,
+    train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
+        See `BAdaCostClassifier`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_wine
+    >>> from badacost.distributed import DaskBAdaCostClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X, y = da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)
+    >>> costs = [[0, 1, 5], [1, 0, 2], [10, 8, 0]]  # C[truth, prediction]
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     model = DaskBAdaCostClassifier(costs, n_estimators=20, client=client).fit(X, y)
+    >>> model.predict(X)
+    dask.array<_of_block, shape=(178,), dtype=int64, chunksize=(60,), chunktype=numpy.ndarray>
+    >>> model.predict(X)[[0, 60, 177]].compute()
+    array([0, 1, 2])
+    >>> model.to_local()  # the ordinary estimator, to save or to explain
+    BAdaCostClassifier(cost_matrix=[[0, 1, 5], [1, 0, 2], [10, 8, 0]],
+                       n_estimators=20)
+    """
 
     cost_matrix: Any = field(default=None, kw_only=False)
     client: Any = None
     max_rebuilds: int = MAX_REBUILDS
 
-    _local = BAdaCostClassifier
+    _local: ClassVar[type[StagewiseClassifier]] = BAdaCostClassifier
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DaskCostBoostClassifier(DaskTraining, CostBoostClassifier):
-    """`CostBoostClassifier` on a Dask cluster."""
+    """`CostBoostClassifier` on the workers of a Dask cluster: the same model, to the last byte.
+
+    See `DaskBAdaCostClassifier` for what happens on the cluster. The folds are those of the
+    ordinary estimator, so that samples left out tell when to stop, wherever they are.
+
+    Parameters
+    ----------
+    cost_matrix, n_estimators, learning_rate, n_folds, cv, tree, max_depth, max_leaf_nodes,
+    min_samples_split, min_samples_leaf, min_hessian, l2, n_directions, max_features, binning,
+    max_bins, categorical_features, subsample, early_stopping, validation_fraction,
+    n_iter_no_change, tol, callbacks, random_state, verbose
+        See `CostBoostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
+        process, without the answers of the learners.
+    warm_start
+        Not for clusters.
+    n_jobs, client, max_rebuilds
+        See `DaskBAdaCostClassifier`.
+
+    Attributes
+    ----------
+    cluster_seconds_
+        See `DaskBAdaCostClassifier`.
+    classes_, cost_matrix_, charged_costs_, oof_cost_, log_prior_, forest_, estimator_weights_,
+    n_estimators_, train_score_, validation_score_, stop_reason_, categories_, n_features_in_,
+    feature_names_in_
+        See `CostBoostClassifier`. There are no ``oof_probabilities_``.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_wine
+    >>> from badacost.distributed import DaskCostBoostClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X, y = da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)
+    >>> costs = [[0, 1, 5], [1, 0, 2], [10, 8, 0]]  # C[truth, prediction]
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     model = DaskCostBoostClassifier(costs, n_estimators=20, client=client).fit(X, y)
+    >>> model.predict_proba(X)[[0, 177]].compute().argmax(axis=1)
+    array([0, 2])
+    """
 
     cost_matrix: Any = field(default=None, kw_only=False)
     client: Any = None
     max_rebuilds: int = MAX_REBUILDS
 
-    _local = CostBoostClassifier
+    _local: ClassVar[type[StagewiseClassifier]] = CostBoostClassifier

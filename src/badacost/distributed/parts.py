@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any
@@ -45,6 +46,8 @@ class _Host:
     """An actor: a part on its worker; what its methods raise is an answer as well."""
 
     def __init__(self, factory: Factory, chunks: list[Chunk]):
+        # Workers in the process of the client are not sent copies.
+        self._shares = dask_distributed().get_worker().address.startswith("inproc")
         self._failure: Exception | None = None
         try:
             self._part = factory(chunks)
@@ -56,6 +59,7 @@ class _Host:
         started, answer, failure = time.perf_counter(), None, self._failure
         try:
             for method, arguments in calls if failure is None else ():
+                arguments = deepcopy(arguments) if self._shares else arguments
                 answer = attrgetter(method)(self._part)(*arguments)
         except Exception as error:
             failure = error

@@ -13,6 +13,6 @@ def dask_distributed() -> Any:
         import distributed
     except ImportError as error:
         raise ImportError(
-            f"Training on a cluster needs Dask ({error}): pip install badacost[dask]"
+            f'Training on a cluster needs Dask ({error}): pip install "badacost[dask]"'
         ) from error
     return distributed

@@ -41,7 +41,7 @@ class Description(NamedTuple):
 
     labels: NDArray[Any]
     order: list[Any] | None
-    codes: NDArray[np.unsignedinteger]
+    codes: NDArray[np.integer]
     weight: NDArray[Any] | None
     categories: dict[int, Counter[Any]]
 
@@ -56,7 +56,7 @@ class RowsPart(FitPart):
 
     def describe(self, positions: list[int]) -> list[Description]:
         """Look at all chunks; `positions` are those of categorical columns."""
-        return [_described(*chunk, positions) for chunk in self._chunks]
+        return [_described(chunk, positions) for chunk in self._chunks]
 
     def check(self, columns: CategoricalColumns, kept: Mask | None) -> None:
         """Turn samples into numbers, those without weight left out."""
@@ -112,10 +112,14 @@ def _some(blocks: list[Samples], chosen: Mask) -> list[Samples]:
     return [block[chosen[a : a + len(block)]] for block, a in zip(blocks, ends, strict=False)]
 
 
-def _described(X: Any, y: Any, weight: Any, positions: list[int]) -> Description:
+def _described(chunk: Chunk, positions: list[int]) -> Description:
     """Description of a chunk."""
+    X, y, weight = chunk
     labels, codes = np.unique(column_or_1d(y), return_inverse=True)
-    for name, n_rows in (("y", len(codes)), ("sample_weight", len(codes if weight is None else weight))):
+    for name, n_rows in (
+        ("y", len(codes)),
+        ("sample_weight", len(codes if weight is None else weight)),
+    ):
         if n_rows != len(X):
             raise ValueError(
                 f"A chunk of X has {len(X)} rows, but that of {name} has {n_rows}: divide them "

@@ -81,8 +81,8 @@ class ClusterRows:
             self.like = pd.Series(pd.Categorical([], categories=order, ordered=True))
         self.classes = distinct_classes(known, self.like)
         self.y: Labels = np.concatenate([self._positions(chunk) for chunk in chunks])
-        given = np.concatenate([chunk.weight for chunk in chunks]) if weighted else None
-        self.weight = given
+        given = [chunk.weight for chunk in chunks if chunk.weight is not None]
+        self.weight: Any = np.concatenate(given) if weighted else None
         self.kept: Mask = np.ones(len(self.y), bool)
         self.categories: dict[int, Counter[Any]] = {}
         for chunk in chunks:

@@ -7,6 +7,7 @@ same sources on the CPU.
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import cache
 from pathlib import Path
@@ -86,11 +87,15 @@ class CudaDevice:
         """A compiled kernel; CuPy keeps the binaries on disk."""
         if (source, kernel) not in self._functions:
             if source not in self._modules:
-                code = (SOURCES / f"{source}.cu").read_text()
-                options = (*OPTIONS, f"-I{SOURCES}")
-                self._modules[source] = self.xp.RawModule(code=code, options=options)
+                self._modules[source] = self.xp.RawModule(code=_code(source), options=OPTIONS)
             self._functions[source, kernel] = self._modules[source].get_function(kernel)
         return self._functions[source, kernel]
+
+
+def _code(source: str) -> str:
+    """A source with what it includes: CuPy knows by the text whether it was compiled before."""
+    text = (SOURCES / f"{source}.cu").read_text()
+    return re.sub(r'#include "(.+)"', lambda found: (SOURCES / found[1]).read_text(), text)
 
 
 def typed_argument(argument: Any) -> Any:

@@ -1,6 +1,5 @@
 // Exponential and logarithm with the same bits as badacost/portable_kernels.py: the same operations
 // in the same order, compiled without fused multiplications and additions.
-#pragma once
 
 typedef unsigned char u8;
 typedef unsigned int u32;
