@@ -27,6 +27,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/classifier.py
 	$(BIN)/python benchmarks/detect.py
 	$(BIN)/python benchmarks/explorer.py
+	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/tables.py

@@ -36,7 +36,7 @@ def report(binned, predict):
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     import numpy, pyarrow.parquet
     test = pyarrow.parquet.read_table(folder + "/test/test.parquet").to_pandas()
-    correct = numpy.mean(predict(test.drop(columns="y").to_numpy()) == test["y"])
+    correct = numpy.mean(predict(test.drop(columns="y")) == test["y"])
     print(json.dumps({"seconds": seconds, "cpu": cpu, "binned": binned - start, "peak": peak,
                       "correct": float(correct)}))
 """
@@ -104,7 +104,7 @@ data = lgb.Dataset([File(path) for path in files], y.astype(np.float32), params=
 data.construct()
 binned = time.perf_counter()
 model = lgb.train(settings, data, n_rounds)
-report(binned, lambda X: model.predict(X).argmax(axis=1))
+report(binned, lambda X: model.predict(X.to_numpy()).argmax(axis=1))
 """
 
 

@@ -101,6 +101,27 @@ def test_any_division_into_batches(cuts, double, as_frame) -> None:
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
 
 
+def test_number_of_passes() -> None:
+    frame, y = categories()
+    n_passes = 0
+
+    def make():
+        nonlocal n_passes
+        n_passes += 1
+        yield frame[columns], y
+
+    for columns, early_stopping, expected in (
+        (["x", "n"], False, 2),
+        (["x", "town"], False, 3),
+        (["x", "n"], True, 4),
+        (["x", "town"], True, 5),
+    ):
+        n_passes = 0
+        model = BAdaCostClassifier(n_estimators=2, early_stopping=early_stopping)
+        model.fit(Batches(make))
+        assert n_passes == expected
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bins_on_disk(weighted, tmp_path) -> None:
     X, y, weight = data()

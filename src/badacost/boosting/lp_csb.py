@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from badacost.arrays import FloatArray, Labels, LeafNumbers, Mask
+from badacost.boosting.folds import mix_samples
 from badacost.boosting.followed import ScoredSamples
 from badacost.boosting.learners import Criterion, SampleSet, TreeLearner, draw_samples
 from badacost.boosting.rounds import Stage
@@ -371,7 +372,8 @@ class LpCSBClassifier(StagewiseClassifier):
         """The exponent of minimum cost on validation data, or on a part of the training data."""
         trial = task
         if task.validation is None:
-            parts = self._hold_out(task.samples.X, task.y, task.weight)
+            mixed = mix_samples(task.samples.X, self._seed)
+            parts = self._hold_out(task.samples.X, task.y, task.weight, mixed=mixed)
             X, y, weight, X_val, y_val, weight_val = parts
             unseen = (SampleSet(X_val), y_val, weight_val)
             trial = replace(task, samples=SampleSet(X), y=y, weight=weight, validation=unseen)

@@ -239,10 +239,16 @@ class StagewiseClassifier(
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sketch = RowSketch(self._seed, self.binning)
         holds_out = X_val is None and self._holds_out
+        mixed: Any = []
+
+        def mix(X: Samples, weight: FloatArray | None) -> None:
+            mixed.append(mix_samples(X, self._seed))
+
         checked, labels, weight, classes, kept = check_training_data(
-            self, X, y, sample_weight, not resumed, None if holds_out else sketch.add
+            self, X, y, sample_weight, not resumed, mix if holds_out else sketch.add
         )
         large = isinstance(checked, LargeSamples)
+        watched = large and checked.watched
         costs = validation_costs = None
         self._mean_costs: FloatArray | None = None
         if sample_cost is not None:
@@ -269,17 +275,19 @@ class StagewiseClassifier(
                 "already fitted; with warm_start=True it can only grow."
             )
         if holds_out:
+            mixed = np.concatenate(mixed) if watched else mix_samples(checked, self._seed)
             if costs is None:
-                checked, labels, weight, *validation = self._hold_out(checked, labels, weight)
+                parts = self._hold_out(checked, labels, weight, mixed=mixed)
+                checked, labels, weight, *validation = parts
             else:
-                parts = self._hold_out(checked, labels, weight, costs)
+                parts = self._hold_out(checked, labels, weight, costs, mixed=mixed)
                 checked, labels, weight, costs, *validation, validation_costs = parts
         if self.stop_reason_ not in ("perfect", "useless"):
             if validation is not None:
                 validation = (SampleSet(validation[0]), *validation[1:])
             some = checked if large else checked[:: checked.shape[0] // MAX_SCORED + 1].copy()
             with Threads(self.n_jobs) as threads:
-                samples = SampleSet(checked, sketch if large and checked.watched else None)
+                samples = SampleSet(checked, sketch if watched and not holds_out else None)
                 task = Task(
                     samples, labels, weight, validation, threads, kept, costs,
                     validation_costs,
@@ -335,9 +343,9 @@ class StagewiseClassifier(
         """Whether a part of the training samples shall serve as validation samples."""
         return self.early_stopping
 
-    def _hold_out(self, X: Any, y: Labels, *more: FloatArray) -> list[Any]:
+    def _hold_out(self, X: Any, y: Labels, *more: FloatArray, mixed: Any) -> list[Any]:
         """Training and validation parts, alike for all classes; the same ones on a warm start."""
-        held = self._held_out(mix_samples(X, self._seed), y, more[0])
+        held = self._held_out(mixed, y, more[0])
         return [part[rows] for rows in (~held, held) for part in (X, y, *more)]
 
     def _held_out(self, mixed: NDArray[np.uint64], y: Labels, weight: FloatArray) -> Mask:
