@@ -101,7 +101,16 @@ def test_any_division_into_batches(cuts, double, as_frame) -> None:
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
 
 
-def test_number_of_passes() -> None:
+@pytest.mark.parametrize(
+    ("columns", "early_stopping", "expected"),
+    [
+        (["x", "n"], False, 2),
+        (["x", "town"], False, 3),
+        (["x", "n"], True, 4),
+        (["x", "town"], True, 5),
+    ],
+)
+def test_number_of_passes(columns, early_stopping, expected) -> None:
     frame, y = categories()
     n_passes = 0
 
@@ -110,16 +119,8 @@ def test_number_of_passes() -> None:
         n_passes += 1
         yield frame[columns], y
 
-    for columns, early_stopping, expected in (
-        (["x", "n"], False, 2),
-        (["x", "town"], False, 3),
-        (["x", "n"], True, 4),
-        (["x", "town"], True, 5),
-    ):
-        n_passes = 0
-        model = BAdaCostClassifier(n_estimators=2, early_stopping=early_stopping)
-        model.fit(Batches(make))
-        assert n_passes == expected
+    BAdaCostClassifier(n_estimators=2, early_stopping=early_stopping).fit(Batches(make))
+    assert n_passes == expected
 
 
 @pytest.mark.parametrize("weighted", [False, True])

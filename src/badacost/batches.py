@@ -1,7 +1,7 @@
 """Training sets that do not fit in memory: Parquet files, or batches that a function makes.
 
 They take the place of X and y in the ``fit`` of the classifiers. A fit reads them twice, once more
-where columns are categorical, twice more where samples are held out; it keeps a byte for each value.
+where columns are categorical, twice more where samples are held out. It keeps a byte a value.
 """
 
 from __future__ import annotations
