@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from badacost.arrays import FloatArray
 from badacost.costs.decisions import own_costs
 from badacost.costs.matrix import plain
+from badacost.large_samples import is_sparse
 from badacost.metrics import charged_costs
 from badacost.plotting import DecisionExplanationDisplay
 from badacost.plotting.canvas import short_number, signed_numbers
@@ -287,6 +288,7 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     True
     """
     booster = _booster_of(model, "explain_scores")
+    X = X.toarray() if is_sparse(X) else X  # the result is dense
     features: Any
     data: NDArray[Any]
     if isinstance(model, TableClassifier):
@@ -436,7 +438,7 @@ def _booster_of(model: Any, caller: str) -> Any:
 
 def _as_row(x: Any) -> Any:
     """Return one sample as a table or array with one row."""
-    table = x
+    table = x = x.toarray() if is_sparse(x) else x
     if np.ndim(x) == 1:
         table = x.to_frame().T if hasattr(x, "to_frame") else np.reshape(x, (1, -1))
     n_rows = len(table) if np.ndim(table) else 0

@@ -16,6 +16,7 @@ from badacost import (
     CostSensitiveTreeClassifier,
     LpCSBClassifier,
 )
+from badacost.explain import explain_decision, explain_scores
 from badacost.tree import sampling
 from badacost.tree.binning import BinMapper
 
@@ -73,6 +74,16 @@ def test_everything_that_predicts() -> None:
             np.testing.assert_array_equal(getattr(model, name)(S), getattr(model, name)(X))
         staged = zip(model.staged_predict(S), model.staged_predict(X), strict=True)
         assert all((one == other).all() for one, other in staged)
+
+
+def test_explanations() -> None:
+    X, y = data()
+    S = sparse.csr_array(X)
+    model = CostBoostClassifier(COSTS, n_estimators=3, random_state=1).fit(S, y)
+    np.testing.assert_array_equal(
+        explain_scores(model, S[:5]).values, explain_scores(model, X[:5]).values
+    )
+    assert explain_decision(model, S[:1]).to_text() == explain_decision(model, X[:1]).to_text()
 
 
 def test_validation_and_warm_start(tmp_path) -> None:
