@@ -1,7 +1,8 @@
-"""Detection on a GPU: the same windows and boxes as on the CPU, and frames a second.
+"""Detectors on a GPU: the same windows, boxes and trees as on the CPU, frames a second, training.
 
     python benchmarks/gpu_detector.py check
     python benchmarks/gpu_detector.py detect
+    python benchmarks/gpu_detector.py train --device cuda
 
 Frames are synthetic scenes of 1242 x 375 pixels. With ``--models FOLDER``, the published detectors
 of cars in it (``kitti_*.mat``) are tried as well.
@@ -10,12 +11,15 @@ of cars in it (``kitti_*.mat``) are tried as well.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import logging
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,10 +30,14 @@ from badacost.detection import (
     ChannelParameters,
     Detector,
     PyramidParameters,
+    TrainingConfig,
     load_detector,
+    train_detector,
 )
+from badacost.detection.annotations import Views
 from badacost.detection.cuda_backend import CudaBackend
 from badacost.detection.decorrelation import as_filters, decorrelate
+from badacost.detection.detector import DeviceName
 from badacost.detection.models import synthetic_cars
 from badacost.detection.plan import Plan
 from badacost.detection.pose import N_OFFSETS, PoseRegression
@@ -125,7 +133,7 @@ def random_detectors() -> dict[str, Detector]:
         "random, 4 filters, 3 views": random_detector(0, n_views=3, n_filters=4),
         "random, 5 filters, pose": random_detector(1, n_views=1, n_filters=5, with_pose=True),
         "random, no filters": random_detector(2, n_views=5, smoothing=0),
-        "random, one octave up": random_detector(3, n_views=2, n_filters=2, n_octaves_up=1),
+        "random, one octave up": random_detector(9, n_views=2, n_filters=2, n_octaves_up=1),
     }
 
 
@@ -260,12 +268,41 @@ def print_stages(detector: Detector, images: list[NDArray[np.uint8]]) -> None:
         print(f"  {step:<16} {1e3 * value / (2 * len(images)):7.3f} ms a frame (wall)", flush=True)
 
 
+def train(device: DeviceName, n_scenes: int) -> None:
+    """Print how long the training of the synthetic cars takes, and what tells its result."""
+    tiny = TrainingConfig(window=(32, 48), trees=(4, 8), max_depth=3, n_negatives=50)
+    train_detector(make_scenes(10, n_views=4), Views.around(4), tiny, device=device)  # compiles
+    scenes = make_scenes(n_scenes, n_views=8, random_state=1)
+    log = logging.getLogger("badacost.detection.training")
+    log.setLevel(logging.INFO)
+    log.addHandler(logging.StreamHandler(sys.stdout))
+    start = time.perf_counter()
+    detector = train_detector(
+        scenes,
+        Views.around(8),
+        TrainingConfig.small(window=(40, 64)),
+        category="Car",
+        device=device,
+        n_jobs=-1,
+    )
+    seconds = time.perf_counter() - start
+    with TemporaryDirectory() as folder:
+        detector.save(Path(folder, "cars"))
+        digest = hashlib.sha256(Path(folder, "cars").read_bytes()).hexdigest()
+    print(f"{n_scenes} scenes, device {device}: {seconds:.1f} s; detector {digest[:16]}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["check", "detect"])
+    parser.add_argument("command", choices=["check", "detect", "train"])
     parser.add_argument("--models", type=Path, help="folder of the published detectors")
     parser.add_argument("--frames", type=int, default=200, help="frames to measure the GPU with")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda", help="of a training")
+    parser.add_argument("--scenes", type=int, default=200, help="to train with")
     options = parser.parse_args()
     if options.command == "check":
         sys.exit(0 if check(options.models) else 1)
-    detect(options.models, options.frames)
+    if options.command == "detect":
+        detect(options.models, options.frames)
+    else:
+        train(options.device, options.scenes)

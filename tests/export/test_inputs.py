@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from badacost import (
@@ -180,5 +181,9 @@ def test_columns_with_the_names_of_outputs() -> None:
 def test_tables_of_other_classifiers_are_refused() -> None:
     frame = patients().dropna()[["age", "smokes", "risk"]]
     model = TableClassifier(LogisticRegression(max_iter=1000)).fit(frame, "risk")
-    with pytest.raises(TypeError, match="TableClassifier of LogisticRegression cannot be exported"):
-        to_onnx(model)
+    wrapped = MinimumCostClassifier(FrozenEstimator(model)).fit(
+        frame[["age", "smokes"]], frame["risk"]
+    )
+    for refused in (model, wrapped):
+        with pytest.raises(TypeError, match="TableClassifier of LogisticRegression cannot be"):
+            to_onnx(refused)

@@ -22,6 +22,7 @@ from badacost import (
     SAMMEClassifier,
 )
 from badacost.export import register_converters
+from badacost.tabular import TableClassifier
 from tests.export.sessions import run
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3, "random_state": 0}
@@ -93,6 +94,13 @@ def test_abstention_is_an_option() -> None:
     got = run(exported, X)
     np.testing.assert_array_equal(got["asked"], model.predict_costs(X).min(axis=1) >= 0.8)
     assert 0 < got["asked"].sum() < len(X)
+
+
+def test_tables_are_refused() -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = MinimumCostClassifier(TableClassifier(SAMMEClassifier(**SMALL)), COSTS).fit(frame, Y)
+    with pytest.raises(TypeError, match="a TableClassifier cannot be part of a pipeline"):
+        skl2onnx.to_onnx(model, X[:1])
 
 
 def test_text_categories_are_refused() -> None:

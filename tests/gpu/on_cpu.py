@@ -18,8 +18,23 @@ import pytest
 from badacost.gpu.device import SOURCES, typed_argument
 
 _HEADER = Path(__file__).with_name("cuda_on_cpu.h")
-_OPTIONS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC", "-w"]
-_KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(")
+# Kernels are not to be taken for functions of the C library that have the same name.
+_OPTIONS = [
+    "-Wl,-Bsymbolic-functions",
+    "-std=c++17",
+    "-O2",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-shared",
+    "-fPIC",
+    "-w",
+]
+_MACRO = re.compile(r"^#define(?:.*\\\n)*.*", re.MULTILINE)
+# Kernels are written out, or made by a macro whose name ends in _KERNEL.
+_KERNEL = re.compile(
+    r"(?:__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?|^\w+_KERNEL\()(\w+)\s*[(,]",
+    re.MULTILINE,
+)
 
 
 class OnCpu:
@@ -67,13 +82,13 @@ def _slot(argument):
 def library(source: str) -> ctypes.CDLL:
     """A source file, compiled for the CPU; kept for later runs while sources stay the same."""
     text = f'#include "{_HEADER}"\n' + (SOURCES / f"{source}.cu").read_text()
-    for name in _KERNEL.findall(text):
+    for name in _KERNEL.findall(_MACRO.sub("", text)):
         text += (
             f'\nextern "C" int launch_{name}(const unsigned *grid, unsigned n, size_t shared,'
             f" void **arguments, size_t n_arguments) {{"
             f" return on_cpu::launch({name}, grid, n, shared, arguments, n_arguments); }}\n"
         )
-    digest = hashlib.sha256(text.encode())
+    digest = hashlib.sha256((text + str(_OPTIONS)).encode())
     for path in sorted([_HEADER, *SOURCES.glob("*.cuh")]):
         digest.update(path.read_bytes())
     folder = Path(tempfile.gettempdir()) / "badacost_cuda_on_cpu"

@@ -146,7 +146,7 @@ def test_symmetric_trees_have_the_best_test_for_each_level(
         assert joint(goes_left) == pytest.approx(best, rel=1e-9, abs=1e-9)
         node_of = 2 * node_of + 1 + ~goes_left
     forest = Forest.from_trees([tree], [1.0], grown.sums, n_features)
-    assert forest._walk.symmetric.all()
+    assert forest.walk.symmetric.all()
     np.testing.assert_array_equal(forest.apply(X)[:, 0], grown.leaves)
 
 

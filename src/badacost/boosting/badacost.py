@@ -109,6 +109,9 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
         ends the fit.
     n_jobs : int or None, default=None
         Threads. None is one, -1 is one for each core. The result does not depend on it.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where trees are grown and scores added up. A GPU of NVIDIA needs ``badacost[gpu]``; the
+        model is the same, to the last bit. Not kept in model files.
     random_state : int, RandomState instance or None, default=None
         Seed of `max_features`, `subsample`, the validation part and the weak learner.
     verbose : int, default=0

@@ -29,7 +29,7 @@ class CostGeneralizedAdaBoostClassifier(BinaryCostClassifier):
     estimator, n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split,
     min_samples_leaf, max_features, criterion, binning, max_bins, categorical_features, subsample,
     early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs,
-    random_state, verbose
+    device, random_state, verbose
         See `BAdaCostClassifier`.
 
     Attributes

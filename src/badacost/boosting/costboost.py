@@ -112,6 +112,9 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         ends the fit.
     n_jobs : int or None, default=None
         Threads. None is one, -1 is one for each core. The result does not depend on it.
+    device : {"cpu", "cuda"}, default="cpu"
+        Where trees are grown and scores added up. A GPU of NVIDIA needs ``badacost[gpu]``; the
+        model is the same, to the last bit. Not kept in model files.
     random_state : int, RandomState instance or None, default=None
         Seed of folds, projections, `subsample` and `max_features`.
     verbose : int, default=0

@@ -215,7 +215,8 @@ class CrossFit:
 
 
 def _increasing(rows: RowNumbers) -> RowNumbers:
-    """The rows in increasing order; a copy only where they are not."""
+    """The rows in increasing order, as trees count them."""
+    rows = rows.astype(np.uint32)
     return rows if (rows[1:] > rows[:-1]).all() else np.sort(rows)
 
 

@@ -93,9 +93,10 @@ class PartedRows:
         """One part in this process, on a device; that on the CPU grows trees by itself."""
         part: Any
         if device == "cuda":
-            from badacost.gpu.fit_part import CudaFitPart  # needs CuPy
+            from badacost.boosting.cuda_part import CudaFitPart
+            from badacost.gpu.device import cuda_device
 
-            part = CudaFitPart(data, y, weight, threads=threads)
+            part = CudaFitPart(data, y, weight, cuda_device())
         else:
             part = FitPart(data, y, weight, threads=threads)
         ends = [0, len(y)]

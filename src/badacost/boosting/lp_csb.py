@@ -262,9 +262,11 @@ class LpCSBClassifier(StagewiseClassifier):
         ``learning_rate=1``), the average nearly everywhere else.
     n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf,
     max_features, criterion, binning, max_bins, categorical_features, subsample, early_stopping,
-    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, device,
+    random_state, verbose
         See `BAdaCostClassifier`. An average hardly depends on the learning rate. Trees of full
-        depth need a `subsample`, else the first of them makes no mistake and is the last.
+        depth need a `subsample`, else the first of them makes no mistake and is the last. The CPU
+        is the one `device` for fitting.
 
     Attributes
     ----------

@@ -156,9 +156,11 @@ class PIBoostClassifier(StagewiseClassifier):
         and 100 rounds, the error was 0.09 at a rate of 1 and 0.15 at 0.1.
     n_estimators, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf, max_features,
     criterion, binning, max_bins, categorical_features, subsample, early_stopping,
-    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
+    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, device,
+    random_state, verbose
         See `BAdaCostClassifier`. A callback learns the mean of the sample weights of all subsets,
-        and the classes that the trees of its round decide for together.
+        and the classes that the trees of its round decide for together. The CPU is the one `device`
+        for fitting.
 
     Attributes
     ----------

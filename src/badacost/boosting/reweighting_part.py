@@ -17,13 +17,13 @@ from badacost.tree.part import Answer, Question, TreePart
 from badacost.tree.sampling import draw_rows
 from badacost.tree.sums import WeightedLabels
 
-_MIN_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
+MIN_LOG_WEIGHT = -700.0  # below the largest: a weight of zero would be a sample without a voice
 
 
 def relative_weights(log_weights: FloatArray, largest: float) -> FloatArray:
     """Weights relative to the largest, from logarithms that may be far outside the range of exp."""
     weights = log_weights - largest
-    np.maximum(weights, _MIN_LOG_WEIGHT, out=weights)
+    np.maximum(weights, MIN_LOG_WEIGHT, out=weights)
     exp_of(weights, weights)
     return weights
 

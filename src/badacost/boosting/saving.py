@@ -116,7 +116,7 @@ class SavedForest:
     @classmethod
     def _saved_parameters(cls) -> list[str]:
         """Names of the parameters that a file holds as JSON."""
-        unsaved = ("cost_matrix", *cls._unsaved)
+        unsaved = ("cost_matrix", "device", *cls._unsaved)  # a model is the same on any device
         return [name for name in signature(cls).parameters if name not in unsaved]
 
     @classmethod

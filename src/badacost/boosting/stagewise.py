@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,8 @@ from badacost.boosting.saving import SavedForest
 from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import plain, warn_of_alphabet
 from badacost.costs.sample_costs import check_sample_cost, mistake_costs
+from badacost.gpu.device import cuda_device
+from badacost.gpu.forest import accumulate
 from badacost.large_samples import BatchSource, LargeSamples
 from badacost.loss import cmel, mean_costs
 from badacost.model_file import ModelFile
@@ -116,12 +118,17 @@ class Task:
         """The samples in bins, as an estimator is set, in parts: one, unless they came in more."""
         if self.parted is None:
             data = self.samples.bin(estimator, self.weight, self.threads)
-            device = getattr(estimator, "device", "cpu")
-            self.parted = PartedRows.local(data, self.y, self.weight, self.threads, device)
+            given = data, self.y, self.weight, self.threads
+            self.parted = PartedRows.local(*given, estimator.device)
         return self.parted
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
+        if getattr(estimator, "device", "cpu") != "cpu":
+            raise ValueError(
+                f'{type(estimator).__name__} is fitted on the CPU: leave device="cpu", or choose '
+                "BAdaCostClassifier or CostBoostClassifier."
+            )
         data: Any = self.samples.data
         if data is None:
             data = self.samples.bin(estimator, self.weight, self.threads)
@@ -157,6 +164,7 @@ class StagewiseClassifier(
     warm_start: bool = False
     callbacks: Sequence[Callback] | None = None
     n_jobs: int | None = None
+    device: Literal["cpu", "cuda"] = "cpu"
     random_state: Any = None
     verbose: int = 0
 
@@ -299,6 +307,7 @@ class StagewiseClassifier(
         check_number("n_iter_no_change", self.n_iter_no_change, Integral, low=1)
         check_number("tol", self.tol, low=0.0)
         check_flag("warm_start", self.warm_start)
+        check_choice("device", self.device, ("cpu", "cuda"))
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, Integral, low=0)
         if callable(self.callbacks):
@@ -530,13 +539,21 @@ class StagewiseClassifier(
         scores = np.zeros((X.shape[0], len(self.classes_)))
         with Threads(self.n_jobs) as threads:
             for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
-                self.forest_.accumulate(X, scores, first_tree=a, last_tree=b, threads=threads)
+                self._accumulate(X, threads, scores, first_tree=a, last_tree=b)
                 yield scores
 
     def _scores(self, X: Samples) -> FloatArray:
         """Cost scores c(x) of all rounds together."""
         with Threads(self.n_jobs) as threads:
-            return self.forest_.accumulate(X, threads=threads)
+            return self._accumulate(X, threads)
+
+    def _accumulate(
+        self, X: Samples, threads: Threads, scores: FloatArray | None = None, **trees: int
+    ) -> FloatArray:
+        """Add the scores of trees, on the device of the model."""
+        if self.device == "cuda":
+            return accumulate(cuda_device(), self.forest_, X, scores, **trees)
+        return self.forest_.accumulate(X, scores, threads=threads, **trees)
 
     def _decide(self, scores: FloatArray) -> Labels:
         """Positions of the predicted classes."""

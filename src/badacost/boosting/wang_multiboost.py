@@ -255,10 +255,11 @@ class WangMultiBoostClassifier(StagewiseClassifier):
         their weight, so that one of weight two is not quite the same as two of them.
     n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf,
     max_features, criterion, binning, max_bins, categorical_features, subsample, early_stopping,
-    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, random_state, verbose
-        See `BAdaCostClassifier`. `subsample` is a further factor of all `sample_shares`. A small
-        `max_features` such as "sqrt" makes the pools of wide data much faster to grow, and their
-        trees more different from each other.
+    validation_fraction, n_iter_no_change, tol, warm_start, callbacks, n_jobs, device,
+    random_state, verbose
+        See `BAdaCostClassifier`. The CPU is the one `device` for fitting. `subsample` is a further
+        factor of all `sample_shares`. A small `max_features` such as "sqrt" makes the pools of wide
+        data much faster to grow, and their trees more different from each other.
 
     Attributes
     ----------

@@ -41,20 +41,21 @@ class Answers:
 
     Attributes
     ----------
-    position : str
-        The class that it decides for, as a position in ``classes_``, (n,).
-    scores : str or None
-        Cost scores, (n, K).
     charges : str or None
         What the decision compares, (n, K): the smallest wins.
+    scores : str or None
+        Cost scores, (n, K).
     probabilities : str or None
         Probabilities, (n, K).
+    position : str or None
+        Where nothing is compared, the class that it decides for, as a position in ``classes_``,
+        (n,).
     """
 
-    position: str
-    scores: str | None = None
     charges: str | None = None
+    scores: str | None = None
     probabilities: str | None = None
+    position: str | None = None
 
 
 SubModel = Callable[[Graph, Any, Matrix], Answers]
@@ -69,8 +70,8 @@ def check_exportable(model: Any) -> None:
             "badacost.export.register_converters()."
         )
     check_is_fitted(model)
-    *_, inner = parts_of(model)
-    if is_foreign(inner) and isinstance(model, TableClassifier):
+    *_, inner = parts = [*parts_of(model)]
+    if is_foreign(inner) and any(isinstance(part, TableClassifier) for part in parts):
         raise TypeError(
             f"a TableClassifier of {type(inner).__name__} cannot be exported: fit one of a "
             "classifier of badacost, or convert a pipeline with skl2onnx."
@@ -106,16 +107,11 @@ def add_answers(
     return rule(graph, model, matrix)
 
 
-def _smallest(graph: Graph, charges: str) -> str:
-    """Position of the smallest charge, the first of equal ones."""
-    return graph.add("ArgMin", charges, axis=1, keepdims=0)
-
-
 def _bayes(graph: Graph, answers: Answers, costs: FloatArray) -> Answers:
     """Decide by minimum expected cost."""
     assert answers.probabilities is not None
     charges = graph.add("MatMul", answers.probabilities, graph.constant(costs))
-    return replace(answers, charges=charges, position=_smallest(graph, charges))
+    return replace(answers, charges=charges, position=None)
 
 
 def _posterior(graph: Graph, log_prior: FloatArray, scores: str) -> str:
@@ -126,7 +122,7 @@ def _posterior(graph: Graph, log_prior: FloatArray, scores: str) -> str:
 def _of_booster(graph: Graph, model: Any, matrix: Matrix) -> Answers:
     """A classifier of stages; the trees are summed, then its rule decides."""
     scores = add_scores(graph, model.forest_, add_codes(graph, model, matrix))
-    answers = Answers(_smallest(graph, scores), scores, scores)
+    answers = Answers(scores, scores)
     if not hasattr(model, "predict_proba"):
         return answers
     if isinstance(model, PIBoostClassifier):
@@ -142,7 +138,7 @@ def _of_imported(graph: Graph, model: Any, matrix: Matrix) -> Answers:
     """Trees of another library."""
     scores = add_scores(graph, model.forest_, add_codes(graph, model, matrix))
     shares = _posterior(graph, model.log_prior_, scores)
-    return _bayes(graph, Answers("", scores, None, shares), model.charged_costs_)
+    return _bayes(graph, Answers(None, scores, shares), model.charged_costs_)
 
 
 def _of_tree(graph: Graph, model: Any, matrix: Matrix) -> Answers:
@@ -150,7 +146,8 @@ def _of_tree(graph: Graph, model: Any, matrix: Matrix) -> Answers:
     row, table = add_leaf(graph, model.forest_, add_codes(graph, model, matrix))
     labels = cheapest_labels(table, model.cost_matrix_).astype(np.int64)
     position = graph.add("Gather", graph.constant(labels), row)
-    return Answers(position, probabilities=graph.add("Gather", graph.constant(table), row))
+    shares = graph.add("Gather", graph.constant(table), row)
+    return Answers(probabilities=shares, position=position)
 
 
 _RULES: dict[type, SubModel] = {
@@ -228,7 +225,7 @@ def _of_minimum_cost(graph: Graph, model: Any, inner: Answers) -> Answers:
     if not np.array_equal(own, model.classes_):
         order = positions_in(own, model.classes_).astype(np.int64)
         shares = graph.add("Gather", shares, graph.constant(order), axis=1)
-    return _bayes(graph, Answers("", probabilities=shares), model.cost_matrix_)
+    return _bayes(graph, Answers(probabilities=shares), model.cost_matrix_)
 
 
 def _scaled(graph: Graph, shares: Any, scaling: TemperatureScaling, n_classes: int) -> str:

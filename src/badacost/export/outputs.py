@@ -53,17 +53,19 @@ def add_outputs(
 ) -> None:
     """Add the outputs of a classifier under their names."""
     values = {"probabilities": answers.probabilities, "scores": answers.scores}
-    position = answers.position
+    charges, position = answers.charges, answers.position
     if "expected_costs" in outputs:
         costs = graph.constant(own_costs(model))
         values["expected_costs"] = graph.add("MatMul", str(answers.probabilities), costs)
     if abstain is not None:
-        expected = str(values["expected_costs"])
-        cheapest = graph.add("ArgMin", expected, axis=1, keepdims=1)
-        lowest = graph.add("GatherElements", expected, cheapest, axis=1)
-        axis, price = graph.constant([1]), graph.constant(abstain, np.float64)
-        position = graph.add("Squeeze", cheapest, axis)
-        values["asked"] = graph.add("GreaterOrEqual", graph.add("Squeeze", lowest, axis), price)
+        charges, position = values["expected_costs"], None
+        cheapest = graph.add("ArgMin", str(charges), axis=1, keepdims=1)
+        lowest = graph.add("GatherElements", str(charges), cheapest, axis=1)
+        lowest = graph.add("Squeeze", lowest, graph.constant([1]))
+        price = graph.constant(abstain, np.float64)
+        values["asked"] = graph.add("GreaterOrEqual", lowest, price)
+    if position is None:  # of the smallest charge, the first of equal ones
+        position = graph.add("ArgMin", str(charges), axis=1, keepdims=0)
     classes = graph.constant(label_values(model.classes_))
     values["label"] = graph.add("Gather", classes, position)
     for kind, output in outputs.items():

@@ -11,8 +11,9 @@ from badacost import boosting
 from badacost.decision import MinimumCostClassifier
 from badacost.export.answers import Answers, add_answers, check_exportable
 from badacost.export.graph import Graph
-from badacost.export.inputs import Matrix
+from badacost.export.inputs import Matrix, parts_of
 from badacost.export.outputs import add_outputs, outputs_of
+from badacost.tabular import TableClassifier
 
 _ML_OPSET = 3  # the last version that skl2onnx knows
 _OPTIONS = {"abstain": None, "zipmap": None}
@@ -90,6 +91,11 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
     from skl2onnx.common import data_types
 
     check_exportable(model)
+    if any(isinstance(part, TableClassifier) for part in parts_of(model)):
+        raise TypeError(
+            "a TableClassifier cannot be part of a pipeline to export: use badacost.export.to_onnx "
+            "on it alone."
+        )
     types = {
         "O": data_types.StringTensorType,
         "b": data_types.BooleanTensorType,
@@ -171,4 +177,4 @@ def _add_foreign(scope: Any, inputs: Any, graph: Graph, inner: Any) -> Answers:
     label = scope.declare_local_variable("inner_label", Int64TensorType())
     shares = scope.declare_local_variable("inner_probabilities", DoubleTensorType())
     operator.outputs.extend([label, shares])
-    return Answers("", probabilities=graph.cast(shares.full_name, np.float64))
+    return Answers(probabilities=graph.cast(shares.full_name, np.float64))

@@ -1,6 +1,6 @@
 // What a detector does with images: the operations of detection/*_kernels.py in the same order, so
-// that features, scores and labels are the same to the last bit. Products and sums are rounded one by
-// one (the compiler must not contract them), except where fmaf is written out, here as there.
+// that features, scores and labels are the same to the last bit. Products and sums are rounded one
+// by one (the compiler must not contract them), except where fmaf is written out, here as there.
 //
 // One launch works on all images or levels of a table: each block along x has a place, which is a
 // row of the table and the first of the cells that its threads work on; blockIdx.y is the plane.
@@ -10,24 +10,31 @@ typedef long long i64;
 
 struct Place { int row, first; };
 
+// An image whose channels are computed: pixels, cells, and where its colours (three planes), a
+// plane of pixels and its channels begin.
 struct Real { int height, width, rows, columns, colours, pixels, channels; };
 
+// Planes to be resampled, and where the tables of their weights and factors begin.
 struct Resampling {
   int source, source_height, source_width, target, height, width;
   int shrink;  // how many pixels a side become one, 0 where weights are used
   int start_y, weights_y, taps_y, start_x, weights_x, taps_x, factors;
 };
 
+// Resampled channels of a level, and where they go: values from row to row and from plane to plane.
 struct Level { int source, height, width, target, pitch, stride; };
 
+// Channels to be filtered and halved, and where the shares of their rows and columns begin.
 struct Halving { int source, height, width, target, y_shares, x_shares; };
 
+// Windows of a level: number of the first one, windows in a row, where the features begin.
 struct Grid { int first, n_columns, origin; };
 
-struct Test { unsigned offset; float threshold; };
+struct alignas(8) Test { unsigned offset; float threshold; };  // read in one piece
 
 struct Found { unsigned window, label; double score; };
 
+// Complete trees, and what their leaves do: see cascade_kernels.scan.
 struct Forest {
   const Test *tests;
   const unsigned *first_nodes, *first_leaves;
@@ -53,6 +60,10 @@ struct Forest {
 enum { AHEAD = 4 };  // trees that a window goes down at the same time, as their loads overlap
 
 __device__ inline int thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+__device__ inline int cell_number(const Place *places) {
+  return places[blockIdx.x].first + (int)threadIdx.x;
+}
 
 __device__ inline int clamped(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
@@ -105,19 +116,18 @@ __device__ float resampled_in_row(const float *row, const Resampling &job, const
 }
 
 extern "C" __global__ void resample(const Place *places, const Resampling *jobs, const int *starts,
-                                    const float *weights, const float *factors,
-                                    const float *source, float *target) {
+                                    const float *weights, const float *factors, const float *source,
+                                    float *target) {
   Resampling job = jobs[places[blockIdx.x].row];
-  int i = places[blockIdx.x].first + (int)threadIdx.x;
+  int i = cell_number(places);
   if (i >= job.height * job.width) return;
   int y = i / job.width, x = i % job.width;
-  const float *plane =
-    source + job.source + (i64)blockIdx.y * job.source_height * job.source_width;
+  i64 size = job.source_height * job.source_width;
+  const float *plane = source + job.source + blockIdx.y * size;
   float factor = factors[job.factors + blockIdx.y], value = 0.0f;
   if (job.shrink) {
     for (int row = 0; row < job.shrink; ++row) {
-      const float *cell =
-        plane + (y * job.shrink + row) * job.source_width + x * job.shrink;
+      const float *cell = plane + (y * job.shrink + row) * job.source_width + x * job.shrink;
       float sum = cell[0];
       for (int k = 1; k < job.shrink; ++k) sum += cell[k];
       value += sum;
@@ -151,21 +161,22 @@ __device__ inline int planes_of(const Real &level, bool of_colours) {
   return of_colours ? level.colours : (int)gridDim.y * level.pixels;
 }
 
-extern "C" __global__ void smooth(const Place *places, const Real *levels, bool of_colours, const float *source,
-                                  float *out) {
+extern "C" __global__ void smooth(const Place *places, const Real *levels, bool of_colours,
+                                  const float *source, float *out) {
   Real level = levels[places[blockIdx.x].row];
-  int i = places[blockIdx.x].first + (int)threadIdx.x, size = level.height * level.width;
+  int i = cell_number(places), size = level.height * level.width;
   if (i >= size) return;
   const float *plane = source + planes_of(level, of_colours) + blockIdx.y * size;
   out[gridDim.y * level.pixels + blockIdx.y * size + i] =
-    smooth_at(plane, level.height, level.width, i / level.width, i % level.width);
+      smooth_at(plane, level.height, level.width, i / level.width, i % level.width);
 }
 
-extern "C" __global__ void triangle_along_rows(const Place *places, const Real *levels, bool of_colours, i64 radius,
-                                               double divisor, const float *__restrict__ source,
+extern "C" __global__ void triangle_along_rows(const Place *places, const Real *levels,
+                                               bool of_colours, i64 radius, double divisor,
+                                               const float *__restrict__ source,
                                                float *__restrict__ out) {
   Real level = levels[places[blockIdx.x].row];
-  int y = places[blockIdx.x].first + (int)threadIdx.x, width = level.width, side = (int)radius + 1;
+  int y = cell_number(places), width = level.width, side = (int)radius + 1;
   if (y >= level.height) return;
   int place = blockIdx.y * level.height * width + y * width;
   const float *row = source + planes_of(level, of_colours) + place;
@@ -180,17 +191,16 @@ extern "C" __global__ void triangle_along_rows(const Place *places, const Real *
 #pragma unroll 8
   for (int x = 0; x < width; ++x) {
     line[x] = value;
-    slope += (row[reflected(x - side, width)] + row[reflected(x + side, width)]) -
-                 2.0f * row[x];
+    slope += (row[reflected(x - side, width)] + row[reflected(x + side, width)]) - 2.0f * row[x];
     value += unit * slope;
   }
 }
 
-extern "C" __global__ void triangle_along_columns(const Place *places, const Real *levels, i64 radius,
-                                                  const float *__restrict__ source,
+extern "C" __global__ void triangle_along_columns(const Place *places, const Real *levels,
+                                                  i64 radius, const float *__restrict__ source,
                                                   float *__restrict__ out) {
   Real level = levels[places[blockIdx.x].row];
-  int x = places[blockIdx.x].first + (int)threadIdx.x, height = level.height, width = level.width, side = (int)radius + 1;
+  int x = cell_number(places), height = level.height, width = level.width, side = (int)radius + 1;
   if (x >= width) return;
   int place = gridDim.y * level.pixels + blockIdx.y * height * width + x;
   const float *column = source + place;
@@ -206,18 +216,17 @@ extern "C" __global__ void triangle_along_columns(const Place *places, const Rea
   for (int y = 0; y < height; ++y) {
     line[y * width] = value;
     slope += (column[reflected(y - side, height) * width] +
-                  column[reflected(y + side, height) * width]) -
-                 2.0f * column[y * width];
+              column[reflected(y + side, height) * width]) - 2.0f * column[y * width];
     value += slope;
   }
 }
 
 // Gradient of the colour in which it is strongest.
-extern "C" __global__ void gradient(const Place *places, const Real *levels, bool smoothed, const float *colours,
-                                    const float *arc_cosine, i64 middle, bool full,
-                                    float *magnitude, float *orientation) {
+extern "C" __global__ void gradient(const Place *places, const Real *levels, bool smoothed,
+                                    const float *colours, const float *arc_cosine, i64 middle,
+                                    bool full, float *magnitude, float *orientation) {
   Real level = levels[places[blockIdx.x].row];
-  int i = places[blockIdx.x].first + (int)threadIdx.x, width = level.width, size = level.height * width;
+  int i = cell_number(places), width = level.width, size = level.height * width;
   if (i >= size) return;
   int y = i / width, x = i % width;
   int above = y ? y - 1 : 0, below = y + 1 < level.height ? y + 1 : y;
@@ -251,16 +260,16 @@ extern "C" __global__ void normalise(i64 n_pixels, const float *magnitude, const
 }
 
 // Mean colours (three planes) and mean magnitude (the fourth) of cells.
-extern "C" __global__ void shrink_planes(const Place *places, const Real *levels, bool smoothed, i64 shrink,
-                                         double factor, const float *colours,
+extern "C" __global__ void shrink_planes(const Place *places, const Real *levels, bool smoothed,
+                                         i64 shrink, double factor, const float *colours,
                                          const float *magnitude, float *channels) {
   Real level = levels[places[blockIdx.x].row];
-  int i = places[blockIdx.x].first + (int)threadIdx.x, n_cells = level.rows * level.columns;
+  int i = cell_number(places), n_cells = level.rows * level.columns;
   if (i >= n_cells) return;
   const float *plane = magnitude + level.pixels;
   if (blockIdx.y < 3)
     plane = colours + (smoothed ? 3 * level.pixels : level.colours) +
-        blockIdx.y * level.height * level.width;
+            blockIdx.y * level.height * level.width;
   plane += i / level.columns * shrink * level.width + i % level.columns * shrink;
   float value = 0.0f;
   for (int row = 0; row < shrink; ++row, plane += level.width) {
@@ -272,11 +281,12 @@ extern "C" __global__ void shrink_planes(const Place *places, const Real *levels
 }
 
 // Magnitudes by orientation in cells; blockIdx.y is the orientation.
-extern "C" __global__ void histogram(const Place *places, const Real *levels, i64 size, const float *taps, i64 n_taps,
-                                     double scale, double border, const float *magnitude,
-                                     const float *orientation, float *channels) {
+extern "C" __global__ void histogram(const Place *places, const Real *levels, i64 size,
+                                     const float *taps, i64 n_taps, double scale, double border,
+                                     const float *magnitude, const float *orientation,
+                                     float *channels) {
   Real level = levels[places[blockIdx.x].row];
-  int i = places[blockIdx.x].first + (int)threadIdx.x, n_cells = level.rows * level.columns, n_bins = gridDim.y;
+  int i = cell_number(places), n_cells = level.rows * level.columns, n_bins = gridDim.y;
   if (i >= n_cells) return;
   int row = i / level.columns, column = i % level.columns, reach = (int)(n_taps - size) / 2;
   float centre = (float)blockIdx.y, circle = (float)n_bins, total = 0.0f;
@@ -307,10 +317,10 @@ extern "C" __global__ void histogram(const Place *places, const Real *levels, i6
 }
 
 // Smooth and pad; colours, the first three planes, go on beyond the border, others with zeros.
-extern "C" __global__ void finish(const Place *places, const Level *levels, bool is_smooth, i64 pad_y, i64 pad_x,
-                                  const float *source, float *target) {
+extern "C" __global__ void finish(const Place *places, const Level *levels, bool is_smooth,
+                                  i64 pad_y, i64 pad_x, const float *source, float *target) {
   Level level = levels[places[blockIdx.x].row];
-  int i = places[blockIdx.x].first + (int)threadIdx.x, width = level.width + 2 * pad_x;
+  int i = cell_number(places), width = level.width + 2 * pad_x;
   if (i >= (level.height + 2 * pad_y) * width) return;
   int y = i / width - pad_y, x = i % width - pad_x;
   int inner_y = clamped(y, 0, level.height - 1), inner_x = clamped(x, 0, level.width - 1);
@@ -318,17 +328,18 @@ extern "C" __global__ void finish(const Place *places, const Level *levels, bool
   float value = 0.0f;
   if (blockIdx.y < 3 || (inner_y == y && inner_x == x))
     value = is_smooth ? smooth_at(plane, level.height, level.width, inner_y, inner_x)
-                          : plane[inner_y * level.width + inner_x];
-  target[level.target + (i64)blockIdx.y * level.stride +
-           (i64)(i / width) * level.pitch + i % width] = value;
+                      : plane[inner_y * level.width + inner_x];
+  i64 place = level.target + (i64)blockIdx.y * level.stride + (i64)(i / width) * level.pitch;
+  target[place + i % width] = value;
 }
 
 // Convolve with filters of 5 x 5 and halve; blockIdx.y counts the channels for four filters each.
-extern "C" __global__ void decorrelate(const Place *places, const Halving *jobs, const float *shares,
-                                       const float *filters, i64 n_filters, i64 n_channels,
-                                       i64 pitch, i64 stride, const float *source, float *target) {
+extern "C" __global__ void decorrelate(const Place *places, const Halving *jobs,
+                                       const float *shares, const float *filters, i64 n_filters,
+                                       i64 n_channels, i64 pitch, i64 stride, const float *source,
+                                       float *target) {
   Halving job = jobs[places[blockIdx.x].row];
-  int i = places[blockIdx.x].first + (int)threadIdx.x, height = job.height, width = job.width, n_out = (width + 1) / 2;
+  int i = cell_number(places), height = job.height, width = job.width, n_out = (width + 1) / 2;
   if (i >= (height + 1) / 2 * n_out) return;
   int y = i / n_out, x = i % n_out;
   int channel = blockIdx.y % n_channels, first = blockIdx.y / n_channels * 4;
@@ -349,7 +360,7 @@ extern "C" __global__ void decorrelate(const Place *places, const Halving *jobs,
     float row[7], cells[5];
     for (int k = 0; k < 7; ++k)
       row[k] = p == 0.0f ? fmaf(q, middle[k], r * below[k])
-                               : fmaf(r, below[k], fmaf(p, above[k], q * middle[k]));
+                         : fmaf(r, below[k], fmaf(p, above[k], q * middle[k]));
     if (width % 2) {
       const float *part = shares + job.x_shares + x;
       float before = part[0], at = part[n_out], after = part[2 * n_out];
@@ -360,36 +371,41 @@ extern "C" __global__ void decorrelate(const Place *places, const Halving *jobs,
     }
     for (int f = 0; f < 4; ++f) {
       if (first + f >= n_filters) break;
-      const float *filter =
-        filters + (((first + f) * n_channels + channel) * 5 + j - 2) * 5;
+      const float *filter = filters + (((first + f) * n_channels + channel) * 5 + j - 2) * 5;
       float sum = fmaf(filter[0], cells[0], filter[1] * cells[1]);
       for (int k = 2; k < 5; ++k) sum = fmaf(filter[k], cells[k], sum);
       sums[f] += sum;
     }
   }
+  target += job.target + y * pitch + x;
   for (int f = 0; f < 4 && first + f < n_filters; ++f)
-    target[job.target + (i64)((first + f) * n_channels + channel) * stride + y * pitch +
-               x] = sums[f];
+    target[((first + f) * n_channels + channel) * stride] = sums[f];
 }
 
-// Leaves that a window reaches in some trees.
+// Leaves that a window reaches in some trees, all of which make their loads of a level together.
 __device__ inline void descend(const Forest &forest, const float *features, unsigned base, int tree,
                                int n_trees, unsigned *leaves) {
-  unsigned nodes[AHEAD];
+  unsigned firsts[AHEAD], nodes[AHEAD];
   int depths[AHEAD], deepest = 0;
 #pragma unroll
   for (int k = 0; k < AHEAD; ++k) {
     nodes[k] = 0;
+    firsts[k] = k < n_trees ? forest.first_nodes[tree + k] : 0;
     depths[k] = k < n_trees ? forest.depths[tree + k] : 0;
     deepest = depths[k] > deepest ? depths[k] : deepest;
   }
   for (int level = 0; level < deepest; ++level) {
+    Test tests[AHEAD];
+    float values[AHEAD];
+#pragma unroll
+    for (int k = 0; k < AHEAD; ++k)  // any test where the tree has no more levels
+      tests[k] = forest.tests[level < depths[k] ? firsts[k] + nodes[k] : 0];
+#pragma unroll
+    for (int k = 0; k < AHEAD; ++k) values[k] = features[base + tests[k].offset];
 #pragma unroll
     for (int k = 0; k < AHEAD; ++k) {
-      if (level >= depths[k]) continue;
-      Test test = forest.tests[forest.first_nodes[tree + k] + nodes[k]];
-      unsigned right = features[base + test.offset] >= test.threshold;
-      nodes[k] = 2 * nodes[k] + 1 + right;
+      unsigned right = values[k] >= tests[k].threshold;
+      if (level < depths[k]) nodes[k] = 2 * nodes[k] + 1 + right;
     }
   }
 #pragma unroll
@@ -453,8 +469,8 @@ __device__ inline unsigned base_of_window(const Grid *grids, int n_levels, int w
 extern "C" __global__ void scan(const float *features, const Grid *grids, i64 n_levels,
                                 i64 n_windows, i64 pitch, i64 step, FOREST,
                                 const double *rejections, i64 end, bool is_first, bool is_last,
-                                double min_score, i64 first_window, double *margins,
-                                i64 n_threads, const int *alive, const unsigned long long *n_alive,
+                                double min_score, i64 first_window, double *margins, i64 n_threads,
+                                const int *alive, const unsigned long long *n_alive,
                                 int *alive_next, unsigned long long *n_alive_next, int *n_run,
                                 Found *found, unsigned long long *n_found) {
   Forest forest = OF_FOREST;
@@ -483,7 +499,7 @@ extern "C" __global__ void scan(const float *features, const Grid *grids, i64 n_
       alive_next[atomicAdd(n_alive_next, 1ull)] = window;
     } else if (scores.sum + scores.best >= min_score) {
       Found one = {(unsigned)(first_window + window), (unsigned)scores.label(forest),
-                         scores.sum + scores.best};
+                   scores.sum + scores.best};
       found[atomicAdd(n_found, 1ull)] = one;
     }
   }
@@ -506,22 +522,25 @@ extern "C" __global__ void count_trees(const Grid *grids, i64 n_levels, i64 n_wi
 }
 
 // The three that follow are about windows which begin at `bases`.
-extern "C" __global__ void trace(const float *features, const unsigned *bases, i64 n_windows, FOREST,
-                                 i64 n_trees, double *margins, double *traces) {
+extern "C" __global__ void trace(const float *features, const unsigned *bases, i64 n_windows,
+                                 FOREST, i64 n_trees, double *margins, double *traces) {
   Forest forest = OF_FOREST;
   int i = thread_number();
   if (i >= n_windows) return;
   Scores scores = {0.0, 0.0, margins + i, n_windows, false};
-  for (int tree = 0; tree < n_trees; ++tree) {
-    unsigned leaf;
-    descend(forest, features, bases[i], tree, 1, &leaf);
-    scores.add(forest, tree, leaf);
-    traces[(i64)i * n_trees + tree] = scores.sum + scores.best;
+  for (int first = 0; first < n_trees; first += AHEAD) {
+    unsigned leaves[AHEAD];
+    int n_ahead = n_trees - first < AHEAD ? (int)(n_trees - first) : AHEAD;
+    descend(forest, features, bases[i], first, n_ahead, leaves);
+    for (int k = 0; k < n_ahead; ++k) {
+      scores.add(forest, first + k, leaves[k]);
+      traces[i * n_trees + first + k] = scores.sum + scores.best;
+    }
   }
 }
 
-extern "C" __global__ void reach(const float *features, const unsigned *bases, i64 n_windows, FOREST,
-                                 i64 n_trees, const int *numbers_of_leaves, int *leaves) {
+extern "C" __global__ void reach(const float *features, const unsigned *bases, i64 n_windows,
+                                 FOREST, i64 n_trees, const int *numbers_of_leaves, int *leaves) {
   Forest forest = OF_FOREST;
   int i = thread_number(), tree = blockIdx.y;
   if (i >= n_windows) return;
@@ -531,9 +550,8 @@ extern "C" __global__ void reach(const float *features, const unsigned *bases, i
 }
 
 extern "C" __global__ void poses(const float *features, const unsigned *bases, i64 n_windows,
-                                        const unsigned *offsets, i64 n_features,
-                                        const float *weights, const double *intercepts,
-                                        i64 n_outputs, double *outputs) {
+                                 const unsigned *offsets, i64 n_features, const float *weights,
+                                 const double *intercepts, i64 n_outputs, double *outputs) {
   int i = thread_number(), k = blockIdx.y;
   if (i >= n_windows) return;
   double sum = intercepts[k];

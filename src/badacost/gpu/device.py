@@ -7,6 +7,7 @@ same sources on the CPU.
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 SOURCES = Path(__file__).parent
 # Multiplications and additions are rounded one by one, as on the CPU.
 OPTIONS = ("-std=c++17", "--fmad=false")
+_LARGE = 2**20  # bytes
 _DEFAULT_SHARED = 48 * 1024  # bytes for a block that need not be asked for
 
 
@@ -61,8 +63,12 @@ class CudaDevice:
         return self.xp.asarray(np.ascontiguousarray(array))
 
     def download(self, array: Any) -> NDArray[Any]:
-        """Copy an array from the device."""
-        return np.asarray(self.xp.asnumpy(array))
+        """Copy an array from the device, by way of memory that it reads fast where it is large."""
+        if array.nbytes < _LARGE:
+            return np.asarray(self.xp.asnumpy(array))
+        from cupyx import empty_pinned
+
+        return np.asarray(array.get(out=empty_pinned(array.shape, array.dtype)))
 
     def launch(
         self, source: str, kernel: str, blocks: Any, threads: int, *arguments: Any, shared: int = 0
@@ -81,11 +87,15 @@ class CudaDevice:
         """A compiled kernel; CuPy keeps the binaries on disk."""
         if (source, kernel) not in self._functions:
             if source not in self._modules:
-                code = (SOURCES / f"{source}.cu").read_text()
-                options = (*OPTIONS, f"-I{SOURCES}")
-                self._modules[source] = self.xp.RawModule(code=code, options=options)
+                self._modules[source] = self.xp.RawModule(code=_code(source), options=OPTIONS)
             self._functions[source, kernel] = self._modules[source].get_function(kernel)
         return self._functions[source, kernel]
+
+
+def _code(source: str) -> str:
+    """A source with what it includes: CuPy knows by the text whether it was compiled before."""
+    text = (SOURCES / f"{source}.cu").read_text()
+    return re.sub(r'#include "(.+)"', lambda found: (SOURCES / found[1]).read_text(), text)
 
 
 def typed_argument(argument: Any) -> Any:

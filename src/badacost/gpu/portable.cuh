@@ -1,6 +1,5 @@
 // Exponential and logarithm with the same bits as badacost/portable_kernels.py: the same operations
 // in the same order, compiled without fused multiplications and additions.
-#pragma once
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -9,9 +8,8 @@ typedef long long i64;
 
 // Memory that the threads of a block share and whose size the launch gives.
 #ifndef DYNAMIC_SHARED
-#define DYNAMIC_SHARED(type, name)                          \
-  extern __shared__ __align__(16) u8 shared_bytes[];        \
-  type *name = reinterpret_cast<type *>(shared_bytes)
+extern __shared__ __align__(16) u8 shared_bytes[];
+#define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(shared_bytes)
 #endif
 
 __device__ inline double power_of_two(i64 k) { return __longlong_as_double((k + 1023) << 52); }

@@ -333,29 +333,37 @@ class Forest:
         >>> bool((scores == model.cost_scores(X)).all())
         True
         """
-        if scores is None:
-            scores = np.zeros((X.shape[0], self.table.shape[1]))
         last = self.n_trees if last_tree is None else last_tree
-        if not 0 <= first_tree <= last <= self.n_trees:
-            raise ValueError(f"Trees {first_tree} to {last} are not among {self.n_trees} trees.")
-        shape = (X.shape[0], self.table.shape[1])
-        if scores.shape != shape:
-            raise ValueError(f"scores must have shape {shape}.")
-
+        scores = self.checked_scores(X, scores, first_tree, last)
         answers = self._answers
 
         def add(rows: slice, samples: FloatArray) -> None:
-            forest_kernels.accumulate(samples, self._walk, *answers, first_tree, last, scores[rows])
+            forest_kernels.accumulate(samples, self.walk, *answers, first_tree, last, scores[rows])
 
         self._over_rows(add, X, threads)
         return scores
+
+    def checked_scores(
+        self, X: Samples, scores: FloatArray | None, first_tree: int, last_tree: int
+    ) -> FloatArray:
+        """The arguments of `accumulate`, checked: the scores to add to."""
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have {self.n_features} columns; got shape {X.shape}.")
+        shape = (X.shape[0], self.table.shape[1])
+        if not 0 <= first_tree <= last_tree <= self.n_trees:
+            raise ValueError(
+                f"Trees {first_tree} to {last_tree} are not among {self.n_trees} trees."
+            )
+        if scores is not None and scores.shape != shape:
+            raise ValueError(f"scores must have shape {shape}.")
+        return np.zeros(shape) if scores is None else scores
 
     def apply(self, X: Samples, threads: Threads | None = None) -> IntArray:
         """Return the leaf of each sample in each tree, shape (n_samples, n_trees)."""
         out = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
 
         def fill(rows: slice, samples: FloatArray) -> None:
-            forest_kernels.leaves(samples, self._walk, out[rows])
+            forest_kernels.leaves(samples, self.walk, out[rows])
 
         self._over_rows(fill, X, threads)
         return out
@@ -419,7 +427,7 @@ class Forest:
 
         def fill(rows: slice, samples: FloatArray) -> None:
             shapley_kernels.contributions(
-                samples, self._walk, self._shares, *self._answers, times, masses, out[rows]
+                samples, self.walk, self._shares, *self._answers, times, masses, out[rows]
             )
 
         self._over_rows(fill, X, threads, _MIN_EXPLAINED)
@@ -428,7 +436,7 @@ class Forest:
     @property
     def expected_scores(self) -> FloatArray:
         """Scores of a sample of which nothing is known, shape (n_outputs,)."""
-        return shapley_kernels.expectation(self._walk, self._shares, *self._answers)
+        return shapley_kernels.expectation(self.walk, self._shares, *self._answers)
 
     @property
     def _answers(self) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -488,7 +496,8 @@ class Forest:
             samples[:, feature] = np.where(places < len(known), places, np.nan)
 
     @cached_property
-    def _walk(self) -> _Walk:
+    def walk(self) -> _Walk:
+        """The trees, as kernels take them."""
         nodes = np.empty(len(self.feature), forest_kernels.NODE)
         nodes["threshold"], nodes["feature"] = self.threshold, self.feature
         nodes["left"] = self.left

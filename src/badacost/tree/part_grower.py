@@ -67,13 +67,30 @@ class PartGrower:
         return grown
 
 
+class _Sources(NamedTuple):
+    """Where the histograms of nodes come from: an answer, or what it leaves of a parent's."""
+
+    given: Any  # (n_asked, n_features, ...)
+    places: list[int]  # of each node, or of its sibling
+    parents: list[Any]  # None where the node itself was asked for
+
+    def fill(self, out: Any, first: int, last: int) -> None:
+        """Work out the histograms of the features first..last."""
+        for here, place, parent in zip(out, self.places, self.parents, strict=True):
+            if parent is None:
+                here[first:last] = self.given[place, first:last]
+            else:
+                np.subtract(parent[first:last], self.given[place, first:last], here[first:last])
+
+
 class _Jobs(NamedTuple):
-    """Nodes to search, and their histograms."""
+    """Nodes to search, and their histograms, which threads work out as they search."""
 
     nodes: IndexArray
     features: IndexArray
     cells: FloatArray
     counts: IndexArray | None
+    sources: list[tuple[Any, _Sources]]
 
 
 class _Growth:
@@ -198,18 +215,20 @@ class _Growth:
             sizes = nodes["end"][pair] - nodes["start"][pair]
             jobs += [pair[k] for k in np.argsort(sizes, kind="stable") if nodes[pair[k]]["active"]]
 
+        places, parents = [], []
+        for node in jobs:
+            sibling = node + 1 if node % 2 else node - 1  # the root alone has none
+            places.append(place[node] if node in place else place[sibling])
+            parents.append(None if node in place else self.kept[int(nodes[node]["sibling"])])
+        sources: list[tuple[Any, _Sources]] = []
+
         def of_jobs(given: Any, number: int) -> Any:
-            """Histograms, or numbers of samples, of the jobs, from those of the nodes asked for."""
+            """Histograms, or numbers of samples, of the jobs."""
             if given is None or jobs == asked:
                 return given
             found = np.empty((len(jobs), *given.shape[1:]), given.dtype)
-            for j, node in enumerate(jobs):
-                if node in place:
-                    found[j] = given[place[node]]
-                else:
-                    sibling = node + 1 if node % 2 else node - 1  # the root alone has none
-                    parent: Any = self.kept[int(nodes[node]["sibling"])][number]
-                    np.subtract(parent, given[place[sibling]], out=found[j])
+            whole = [None if parent is None else parent[number] for parent in parents]
+            sources.append((found, _Sources(given, places, whole)))
             return found
 
         cells, counts = of_jobs(answer.cells, 0), of_jobs(answer.counts, 1)
@@ -221,7 +240,7 @@ class _Growth:
             if self.draws and jobs
             else np.broadcast_to(np.arange(n_features), (len(jobs), n_features))
         )
-        return _Jobs(chosen, features, cells, counts)
+        return _Jobs(chosen, features, cells, counts, sources)
 
     def _choose(self, jobs: _Jobs | None) -> IndexArray:
         """Search the splits of nodes; return the nodes to be divided."""
@@ -234,10 +253,12 @@ class _Growth:
         if jobs is None:
             n_cells = int(self.grower.data.n_codes.max()) * self.space.totals.shape[1]
             no_jobs = np.empty(0, np.int64)
-            jobs = _Jobs(no_jobs, np.empty((0, 0), np.int64), np.empty((0, 0, n_cells)), None)
+            jobs = _Jobs(no_jobs, np.empty((0, 0), np.int64), np.empty((0, 0, n_cells)), None, [])
         space, data = self.space, self.grower.data
 
         def search(part: int, features: tuple[int, int]) -> None:
+            for found, source in jobs.sources:
+                source.fill(found, *features)
             sets = None if space.found_sets is None else space.found_sets[part]
             part_kernels.search_sums(
                 data, self.width, self.gain, self.limits, space.nodes, space.totals, jobs.nodes,

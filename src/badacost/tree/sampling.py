@@ -26,25 +26,25 @@ _SLACK = 1.5  # times as many rows are kept at most while rows are added
 _STEP = 0x9E3779B97F4A7C15
 
 
-def row_hashes(seed: int, first_row: int, n_rows: int) -> NDArray[np.uint64]:
+def row_hashes(seed: int, first_row: int, n_rows: int, xp: Any = np) -> NDArray[np.uint64]:
     """Hashes of the rows ``first_row ..`` of a data set; those of different rows are different."""
     start = int(_mixed(np.array([seed], np.uint64))[0]) + (first_row + 1) * _STEP
-    hashes = np.arange(n_rows, dtype=np.uint64)
+    hashes = xp.arange(n_rows, dtype=np.uint64)
     hashes *= np.uint64(_STEP)
     hashes += np.uint64(start % 2**64)
     return _mixed(hashes)
 
 
-def draw_rows(rows: RowNumbers, share: float, key: tuple[int, ...], first_row: int) -> RowNumbers:
+def draw_rows(rows: Any, share: float, key: tuple[int, ...], first_row: int, xp: Any = np) -> Any:
     """Draw each of some rows with a probability, whatever happens to the others.
 
     What is drawn depends on the key and on the number of a row in the whole data set, of which
-    these are counted from `first_row` on.
+    these are counted from `first_row` on. `xp` is numpy, or the module that the rows belong to.
     """
     if share == 1.0 or not len(rows):
         return rows
     seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
-    hashes = row_hashes(seed, first_row, int(rows.max()) + 1)
+    hashes = row_hashes(seed, first_row, int(rows.max()) + 1, xp)
     return rows[hashes[rows] < np.uint64(int(share * 2.0**64))]
 
 
