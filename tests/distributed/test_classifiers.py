@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import badacost
 from badacost import BAdaCostClassifier, CostBoostClassifier
@@ -348,6 +349,15 @@ def test_defaults_are_those_of_the_ordinary_estimator(kind) -> None:
     defaults = {item.name: item.default for item in fields(on_cluster)}
     expected = {item.name: item.default for item in fields(local)}
     assert {**expected, "client": None, "max_rebuilds": 10} == defaults
+
+
+@both
+def test_clones_share_the_client(cluster_of, kind) -> None:
+    model, _ = pair(kind, cluster_of(1), max_bins=17)
+    again = clone(model)
+    assert again.client is model.client
+    assert again.get_params() == model.get_params()
+    assert again.cost_matrix is not model.cost_matrix
 
 
 @both

@@ -12,6 +12,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -249,6 +250,11 @@ class DaskTraining(_Classifier):
         check_is_fitted(self)
         columns = None if len(self.classes_) == 2 else self._labels
         return self._answer("decision_function", X, columns, np.float64)
+
+    def __sklearn_clone__(self) -> Any:
+        given = self.get_params(deep=False)
+        client = given.pop("client")  # there is one of it
+        return type(self)(**{k: clone(v, safe=False) for k, v in given.items()}, client=client)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
