@@ -17,7 +17,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -145,6 +145,20 @@ def descent(kind: str, rows: PartedRows, data: BinnedData, depth: int, threads: 
     return PartedReweighting(rows, growth, "gini", rows.weight, rule, threads=threads, **settings)
 
 
+def count_trees(boosting: Any) -> Callable[[], int]:
+    """A counter of the trees that are grown; BAdaCost may try two in a round, and keeps one."""
+    name = "fit" if isinstance(boosting, CrossFit) else "_candidate"
+    grow, n_grown = getattr(boosting, name), 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal n_grown
+        n_grown += 1
+        return grow(*given)
+
+    setattr(boosting, name, counted)
+    return lambda: n_grown
+
+
 def train(sizes: dict[str, int], n_rounds: int, depth: int) -> Iterator[Row]:
     """Rounds of boosting from bins in memory; the first round, which compiles, is not counted."""
     for device, n in sizes.items():
@@ -155,18 +169,21 @@ def train(sizes: dict[str, int], n_rounds: int, depth: int) -> Iterator[Row]:
                 start = time.perf_counter()
                 rows = PartedRows.local(data, y, weight, threads, device)
                 boosting = descent(kind, rows, data, depth, threads)
+                n_trees = count_trees(boosting)
                 boosting.advance(boosting.fit(0))
-                begun = time.perf_counter()
+                begun, before = time.perf_counter(), n_trees()
                 for number in range(1, n_rounds + 1):
                     boosting.advance(boosting.fit(number))
                 seconds = (time.perf_counter() - begun) / n_rounds
-                rate = n * N_FEATURES / seconds
+                trees_a_round = (n_trees() - before) / n_rounds
+                rate = n * N_FEATURES * trees_a_round / seconds
                 yield {
                     "model": kind,
                     "device": device,
                     "rows": n,
                     "first s": begun - start,
                     "s a round": seconds,
+                    "trees a round": trees_a_round,
                     "row-features/s": rate,
                     "against published": rate / PUBLISHED,
                 }

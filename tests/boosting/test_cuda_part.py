@@ -18,15 +18,15 @@ from badacost import (
 )
 from badacost.boosting import stagewise
 from badacost.gpu import device as gpu_device
-from tests.gpu.on_cpu import OnCpu, needs_compiler
+from tests.gpu.on_cpu import any_device, needs_compiler
 
 pytestmark = needs_compiler
 COSTS = np.array([[0.0, 1.0, 4.0], [3.0, 0.0, 1.0], [9.0, 2.0, 0.0]])
 
 
 @pytest.fixture(autouse=True)
-def on_cpu(monkeypatch) -> None:
-    device = OnCpu()
+def some_device(monkeypatch) -> None:
+    device = any_device()
     for module in (gpu_device, stagewise):
         monkeypatch.setattr(module, "cuda_device", lambda: device)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from badacost.boosting import (
     CostBoostClassifier,
     SAMMEClassifier,
 )
-from badacost.boosting.fit_part import FitPart, PartedRows
+from badacost.boosting.fit_part import PartedRows
 from badacost.parts import LocalParts
-from badacost.tree.binning import BinnedData
+from tests.parted import divided
 
 COSTS = [[0, 1, 7], [3, 0, 2], [20, 5, 0]]
 N = 700
@@ -32,21 +31,6 @@ def samples() -> tuple[Any, Any, Any]:
     weight = np.exp(2.0 * rng.normal(size=N))
     weight[::17] = 0.0
     return X, y, weight
-
-
-def divided(cuts: list[int]) -> Any:
-    """What takes the place of `PartedRows.local`: parts that end at these rows."""
-
-    def in_parts(data: Any, y: Any, weight: Any, threads: Any, device: str = "cpu") -> PartedRows:
-        ends = [0, *(min(cut, len(y)) for cut in cuts), len(y)]
-        parts = []
-        for a, b in pairwise(ends):
-            rows = BinnedData(data.mapper, data.bins[:, a:b].copy())
-            rows.__dict__["has_missing"] = data.mapper.has_missing
-            parts.append(FitPart(rows, y[a:b], weight[a:b], a, threads))
-        return PartedRows(LocalParts(parts), data.mapper, y, weight, ends)
-
-    return in_parts
 
 
 CASES: list[tuple[Any, dict[str, Any]]] = [

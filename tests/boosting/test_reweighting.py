@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
+from badacost.boosting.badacost import BAdaCostClassifier
 from badacost.boosting.learners import SampleSet, TreeLearner
 from badacost.boosting.reweighting import CostBlindRule, PosteriorMixin, Reweighting, Rule
 from badacost.boosting.rounds import Stage
@@ -296,3 +298,9 @@ def test_posterior_of_huge_scores() -> None:
 def test_the_mixin_needs_a_prior() -> None:
     with pytest.raises(TypeError, match="_log_prior"):
         PosteriorMixin()
+
+
+def test_an_estimator_is_fitted_on_the_cpu() -> None:
+    model = BAdaCostClassifier(estimator=DecisionTreeClassifier(), device="cuda")
+    with pytest.raises(ValueError, match="estimator is fitted on the CPU: leave it out"):
+        model.fit([[0.0], [1.0]], [0, 1])

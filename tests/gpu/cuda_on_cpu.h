@@ -98,12 +98,14 @@ inline void run_block() {
     thread.context.uc_link = &scheduler;
     makecontext(&thread.context, start, 0);
   }
-  while (n_alive > 0)
-    for (current = 0; current < n_threads; current++)
-      if (!threads[current].done) {
-        threadIdx.x = current;
-        swapcontext(&scheduler, &threads[current].context);
-      }
+  // Forwards and backwards in turn: where a barrier is missing, blocks do not agree.
+  for (bool backwards = blockIdx.x & 1; n_alive > 0; backwards = !backwards)
+    for (unsigned t = 0; t < n_threads; t++) {
+      current = backwards ? n_threads - 1 - t : t;
+      if (threads[current].done) continue;
+      threadIdx.x = current;
+      swapcontext(&scheduler, &threads[current].context);
+    }
 }
 
 template <class... Types, size_t... I>

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from badacost.gpu.device import SOURCES, typed_argument
+from badacost.gpu.device import SOURCES, Device, cuda_device, typed_argument
 
 _HEADER = Path(__file__).with_name("cuda_on_cpu.h")
 # Kernels are not to be taken for functions of the C library that have the same name.
@@ -68,6 +68,14 @@ class OnCpu:
             ctypes.c_size_t(len(kept)),
         )
         assert not wrong, f"{kernel} does not take {len(kept)} arguments"
+
+
+def any_device() -> Device:
+    """The CUDA device where there is one, else its stand-in on the CPU."""
+    try:
+        return cuda_device()
+    except (ImportError, RuntimeError):
+        return OnCpu()
 
 
 def _slot(argument):

@@ -346,6 +346,11 @@ class ReweightingClassifier(StagewiseClassifier):
         weak = self.estimator
         if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
             raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
+        if weak is not None and self.device != "cpu":
+            raise ValueError(
+                f"estimator is fitted on the CPU: leave it out, for the built-in tree, or device="
+                f"{self.device!r}."
+            )
         if weak is not None and not isinstance(self.categorical_features, str | None):
             raise ValueError(
                 "categorical_features needs the built-in tree: leave it out, or encode categories "

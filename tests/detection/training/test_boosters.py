@@ -15,6 +15,7 @@ from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.grower import Growth
 from tests.forests import assert_same_forest
+from tests.parted import divided
 
 N_FEATURES, N_CLASSES = 12, 4
 COSTS = circular_view_costs(N_CLASSES - 1, alpha=1, beta=3, gamma=3)
@@ -262,3 +263,19 @@ class TestReweighting:
             margins = cost_margins(scale_costs(COSTS, "reference"))
             steps = forest.tree_weights[1] * margins[y, tree.value[leaves]]
             np.testing.assert_allclose(changes, steps, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [cost_booster, object_booster])
+def test_windows_in_parts(make, data, y, threads) -> None:
+    """The same trees wherever the windows are, also when boosting goes on later."""
+    whole, parted = (make(data, y, threads, **more) for more in ({}, {"place": divided([90, 100])}))
+    for _ in range(4):
+        whole.grow()
+        parted.grow()
+    np.testing.assert_array_equal(whole.state, parted.state)
+    resumed = make(
+        data, y, threads, place=divided([7]), resumed=(parted.forest(), parted.state.copy())
+    )
+    for booster in (whole, resumed):
+        booster.grow()
+    assert_same_forest(whole.forest(), resumed.forest())

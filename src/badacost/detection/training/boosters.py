@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from badacost.boosting.fit_part import PartedRows
 from badacost.boosting.folds import Fold
 from badacost.boosting.learners import TreeLearner
 from badacost.boosting.real_adaboost import RealDescent
-from badacost.boosting.reweighting import Reweighting, Rule
+from badacost.boosting.reweighting import PartedReweighting, Reweighting, Rule
 from badacost.boosting.rounds import Rounds, Stage, join_stages
 from badacost.costs import scale_costs
 from badacost.loss import cost_margins
@@ -33,6 +34,7 @@ BACKGROUND = 0
 _L2 = 1.0  # of the leaves of CostBoost
 _MIN_HESSIAN = 1.0
 Resumed = tuple[Forest, FloatArray]  # forest and state of an earlier booster
+Place = Callable[[BinnedData, Labels, FloatArray, Threads], PartedRows]
 
 
 class Booster:
@@ -100,23 +102,30 @@ def cost_booster(
     seed: int,
     threads: Threads,
     resumed: Resumed | None = None,
+    place: Place = PartedRows.local,
 ) -> Booster:
     """BAdaCost: label trees for the background, class 0, and the views.
 
     Costs ``C[truth, prediction]`` are scaled as the authors do. A vote for a label adds
-    ``c_background - c_view`` to each view.
+    ``c_background - c_view`` to each view. `place` puts the windows where trees are grown.
     """
     margins = cost_margins(scale_costs(costs, "reference"))
-    descent = Reweighting(
-        TreeLearner(TreeGrower(data, growth, threads), y, len(costs), "gini"),
-        y,
-        np.ones(len(y)),
-        Rule(margins),
-        learning_rate=learning_rate,
-        subsample=1.0,
-        seed=seed,
-        random=growth.n_drawn is not None,
-    )
+    weight = np.ones(len(y))
+    windows = place(data, y, weight, threads)
+    settings: dict[str, Any] = {
+        "learning_rate": learning_rate,
+        "subsample": 1.0,
+        "seed": seed,
+        "random": growth.n_drawn is not None,
+    }
+    descent: Reweighting
+    if windows.whole:
+        learner = TreeLearner(TreeGrower(data, growth, threads), y, len(costs), "gini")
+        descent = Reweighting(learner, y, weight, Rule(margins), **settings)
+    else:
+        descent = PartedReweighting(
+            windows, growth, "gini", weight, Rule(margins), threads=threads, **settings
+        )
     table = margins[BACKGROUND][:, None] - margins[BACKGROUND + 1 :].T
     return Booster(descent, len(data.bins), lambda *_: table, resumed)
 
@@ -145,16 +154,18 @@ def object_booster(
     seed: int,
     threads: Threads,
     resumed: Resumed | None = None,
+    place: Place = PartedRows.local,
 ) -> Booster:
     """CostBoost: objects of all views, class 1, against the background, class 0.
 
-    All objects together weigh `odds` times as much as the background. Leaves hold log-odds.
+    All objects together weigh `odds` times as much as the background. Leaves hold log-odds. `place`
+    puts the windows where trees are grown.
     """
     n_objects = max(1, int((y == 1).sum()))
     weight = np.where(y == 1, odds * max(1, len(y) - n_objects) / n_objects, 1.0)
     everything = Fold(np.arange(len(y)), np.empty(0, np.intp))
     descent = CrossFit(
-        PartedRows.local(data, y, weight, threads),
+        place(data, y, weight, threads),
         growth,
         [everything],
         n_classes=2,

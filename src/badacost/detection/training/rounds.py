@@ -10,11 +10,13 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Labels, Positions
+from badacost.boosting.fit_part import PartedRows
 from badacost.detection.cascade import Cascade
 from badacost.detection.detector import Detector
 from badacost.detection.training.boosters import (
@@ -183,6 +185,7 @@ class CascadeRounds:
 
     def _booster(self, data: BinnedData, y: Labels, progress: Boosting) -> Booster:
         config, threads = self.config, self.store.threads
+        place = partial(PartedRows.local, device=self.features.device)
         drawn = np.random.default_rng([config.seed, 2, progress.round, self.view or 0])
         seed = int(drawn.integers(2**31))
         growth = Growth(
@@ -204,6 +207,7 @@ class CascadeRounds:
                 seed=seed,
                 threads=threads,
                 resumed=resumed,
+                place=place,
             )
         if self.view is not None:
             return real_booster(data, y, growth=growth, seed=seed, threads=threads, resumed=resumed)
@@ -216,6 +220,7 @@ class CascadeRounds:
             seed=seed,
             threads=threads,
             resumed=resumed,
+            place=place,
         )
 
     def _mined(self, progress: Boosted) -> Boosting:
