@@ -372,6 +372,7 @@ MISTAKES = [
     ({}, (array(X, 2), array(Y[:9], 1)), ValueError, "X has 420 rows, but 9 classes"),
     ({"warm_start": True}, (array(X, 1), array(Y, 1)), ValueError, "warm_start needs all samples"),
     ({"binning": "exact"}, (array(X, 1), array(Y, 1)), ValueError, '"quantile" or "uniform"'),
+    ({"device": "cuda"}, (array(X, 1), array(Y, 1)), ValueError, 'leave device="cpu"'),
     ({"max_rebuilds": -1}, (array(X, 1), array(Y, 1)), ValueError, "max_rebuilds must be"),
     ({}, (array(X, 2), array(np.zeros(N), 2)), ValueError, "at least 2 classes"),
     ({}, (array(X, 2), array(np.full(N, np.nan), 2)), ValueError, "y contains NaN"),

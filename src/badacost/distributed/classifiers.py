@@ -177,6 +177,8 @@ class DaskTraining(_Classifier):
             raise ValueError(
                 'binning="exact" needs all values in this process: choose "quantile" or "uniform".'
             )
+        if self.device != "cpu":
+            raise ValueError('workers of a cluster train on their CPUs: leave device="cpu".')
         if getattr(self, "estimator", None) is not None:
             raise ValueError("estimator is not for clusters: leave it out, for the built-in tree.")
 
@@ -294,8 +296,8 @@ class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):  # type: ignore[
     decision, scoring, cost_scale, n_refinements
         See `BAdaCostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
         process, without the answers of the learners.
-    estimator, warm_start
-        Not for clusters.
+    estimator, warm_start, device
+        Not for clusters: leave them as they are.
     n_jobs : int or None, default=None
         Threads of this process, which searches the splits. Workers use the threads that they have.
     client : dask.distributed.Client or None, default=None
@@ -354,8 +356,8 @@ class DaskCostBoostClassifier(DaskTraining, CostBoostClassifier):
     n_iter_no_change, tol, callbacks, random_state, verbose
         See `CostBoostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
         process, without the answers of the learners.
-    warm_start
-        Not for clusters.
+    warm_start, device
+        Not for clusters: leave them as they are.
     n_jobs, client, max_rebuilds
         See `DaskBAdaCostClassifier`.
 
