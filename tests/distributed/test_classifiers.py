@@ -177,6 +177,20 @@ def test_data_frames_with_categories(cluster_of, tmp_path, kind) -> None:
     np.testing.assert_array_equal(costs, local.predict_costs(FRAME))
 
 
+def test_edges_from_a_sample(cluster_of, tmp_path) -> None:
+    """Of more than 200 000 rows some are drawn, by their numbers in the whole."""
+    rng = np.random.default_rng(1)
+    many = rng.normal(size=(230_000, 2)).astype(np.float32)
+    y = (many[:, 0] + rng.normal(size=len(many)) > 1.0).astype(np.int8)
+    weight = rng.integers(0, 3, len(many)) / 2.0  # a third of them zero
+    given = {"n_estimators": 2, "max_depth": 3, "random_state": 5}
+    model = DaskBAdaCostClassifier([[0, 1], [3, 0]], client=cluster_of(2), **given)
+    local = BAdaCostClassifier([[0, 1], [3, 0]], **given)
+    assert_same(model.fit(array(many, 5), array(y, 5)), local.fit(many, y), tmp_path)
+    model.fit(array(many, 3), array(y, 3), array(weight, 3))
+    assert_same(model, local.fit(many, y, weight), tmp_path)
+
+
 @both
 def test_rows_that_are_persisted(cluster_of, tmp_path, kind) -> None:
     client = cluster_of(3)
