@@ -26,6 +26,7 @@ bench: .venv/dev
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/classifier.py
 	$(BIN)/python benchmarks/detect.py
+	$(BIN)/python benchmarks/distributed.py
 	$(BIN)/python benchmarks/explorer.py
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/export.py

@@ -28,6 +28,7 @@ PUBLIC = [
     "badacost.detection.evaluation",
     "badacost.detection.inspection",
     "badacost.detection.interchange",
+    "badacost.distributed",
     "badacost.explain",
     "badacost.export",
     "badacost.plotting",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import badacost
 from badacost import BAdaCostClassifier, CostBoostClassifier
@@ -174,6 +175,20 @@ def test_data_frames_with_categories(cluster_of, tmp_path, kind) -> None:
     costs = client.compute(model.predict_costs(frames)).result()
     assert list(costs.columns) == ["low", "mid", "high"]
     np.testing.assert_array_equal(costs, local.predict_costs(FRAME))
+
+
+def test_edges_from_a_sample(cluster_of, tmp_path) -> None:
+    """Of more than 200 000 rows some are drawn, by their numbers in the whole."""
+    rng = np.random.default_rng(1)
+    many = rng.normal(size=(230_000, 2)).astype(np.float32)
+    y = (many[:, 0] + rng.normal(size=len(many)) > 1.0).astype(np.int8)
+    weight = rng.integers(0, 3, len(many)) / 2.0  # a third of them zero
+    given = {"n_estimators": 2, "max_depth": 3, "random_state": 5}
+    model = DaskBAdaCostClassifier([[0, 1], [3, 0]], client=cluster_of(2), **given)
+    local = BAdaCostClassifier([[0, 1], [3, 0]], **given)
+    assert_same(model.fit(array(many, 5), array(y, 5)), local.fit(many, y), tmp_path)
+    model.fit(array(many, 3), array(y, 3), array(weight, 3))
+    assert_same(model, local.fit(many, y, weight), tmp_path)
 
 
 @both
@@ -351,6 +366,15 @@ def test_defaults_are_those_of_the_ordinary_estimator(kind) -> None:
 
 
 @both
+def test_clones_share_the_client(cluster_of, kind) -> None:
+    model, _ = pair(kind, cluster_of(1), max_bins=17)
+    again = clone(model)
+    assert again.client is model.client
+    assert again.get_params() == model.get_params()
+    assert again.cost_matrix is not model.cost_matrix
+
+
+@both
 def test_files_are_those_of_the_ordinary_estimator(cluster_of, tmp_path, kind) -> None:
     model, local = pair(kind, cluster_of(1))
     model.fit(array(X, 1), array(Y, 1)).save(tmp_path / "model")
@@ -362,6 +386,7 @@ MISTAKES = [
     ({}, (array(X, 2), array(Y[:9], 1)), ValueError, "X has 420 rows, but 9 classes"),
     ({"warm_start": True}, (array(X, 1), array(Y, 1)), ValueError, "warm_start needs all samples"),
     ({"binning": "exact"}, (array(X, 1), array(Y, 1)), ValueError, '"quantile" or "uniform"'),
+    ({"device": "cuda"}, (array(X, 1), array(Y, 1)), ValueError, 'leave device="cpu"'),
     ({"max_rebuilds": -1}, (array(X, 1), array(Y, 1)), ValueError, "max_rebuilds must be"),
     ({}, (array(X, 2), array(np.zeros(N), 2)), ValueError, "at least 2 classes"),
     ({}, (array(X, 2), array(np.full(N, np.nan), 2)), ValueError, "y contains NaN"),

@@ -12,6 +12,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -176,6 +177,8 @@ class DaskTraining(_Classifier):
             raise ValueError(
                 'binning="exact" needs all values in this process: choose "quantile" or "uniform".'
             )
+        if self.device != "cpu":
+            raise ValueError('workers of a cluster train on their CPUs: leave device="cpu".')
         if getattr(self, "estimator", None) is not None:
             raise ValueError("estimator is not for clusters: leave it out, for the built-in tree.")
 
@@ -250,6 +253,11 @@ class DaskTraining(_Classifier):
         columns = None if len(self.classes_) == 2 else self._labels
         return self._answer("decision_function", X, columns, np.float64)
 
+    def __sklearn_clone__(self) -> Any:
+        given = self.get_params(deep=False)
+        client = given.pop("client")  # there is one of it
+        return type(self)(**{k: clone(v, safe=False) for k, v in given.items()}, client=client)
+
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
 
@@ -288,8 +296,8 @@ class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):  # type: ignore[
     decision, scoring, cost_scale, n_refinements
         See `BAdaCostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
         process, without the answers of the learners.
-    estimator, warm_start
-        Not for clusters.
+    estimator, warm_start, device
+        Not for clusters: leave them as they are.
     n_jobs : int or None, default=None
         Threads of this process, which searches the splits. Workers use the threads that they have.
     client : dask.distributed.Client or None, default=None
@@ -348,8 +356,8 @@ class DaskCostBoostClassifier(DaskTraining, CostBoostClassifier):
     n_iter_no_change, tol, callbacks, random_state, verbose
         See `CostBoostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
         process, without the answers of the learners.
-    warm_start
-        Not for clusters.
+    warm_start, device
+        Not for clusters: leave them as they are.
     n_jobs, client, max_rebuilds
         See `DaskBAdaCostClassifier`.
 
