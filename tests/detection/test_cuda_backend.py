@@ -103,7 +103,7 @@ def test_the_same_cars_on_a_gpu() -> None:
 @needs_compiler
 def test_many_windows_are_fetched_apart_and_scanned_in_turns(monkeypatch) -> None:
     monkeypatch.setattr("badacost.detection.cuda_backend._FETCHED", 4)
-    monkeypatch.setattr("badacost.detection.cuda_backend._MAX_SCANNERS", 128)
+    monkeypatch.setattr("badacost.detection.cuda_backend._BLOCKS", 4)
     assert assert_same_sightings(DETECTORS["views"], random_image(), OnCpu()) > 128
 
 
