@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,12 @@ from badacost.detection.images import Pixels
 from badacost.gpu.device import Device, cuda_device
 from badacost.threads import Threads
 
-_TILE = (8, 32)  # rows and columns of windows that a block looks at
+_TILE = (8, 32)  # rows and columns of windows that a block looks at; columns as in detector.cu
 _FIRST_STAGE = 16  # trees, after those that cannot reject a window, that tiles go through
-_TESTS_AT_ONCE = 2**11  # of some trees, in shared memory
-_MAX_TILE_BYTES = 2**16  # for the margins of a tile
+_TESTS_AT_ONCE = 2**10  # of some trees, in shared memory
 # Then each window has a block: how many threads, and the number of trees they go up to.
-_STAGES = ((64, 128), (256, None))
-_BLOCKS = 32  # for each processor that are launched then
+_STAGES = ((32, 128), (256, None))
+_BLOCKS = 128  # for each processor that are launched then
 _FOUND = np.dtype([("window", np.uint32), ("label", np.uint32), ("score", np.float64)])
 _WORDS = _FOUND.itemsize // 8
 _FETCHED = 2048  # windows that come with the counts; if there are more, they are fetched apart
@@ -77,13 +77,13 @@ class CudaScanner:
         return 1 + len(_STAGES)
 
     def stops(self) -> list[int]:
-        """Trees after which a tile compacts its windows; none if it is not worth while.
+        """Trees after which a tile compacts its windows.
 
-        The first one is where windows begin to leave. Tests of the trees between stops fit into
-        shared memory.
+        One is where windows begin to leave. Tests of the trees between stops fit into shared
+        memory. There are none where windows never leave, or where memory is too small for a tile.
         """
         n_trees, n_safe = self.cascade.forest.n_trees, self.cascade.n_safe
-        if n_safe == n_trees or 8 * math.prod(_TILE) * self.n_votes > _MAX_TILE_BYTES:
+        if n_safe == n_trees or self.tile_bytes > self._device.max_shared:
             return []
         n_tests = (1 << self.cascade.complete_trees.depth) - 1
         stops, room = [], self.tests_at_once
@@ -99,19 +99,22 @@ class CudaScanner:
         """Number of tests that a tile has room for."""
         return max(_TESTS_AT_ONCE, (1 << int(self.cascade.complete_trees.depth.max())) - 1)
 
+    @property
+    def tile_bytes(self) -> int:
+        """Shared memory of a tile: sums, largest margins, margins and places of windows; tests."""
+        return math.prod(_TILE) * (8 * (2 + self.n_votes) + 4) + 8 * self.tests_at_once
+
     def add(self, program: Program, room: Room, n_alive: Any, n_seen: Any) -> None:
         """Add the launches that find the windows which no tree rejects."""
         n_levels, n_trees = len(self.sizes), self.cascade.forest.n_trees
-        (height, width), n_threads = _TILE, math.prod(_TILE)
-        stops, shared = self.stops(), 8 * n_threads * (2 + self.n_votes)
+        (height, width), n_threads, stops = _TILE, math.prod(_TILE), self.stops()
         if stops:
             n_tiles = [-(-rows // height) * -(-columns // width) for rows, columns in self.sizes]
             program.add(
                 "scan_tiles", [n_threads * number for number in n_tiles], 1, self._maps.values,
                 self.grids, self._maps.pitch, self.step, *self.trees, self.rejections,
                 program.constant(stops, np.int32), len(stops), self.tests_at_once, self.n_tests,
-                n_seen, room.alive[0], n_alive[:1], threads=n_threads,
-                shared=shared + 8 * self.tests_at_once + 4 * n_threads,
+                n_seen, room.alive[0], n_alive[:1], threads=n_threads, shared=self.tile_bytes,
             )  # fmt: skip
         n_blocks = max(1, min(self.n_windows, _BLOCKS * program.device.n_processors))
         for stage, (n_threads, last) in enumerate(_STAGES):
@@ -131,17 +134,16 @@ class CudaScanner:
     def windows(self, found: NDArray[Any], n_seen: NDArray[Any]) -> list[Windows]:
         """What was found on each level, given all windows of the cascade in their order."""
         ends = np.searchsorted(found["window"], self.numbers)
-        levels = []
-        for level, (_, n_columns) in enumerate(self.sizes):
-            own = found[ends[level] : ends[level + 1]]
-            places = own["window"].astype(np.int64) - self.numbers[level]
-            rows, columns = np.divmod(places, max(n_columns, 1))
-            n_scanned = int(self.numbers[level + 1] - self.numbers[level])
-            n_evaluated, n_tests = n_seen[level].tolist()
-            labels = own["label"].astype(np.int64)
-            seen = n_scanned, n_evaluated, n_tests
-            levels.append(Windows(rows, columns, own["score"].copy(), labels, *seen))
-        return levels
+        own, level = found[ends[0] : ends[-1]], np.repeat(np.arange(len(self.sizes)), np.diff(ends))
+        places = own["window"] - self.numbers[level]
+        rows, columns = np.divmod(places, np.array([width for _, width in self.sizes])[level])
+        scores, labels = own["score"].copy(), own["label"].astype(np.int64)
+        parts = [slice(*pair) for pair in pairwise((ends - ends[0]).tolist())]
+        sizes = np.diff(self.numbers).tolist()
+        return [
+            Windows(rows[part], columns[part], scores[part], labels[part], size, *seen)
+            for part, size, seen in zip(parts, sizes, n_seen.tolist(), strict=True)
+        ]
 
     def bases(self, level: int, rows: IndexArray, columns: IndexArray) -> NDArray[np.uint32]:
         """Where windows of a level begin among the features."""

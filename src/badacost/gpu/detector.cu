@@ -169,7 +169,8 @@ extern "C" __global__ void smooth(const Place *places, const Real *levels, bool 
       smooth_at(plane, level.height, level.width, i / level.width, i % level.width);
 }
 
-// Triangle filter of a line of values, `step` apart. Loads do not wait for sums, inside the line.
+// Triangle filter of a line of values, `step` apart. Loads wait for sums at its ends only, in
+// kernels whose bounds leave enough registers to a thread.
 __device__ inline void triangle(const float *__restrict__ from, float *__restrict__ to, int length,
                                 int step, int side, float unit) {
   float slope = 0.0f, value = 0.0f;
@@ -181,9 +182,10 @@ __device__ inline void triangle(const float *__restrict__ from, float *__restric
   slope = 0.0f;
   for (int x = 0; x < length;) {
     if (x < side || x + side + BATCH > length) {
+      float left = from[reflected(x - side, length) * step];
+      float right = from[reflected(x + side, length) * step];
       to[x * step] = value;
-      float ends = from[reflected(x - side, length) * step] + from[reflected(x + side, length) * step];
-      slope += ends - 2.0f * from[x * step];
+      slope += (left + right) - 2.0f * from[x * step];
       value += unit * slope;
       ++x;
       continue;
@@ -205,9 +207,9 @@ __device__ inline void triangle(const float *__restrict__ from, float *__restric
   }
 }
 
-extern "C" __global__ void __launch_bounds__(32) triangle_along_rows(const Place *places, const Real *levels,
-                                               bool of_colours, i64 radius, double divisor,
-                                               const float *source, float *out) {
+extern "C" __global__ void __launch_bounds__(32)
+    triangle_along_rows(const Place *places, const Real *levels, bool of_colours, i64 radius,
+                        double divisor, const float *source, float *out) {
   Real level = levels[places[blockIdx.x].row];
   int y = cell_number(places), width = level.width;
   if (y >= level.height) return;
@@ -216,8 +218,9 @@ extern "C" __global__ void __launch_bounds__(32) triangle_along_rows(const Place
            width, 1, (int)radius + 1, 1.0f / (float)divisor);
 }
 
-extern "C" __global__ void __launch_bounds__(32) triangle_along_columns(const Place *places, const Real *levels,
-                                                  i64 radius, const float *source, float *out) {
+extern "C" __global__ void __launch_bounds__(32)
+    triangle_along_columns(const Place *places, const Real *levels, i64 radius, const float *source,
+                           float *out) {
   Real level = levels[places[blockIdx.x].row];
   int x = cell_number(places), height = level.height, width = level.width;
   if (x >= width) return;
@@ -469,7 +472,7 @@ extern "C" __global__ void scan_tiles(const Place *places, const float *features
   DYNAMIC_SHARED(double, sums);
   double *bests = sums + n_threads, *margins = bests + n_threads;
   Test *copies = reinterpret_cast<Test *>(margins + n_threads * n_views);
-  int *slots = reinterpret_cast<int *>(copies + capacity);  // of windows; with votes, plus n_threads
+  int *slots = reinterpret_cast<int *>(copies + capacity);  // plus n_threads if there are votes
   __shared__ int n_left, first_alive;
   int n_tiles = (grid.n_columns + TILE - 1) / TILE, tile = place.first / n_threads;
   int top = tile / n_tiles * (n_threads / TILE), left = tile % n_tiles * TILE;
@@ -478,12 +481,14 @@ extern "C" __global__ void scan_tiles(const Place *places, const float *features
   Scores scores = {0.0, 0.0, margins + slot, n_threads, false};
   u64 n_evaluated = 0, n_passed = 0;
   for (int k = 0, tree = 0; k < n_stops; ++k) {
-    int stop = stops[k], first_node = forest.first_nodes[tree];
-    int n_nodes = (int)forest.first_nodes[stop - 1] + (1 << forest.depths[stop - 1]) - 1 - first_node;
-    for (int i = thread; i < n_nodes; i += n_threads) copies[i] = forest.tests[first_node + i];
+    int stop = stops[k], last = stop - 1, first_node = forest.first_nodes[tree];
+    int end_node = (int)forest.first_nodes[last] + (1 << forest.depths[last]) - 1;
+    for (int i = first_node + thread; i < end_node; i += n_threads)
+      copies[i - first_node] = forest.tests[i];
     if (thread == 0) n_left = 0;
     __syncthreads();
-    unsigned base = grid.origin + (unsigned)((top + slot / TILE) * pitch + left + slot % TILE) * step;
+    int row = top + slot / TILE, column = left + slot % TILE;
+    unsigned base = grid.origin + (unsigned)(row * pitch + column) * step;
     for (; tree < stop; ++tree) {
       if (!is_alive) continue;
       const Test *own = copies + (forest.first_nodes[tree] - first_node);
