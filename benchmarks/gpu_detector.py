@@ -1,22 +1,18 @@
-"""Detectors on a GPU: the same windows, boxes and trees as on the CPU, frames a second, training.
+"""Detection on a GPU: the same windows and boxes as on the CPU, and how fast; see gpu.py.
 
-    python benchmarks/gpu_detector.py check
-    python benchmarks/gpu_detector.py detect
-    python benchmarks/gpu_detector.py train --device cuda
-
-Frames are synthetic scenes of 1242 x 375 pixels. With ``--models FOLDER``, the published detectors
-of cars in it (``kitti_*.mat``) are tried as well.
+Frames are synthetic scenes of 1242 x 375 pixels. With a folder of the published detectors of cars
+(``kitti_*.mat``), these are tried as well.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import logging
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,6 +42,11 @@ from badacost.detection.scenes import make_scenes
 from badacost.gpu.device import CudaDevice, cuda_device
 from badacost.tree.forest import Forest, Tree
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from experiments.cars import CarSettings
+
+Row = dict[str, Any]
 SIZE = (375, 1242)
 SIZES = (SIZE, (240, 321), (97, 130))
 STAGES = {
@@ -137,9 +138,8 @@ def random_detectors() -> dict[str, Detector]:
     }
 
 
-def check(models: Path | None) -> bool:
-    """Compare what CPU and GPU say of images: windows, traces, boxes; print a line for each."""
-    all_equal = True
+def check(models: Path | None) -> Iterator[Row]:
+    """Compare what CPU and GPU say of images: windows, traces, boxes."""
     for name, detector in {**random_detectors(), **detectors(models)}.items():
         for size in SIZES:
             (pixels,) = frames(1, size)
@@ -149,13 +149,13 @@ def check(models: Path | None) -> bool:
                 getattr(on_gpu, part).tobytes() == getattr(on_cpu, part).tobytes()
                 for part in ("boxes", "scores", "labels")
             )
-            all_equal &= equal
-            print(
-                f"{name:<32} {size[1]:>5} x {size[0]:<4} {n_windows:>7} windows "
-                f"{len(on_gpu):>5} boxes  {'equal' if equal else 'DIFFERENT'}",
-                flush=True,
-            )
-    return all_equal
+            yield {
+                "detector": name,
+                "size": f"{size[1]} x {size[0]}",
+                "windows": n_windows,
+                "boxes": len(on_gpu),
+                "equal": equal,
+            }
 
 
 def compared(detector: Detector, pixels: NDArray[np.uint8]) -> tuple[int, bool]:
@@ -203,18 +203,18 @@ class TimedDevice(CudaDevice):
         return times
 
 
-def detect(models: Path | None, n_frames: int) -> None:
-    """Print frames a second from host memory to boxes, and the time of kernels by stage."""
+def detect(models: Path | None, n_frames: int) -> Iterator[Row]:
+    """Frames a second from host memory to boxes, and milliseconds of a frame by stage."""
     images = frames(8)
     for name, detector in detectors(models).items():
-        print(f"{name}, {SIZE[1]} x {SIZE[0]}", flush=True)
         on_gpu = detector.with_device("cuda")
-        for n_jobs in (1, 2, 4, 8):
-            rate = frames_a_second(partial(on_gpu.detect_many, n_jobs=n_jobs), images, n_frames)
-            print(f"  GPU, {n_jobs} images at a time: {rate:8.1f} frames a second", flush=True)
-        rate = frames_a_second(partial(detector.detect_many, n_jobs=-1), images, len(images) * 2)
-        print(f"  CPU, an image on each core: {rate:8.1f} frames a second", flush=True)
-        print_stages(on_gpu, images)
+        row: Row = {"detector": name}
+        for n_jobs in (1, 2):
+            search = partial(on_gpu.detect_many, n_jobs=n_jobs)
+            row[f"frames/s, {n_jobs} at a time"] = frames_a_second(search, images, n_frames)
+        search = partial(detector.detect_many, n_jobs=-1)
+        row["frames/s, CPU"] = frames_a_second(search, images, len(images))
+        yield row | stages(on_gpu, images)
 
 
 def frames_a_second(
@@ -231,8 +231,8 @@ def frames_a_second(
     return n_frames / (time.perf_counter() - start)
 
 
-def print_stages(detector: Detector, images: list[NDArray[np.uint8]]) -> None:
-    """Print what kernels take of a frame, by stage, and what the steps around them take."""
+def stages(detector: Detector, images: list[NDArray[np.uint8]]) -> Row:
+    """Milliseconds that kernels take of a frame, by stage, and what the steps around them take."""
     device = TimedDevice()
     plan = Plan(detector, SIZE, partial(CudaBackend, device=device))
     for pixels in images[:2]:
@@ -241,17 +241,14 @@ def print_stages(detector: Detector, images: list[NDArray[np.uint8]]) -> None:
     for pixels in images:
         list(plan.sightings(pixels))
     times = device.milliseconds()
+    row: Row = {"kernels ms": sum(times.values()) / len(images)}
     for stage, kernels in STAGES.items():
-        parts = {kernel: times[kernel] / len(images) for kernel in kernels if times[kernel]}
-        if parts:
-            each = ", ".join(f"{kernel} {value:.3f}" for kernel, value in parts.items())
-            print(f"  {stage:<14} {sum(parts.values()):7.3f} ms a frame ({each})")
-    total = sum(times.values()) / len(images)
+        row[f"{stage} ms"] = sum(times[kernel] for kernel in kernels) / len(images)
     plan = Plan(detector, SIZE, CudaBackend)
     seconds: Counter[str] = Counter()
+    clock = time.perf_counter
     for repeat in range(3):
         for pixels in images:
-            clock = time.perf_counter
             start = clock()
             sightings = list(plan.sightings(pixels))
             middle = clock()
@@ -259,29 +256,40 @@ def print_stages(detector: Detector, images: list[NDArray[np.uint8]]) -> None:
             late = clock()
             detector.suppressed(candidates)
             if repeat:
-                seconds["image to windows"] += middle - start
-                seconds["boxes"] += late - middle
-                seconds["suppression"] += clock() - late
-    memory = plan.backend.n_bytes / 2**20
-    print(f"  {'all kernels':<14} {total:7.3f} ms a frame; arrays of {memory:.0f} MB")
-    for step, value in seconds.items():
-        print(f"  {step:<16} {1e3 * value / (2 * len(images)):7.3f} ms a frame (wall)", flush=True)
+                seconds["windows, wall ms"] += middle - start
+                seconds["boxes, wall ms"] += late - middle
+                seconds["suppression, wall ms"] += clock() - late
+    row |= {step: 1e3 * value / (2 * len(images)) for step, value in seconds.items()}
+    return row | {"device MB": plan.backend.n_bytes / 2**20}
 
 
-def train(device: DeviceName, n_scenes: int) -> None:
-    """Print how long the training of the synthetic cars takes, and what tells its result."""
-    tiny = TrainingConfig(window=(32, 48), trees=(4, 8), max_depth=3, n_negatives=50)
+def train(device: DeviceName, cars: Path | None) -> Iterator[Row]:
+    """Seconds of a whole training with CostBoost, and what tells its result.
+
+    Of cars in the images of a folder laid out as that of KITTI, with the settings of ``make cars``;
+    else of synthetic cars.
+    """
+    tiny = TrainingConfig(
+        window=(32, 48), trees=(4, 8), max_depth=3, n_negatives=50, algorithm="costboost"
+    )
     train_detector(make_scenes(10, n_views=4), Views.around(4), tiny, device=device)  # compiles
-    scenes = make_scenes(n_scenes, n_views=8, random_state=1)
     log = logging.getLogger("badacost.detection.training")
     log.setLevel(logging.INFO)
     log.addHandler(logging.StreamHandler(sys.stdout))
+    images: Any = make_scenes(200, n_views=8, random_state=1)
+    config, groups = replace(TrainingConfig.small(window=(40, 64)), algorithm="costboost"), None
+    if cars is not None:
+        settings = CarSettings()
+        found = settings.read(cars, None)
+        images, groups = found.training, found.groups
+        config = settings.configs()["CostBoost"]
     start = time.perf_counter()
     detector = train_detector(
-        scenes,
+        images,
         Views.around(8),
-        TrainingConfig.small(window=(40, 64)),
+        config,
         category="Car",
+        groups=groups,
         device=device,
         n_jobs=-1,
     )
@@ -289,20 +297,4 @@ def train(device: DeviceName, n_scenes: int) -> None:
     with TemporaryDirectory() as folder:
         detector.save(Path(folder, "cars"))
         digest = hashlib.sha256(Path(folder, "cars").read_bytes()).hexdigest()
-    print(f"{n_scenes} scenes, device {device}: {seconds:.1f} s; detector {digest[:16]}")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["check", "detect", "train"])
-    parser.add_argument("--models", type=Path, help="folder of the published detectors")
-    parser.add_argument("--frames", type=int, default=200, help="frames to measure the GPU with")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda", help="of a training")
-    parser.add_argument("--scenes", type=int, default=200, help="to train with")
-    options = parser.parse_args()
-    if options.command == "check":
-        sys.exit(0 if check(options.models) else 1)
-    if options.command == "detect":
-        detect(options.models, options.frames)
-    else:
-        train(options.device, options.scenes)
+    yield {"images": len(images), "device": device, "s": seconds, "detector": digest[:16]}
