@@ -56,7 +56,7 @@ STAGES = {
     ),
     "pyramid": ("resample", "finish"),
     "decorrelation": ("decorrelate",),
-    "cascade": ("scan", "count_trees"),
+    "cascade": ("scan_tiles", "scan_trees"),
     "poses": ("poses",),
 }  # fmt: skip
 

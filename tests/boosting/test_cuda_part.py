@@ -17,6 +17,7 @@ from badacost import (
     load,
 )
 from badacost.boosting import stagewise
+from badacost.boosting.fit_part import PartedRows
 from badacost.gpu import device as gpu_device
 from tests.gpu.on_cpu import any_device, needs_compiler
 
@@ -121,14 +122,25 @@ def test_a_file_predicts_on_the_cpu(samples, tmp_path) -> None:
     assert load(tmp_path / "model").device == "cpu"
 
 
+def test_samples_that_the_device_cannot_hold(samples, monkeypatch) -> None:
+    X, y, _ = samples
+
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("Out of memory allocating 8 bytes")
+
+    monkeypatch.setattr(PartedRows, "local", full)
+    with pytest.raises(MemoryError, match=r"allocating 8 bytes\): fit with device=\"cpu\""):
+        BAdaCostClassifier(device="cuda").fit(X, y)
+
+
 def test_what_a_device_cannot_do(samples) -> None:
     X, y, _ = samples
     with pytest.raises(ValueError, match="PIBoostClassifier is fitted on the CPU"):
         PIBoostClassifier(device="cuda").fit(X, y)
-    with pytest.raises(ValueError, match="at most 256 bins"):
+    with pytest.raises(ValueError, match="needs bins of one byte: choose binning"):
         BAdaCostClassifier(device="cuda", binning="exact").fit(X, y)
     with pytest.raises(ValueError, match="device"):
         BAdaCostClassifier(device="gpu").fit(X, y)
     prices = np.ones((len(y), 3)) - np.eye(3)[y]
-    with pytest.raises(ValueError, match='device="cpu"'):
+    with pytest.raises(ValueError, match='sample_cost is for device="cpu"'):
         BAdaCostClassifier(device="cuda").fit(X, y, sample_cost=prices)

@@ -40,6 +40,7 @@ PYRAMIDS = {
 DETECTORS = {
     **{kind: random_detector(**given) for kind, given in KINDS.items()},
     **{kind: random_detector(pyramid=pyramid) for kind, pyramid in PYRAMIDS.items()},
+    "many views": random_detector(n_views=40),
     "large steps": random_detector(stride=8),
     "large cells": random_detector(
         pyramid=replace(PYRAMID, channels=ChannelParameters(shrink=4), pad=(4, 4)),
@@ -101,10 +102,21 @@ def test_the_same_cars_on_a_gpu() -> None:
 
 
 @needs_compiler
-def test_many_windows_are_fetched_apart_and_scanned_in_turns(monkeypatch) -> None:
-    monkeypatch.setattr("badacost.detection.cuda_backend._FETCHED", 4)
-    monkeypatch.setattr("badacost.detection.cuda_backend._MAX_SCANNERS", 128)
-    assert assert_same_sightings(DETECTORS["views"], random_image(), OnCpu()) > 128
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"_FETCHED": 4, "_BLOCKS": 4},  # windows are fetched apart and scanned in turns
+        {"_TESTS_AT_ONCE": 1, "_TILE": (2, 32)},  # a tile looks at one tree at a time
+        {"_FIRST_STAGE": 2, "_STAGES": ((32, 4), (64, 9), (32, None))},
+    ],
+)
+@pytest.mark.parametrize("max_shared", [OnCpu.max_shared, 4096])  # the latter too small for tiles
+def test_ways_to_scan(changes, max_shared, monkeypatch) -> None:
+    for name, value in changes.items():
+        monkeypatch.setattr(f"badacost.detection.cuda_backend.{name}", value)
+    monkeypatch.setattr(OnCpu, "max_shared", max_shared)
+    for kind in ("views", "one view"):
+        assert assert_same_sightings(DETECTORS[kind], random_image(), OnCpu()) > 20
 
 
 @needs_compiler

@@ -30,7 +30,7 @@ from tests.gpu.on_cpu import OnCpu, needs_compiler
 
 pytestmark = needs_compiler
 FACTORS = np.array([0.5, 1.25], np.float32)
-SIZES = [(24, 37), (8, 9), (41, 12)]
+SIZES = [(24, 37), (8, 9), (41, 12), (36, 140)]
 CHANNELS = {
     "usual": ChannelParameters(shrink=2),
     "large cells": ChannelParameters(shrink=4),
@@ -43,6 +43,7 @@ CHANNELS = {
     "wide norm": ChannelParameters(
         shrink=2, gradient=GradientParameters(norm_radius=20, norm_constant=0.1)
     ),
+    "very wide norm": ChannelParameters(shrink=2, gradient=GradientParameters(norm_radius=40)),
     "full circle": ChannelParameters(
         shrink=4,
         gradient=GradientParameters(full=True),

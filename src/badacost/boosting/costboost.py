@@ -191,6 +191,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     n_iter_no_change: int = 30
     tol: float = 0.005
 
+    _fits_on_gpu: ClassVar[bool] = True
+
     _unsaved: ClassVar[tuple[str, ...]] = ("callbacks", "cv")
 
     def _check_parameters(self) -> None:

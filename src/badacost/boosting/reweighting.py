@@ -320,6 +320,8 @@ class ReweightingClassifier(StagewiseClassifier):
     criterion: Criterion = "gini"
     estimator: Any = None
 
+    _fits_on_gpu: ClassVar[bool] = True
+
     _unsaved: ClassVar[tuple[str, ...]] = ("estimator", "callbacks")
 
     @abstractmethod

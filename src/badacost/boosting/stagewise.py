@@ -73,7 +73,7 @@ class Round:
         Weights of the training samples after the round, summing to one.
     predicted : ndarray of shape (n_samples,) or None
         Classes (as positions in ``classes_``) that the learner of this round gives to them; None
-        where the samples are not in this process.
+        where trees grow on a GPU or a cluster.
 
     Examples
     --------
@@ -124,11 +124,6 @@ class Task:
 
     def tree_learner(self, estimator: Any, n_classes: int) -> TreeLearner:
         """Bin the samples and grow trees for their classes, as an estimator is set."""
-        if getattr(estimator, "device", "cpu") != "cpu":
-            raise ValueError(
-                f'{type(estimator).__name__} is fitted on the CPU: leave device="cpu", or choose '
-                "BAdaCostClassifier or CostBoostClassifier."
-            )
         data: Any = self.samples.data
         if data is None:
             data = self.samples.bin(estimator, self.weight, self.threads)
@@ -228,6 +223,7 @@ class StagewiseClassifier(
         sample_cost: Any = None,
     ) -> Any:
         self._check_parameters()
+        self._check_device(sample_cost)
         resumed = self.warm_start and hasattr(self, "n_estimators_")
         if (X_val is None) != (y_val is None) and not isinstance(X_val, BatchSource):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
@@ -293,7 +289,15 @@ class StagewiseClassifier(
                     validation_costs,
                 )  # fmt: skip
                 del checked, validation, samples, sketch
-                self._boost(task)
+                try:
+                    self._boost(task)
+                except MemoryError as error:
+                    if self.device == "cpu":
+                        raise
+                    raise MemoryError(
+                        f'The GPU cannot hold these samples ({error}): fit with device="cpu", with '
+                        "fewer folds or features, or on a cluster."
+                    ) from error
             self._warn_if_constant(some.glimpse if large else some)
         return self
 
@@ -304,6 +308,25 @@ class StagewiseClassifier(
         self.train_score_ = np.empty(0)
         self.validation_score_ = np.empty(0)
         self.stop_reason_: str | None = None
+
+    def _check_device(self, sample_cost: Any = None) -> None:
+        """Raise before any work is done if the device cannot fit this model."""
+        if self.device == "cpu":
+            return
+        name = type(self).__name__
+        if not self._fits_on_gpu:
+            raise ValueError(
+                f'{name} is fitted on the CPU: leave device="cpu", and set_params(device="cuda") '
+                "to predict on a GPU; or choose BAdaCostClassifier or CostBoostClassifier."
+            )
+        if self.binning == "exact":
+            raise ValueError(
+                f'device={self.device!r} needs bins of one byte: choose binning="quantile" or '
+                '"uniform".'
+            )
+        if sample_cost is not None:
+            raise ValueError('sample_cost is for device="cpu": leave one of them out.')
+        cuda_device()
 
     def _check_parameters(self) -> None:
         check_tree_parameters(self)
@@ -685,6 +708,7 @@ class StagewiseClassifier(
     def _needs_trees(self, what: str) -> None:
         """Raise where there are no trees to answer `what`."""
 
+    _fits_on_gpu: ClassVar[bool] = False
     _unsaved: ClassVar[tuple[str, ...]] = ("callbacks",)
 
     def _extra_header(self) -> dict[str, Any]:

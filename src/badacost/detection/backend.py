@@ -72,7 +72,10 @@ class Layout:
         pad_y, pad_x = self.pyramid.pad
         y = (rows * self.stride + (padded_height - height) / 2 - pad_y) / place.scale_y
         x = (columns * self.stride + (padded_width - width) / 2 - pad_x) / place.scale_x
-        return np.stack([x, y, x + width / place.scale, y + height / place.scale], axis=1)
+        boxes = np.empty((len(rows), 4))
+        boxes[:, 0], boxes[:, 1] = x, y
+        boxes[:, 2], boxes[:, 3] = x + width / place.scale, y + height / place.scale
+        return boxes
 
 
 class Backend(Protocol):

@@ -6,7 +6,9 @@ that were kept come back in one piece; they are then handed out level by level.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,10 +29,12 @@ from badacost.detection.images import Pixels
 from badacost.gpu.device import Device, cuda_device
 from badacost.threads import Threads
 
-_MAX_SCANNERS = 2**18  # threads that look at windows, each with room for its margins
-_COUNTERS = 4  # blocks that add up what was evaluated on a level
-_FIRST_STAGE = 16  # trees, after those that cannot reject a window
-_GROWTH = 4  # of the number of trees from stage to stage
+_TILE = (8, 32)  # rows and columns of windows that a block looks at; columns as in detector.cu
+_FIRST_STAGE = 16  # trees, after those that cannot reject a window, that tiles go through
+_TESTS_AT_ONCE = 2**10  # of some trees, in shared memory
+# Then each window has a block: how many threads, and the number of trees they go up to.
+_STAGES = ((32, 128), (256, None))
+_BLOCKS = 128  # for each processor that are launched then
 _FOUND = np.dtype([("window", np.uint32), ("label", np.uint32), ("score", np.float64)])
 _WORDS = _FOUND.itemsize // 8
 _FETCHED = 2048  # windows that come with the counts; if there are more, they are fetched apart
@@ -51,8 +55,11 @@ class CudaScanner:
         places, self.n_windows = places_of(rows * columns for rows, columns in grids)
         self.numbers = first + np.array([*places, self.n_windows])
         self.sizes = grids
-        table = zip(places, [max(1, columns) for _, columns in grids], maps.origins, strict=True)
-        self.grids = program.constant(list(table), np.int32)
+        table = [
+            (place, rows, max(1, columns), origin)
+            for place, (rows, columns), origin in zip(places, grids, maps.origins, strict=True)
+        ]
+        self.grids = program.constant(table, np.int32)
         self.offsets = self._offsets()
         self.trees = _trees_on(program, self.cascade, self.offsets)
         depths = np.maximum(self.cascade.complete_trees.depth, 1)
@@ -65,47 +72,78 @@ class CudaScanner:
         return self.cascade.leaves[4].shape[1]
 
     @property
-    def ends(self) -> list[int]:
-        """Number of trees after each stage."""
-        n_trees = self.cascade.forest.n_trees
-        ends = [min(self.cascade.n_safe + _FIRST_STAGE, n_trees)]
-        while ends[-1] < n_trees:
-            ends.append(min(_GROWTH * ends[-1], n_trees))
-        return ends
+    def n_stages(self) -> int:
+        """Maximum number of launches that windows go through."""
+        return 1 + len(_STAGES)
+
+    def stops(self) -> list[int]:
+        """Trees after which a tile compacts its windows.
+
+        One is where windows begin to leave. Tests of the trees between stops fit into shared
+        memory. There are none where windows never leave, or where memory is too small for a tile.
+        """
+        n_trees, n_safe = self.cascade.forest.n_trees, self.cascade.n_safe
+        if n_safe == n_trees or self.tile_bytes > self._device.max_shared:
+            return []
+        n_tests = (1 << self.cascade.complete_trees.depth) - 1
+        stops, room = [], self.tests_at_once
+        for tree, number in enumerate(n_tests[: n_safe + _FIRST_STAGE].tolist()):
+            if number > room or tree == n_safe + 1:
+                stops.append(tree)
+                room = self.tests_at_once
+            room -= number
+        return [*stops, min(n_safe + _FIRST_STAGE, n_trees)]
+
+    @property
+    def tests_at_once(self) -> int:
+        """Number of tests that a tile has room for."""
+        return max(_TESTS_AT_ONCE, (1 << int(self.cascade.complete_trees.depth.max())) - 1)
+
+    @property
+    def tile_bytes(self) -> int:
+        """Shared memory of a tile: sums, largest margins, margins and places of windows; tests."""
+        return math.prod(_TILE) * (8 * (2 + self.n_votes) + 4) + 8 * self.tests_at_once
 
     def add(self, program: Program, room: Room, n_alive: Any, n_seen: Any) -> None:
         """Add the launches that find the windows which no tree rejects."""
-        n_levels = len(self.sizes)
-        n_threads = min(-(-max(self.n_windows, 1) // THREADS) * THREADS, room.n_threads)
-        ends = self.ends
-        for stage, end in enumerate(ends):
-            program.add_flat(
-                "scan", (n_threads // THREADS, 1), self._maps.values, self.grids, n_levels,
-                self.n_windows, self._maps.pitch, self.step, *self.trees, self.rejections, end,
-                stage == 0, stage + 1 == len(ends), self.cascade.min_score, int(self.numbers[0]),
-                room.margins, n_threads, room.alive[stage % 2], n_alive[stage : stage + 1],
-                room.alive[1 - stage % 2], n_alive[stage + 1 : stage + 2], room.n_run, room.found,
-                room.n_found,
+        n_levels, n_trees = len(self.sizes), self.cascade.forest.n_trees
+        (height, width), n_threads, stops = _TILE, math.prod(_TILE), self.stops()
+        if stops:
+            n_tiles = [-(-rows // height) * -(-columns // width) for rows, columns in self.sizes]
+            program.add(
+                "scan_tiles", [n_threads * number for number in n_tiles], 1, self._maps.values,
+                self.grids, self._maps.pitch, self.step, *self.trees, self.rejections,
+                program.constant(stops, np.int32), len(stops), self.tests_at_once, self.n_tests,
+                n_seen, room.alive[0], n_alive[:1], threads=n_threads, shared=self.tile_bytes,
             )  # fmt: skip
-        program.add_flat(
-            "count_trees", (_COUNTERS, n_levels), self.grids, n_levels,
-            self.n_windows, room.n_run, self.n_tests, n_seen,
-        )  # fmt: skip
+        n_blocks = max(1, min(self.n_windows, _BLOCKS * program.device.n_processors))
+        for stage, (n_threads, last) in enumerate(_STAGES):
+            end = n_trees if last is None else min(n_trees, last)
+            program.add_flat(
+                "scan_trees", (n_blocks, 1), self._maps.values, self.grids, n_levels,
+                self.n_windows, self._maps.pitch, self.step, *self.trees, self.rejections, end,
+                stage == 0 and not stops, end == n_trees, self.cascade.min_score,
+                int(self.numbers[0]), self.n_tests, n_seen, room.alive[stage % 2],
+                n_alive[stage : stage + 1], room.alive[1 - stage % 2],
+                n_alive[stage + 1 : stage + 2], room.found, room.n_found, threads=n_threads,
+                shared=8 * max(1, self.n_votes) + 12 * n_threads + n_threads // 8,
+            )  # fmt: skip
+            if end == n_trees:
+                break
 
     def windows(self, found: NDArray[Any], n_seen: NDArray[Any]) -> list[Windows]:
         """What was found on each level, given all windows of the cascade in their order."""
         ends = np.searchsorted(found["window"], self.numbers)
-        levels = []
-        for level, (_, n_columns) in enumerate(self.sizes):
-            own = found[ends[level] : ends[level + 1]]
-            places = own["window"].astype(np.int64) - self.numbers[level]
-            rows, columns = np.divmod(places, max(n_columns, 1))
-            n_scanned = int(self.numbers[level + 1] - self.numbers[level])
-            n_evaluated, n_tests = n_seen[level].tolist()
-            labels = own["label"].astype(np.int64)
-            seen = n_scanned, n_evaluated, n_tests
-            levels.append(Windows(rows, columns, own["score"].copy(), labels, *seen))
-        return levels
+        own, level = found[ends[0] : ends[-1]], np.repeat(np.arange(len(self.sizes)), np.diff(ends))
+        places = own["window"] - self.numbers[level]
+        rows, columns = np.divmod(places, np.array([width for _, width in self.sizes])[level])
+        scores, labels = own["score"].copy(), own["label"].astype(np.int64)
+        parts = [slice(*pair) for pair in pairwise((ends - ends[0]).tolist())]
+        sizes = np.diff(self.numbers).tolist()
+        return [
+            Windows(rows[part], columns[part], scores[part], labels[part], size, *seen)
+            for part, size, seen in zip(parts, sizes, n_seen.tolist(), strict=True)
+        ]
 
     def bases(self, level: int, rows: IndexArray, columns: IndexArray) -> NDArray[np.uint32]:
         """Where windows of a level begin among the features."""
@@ -181,11 +219,7 @@ class Room:
 
     def __init__(self, program: Program, scanners: Sequence[CudaScanner], n_counts: int):
         most = max(scanner.n_windows for scanner in scanners)
-        self.n_threads = min(-(-max(most, 1) // THREADS) * THREADS, _MAX_SCANNERS)
-        n_votes = max(scanner.n_votes for scanner in scanners)
-        self.margins = program.empty(self.n_threads * n_votes, np.float64)
         self.alive = [program.empty(most, np.int32) for _ in range(2)]
-        self.n_run = program.empty(most, np.int32)
         self.n_counts, n_found = n_counts, sum(scanner.n_windows for scanner in scanners)
         self._results = program.empty(n_counts + _WORDS * (n_found + 1), np.uint64)
         self.counts, self.found = self._results[:n_counts], self._results[n_counts:]
@@ -221,7 +255,7 @@ class CudaBackend:
             self._scanners.append(scanner)
             n_windows += scanner.n_windows
         # One count of all windows found; of those alive after each stage; of trees and tests.
-        n_stages = [len(scanner.ends) + 1 for scanner in self._scanners]
+        n_stages = [scanner.n_stages for scanner in self._scanners]
         stages, first_seen = places_of([1, *n_stages])
         n_counts = first_seen + 2 * n_levels * len(self._scanners)
         self._room = room = Room(program, self._scanners, n_counts)

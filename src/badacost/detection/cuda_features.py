@@ -48,7 +48,7 @@ class Program:
 
     device: Device
     n_bytes: int = 0
-    _launches: list[tuple[Any, ...]] = field(default_factory=list)
+    _launches: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
     _places: dict[tuple[tuple[int, ...], int], tuple[int, Any]] = field(default_factory=dict)
 
     def empty(self, size: int, dtype: Any = np.float32) -> Any:
@@ -75,6 +75,7 @@ class Program:
         n_planes: int,
         *arguments: Any,
         threads: int = THREADS,
+        shared: int = 0,
     ) -> None:
         """Launch a kernel on so many cells of each row of a table, and on planes."""
         numbers = tuple(cells)
@@ -85,18 +86,23 @@ class Program:
             places = self.constant(np.stack([rows, firsts], axis=1), np.int32)
             self._places[numbers, threads] = len(rows), places
         n_all, places = self._places[numbers, threads]
-        self.add_flat(kernel, (n_all, n_planes), places, *arguments, threads=threads)
+        self.add_flat(kernel, (n_all, n_planes), places, *arguments, threads=threads, shared=shared)
 
     def add_flat(
-        self, kernel: str, blocks: tuple[int, int], *arguments: Any, threads: int = THREADS
+        self,
+        kernel: str,
+        blocks: tuple[int, int],
+        *arguments: Any,
+        threads: int = THREADS,
+        shared: int = 0,
     ) -> None:
-        """Launch a kernel on blocks."""
-        self._launches.append((kernel, blocks, threads, *arguments))
+        """Launch a kernel on blocks, whose threads share so many bytes."""
+        self._launches.append(((kernel, blocks, threads, *arguments), shared))
 
     def run(self) -> None:
         """Do the work."""
-        for launch in self._launches:
-            self.device.launch(SOURCE, *launch)
+        for launch, shared in self._launches:
+            self.device.launch(SOURCE, *launch, shared=shared)
 
 
 @dataclass(frozen=True)

@@ -336,7 +336,7 @@ def estimate_lambdas(
     parameters : ChannelParameters, optional
         What to compute.
     threads : Threads, optional
-        Threads to share the rows among.
+        Threads to share the images among.
 
     Returns
     -------
@@ -356,7 +356,11 @@ def estimate_lambdas(
     """
     parameters = ChannelParameters() if parameters is None else parameters
     check_instance("parameters", parameters, ChannelParameters)
-    measured = [_means_of_kinds(_as_luv(image, threads), parameters, threads) for image in images]
+
+    def measure(image: Any) -> tuple[FloatArray, FloatArray]:
+        return _means_of_kinds(_as_luv(image, None), parameters)
+
+    measured = (threads or Threads()).run(measure, ((image,) for image in images))
     if not measured:
         raise ValueError("there must be at least one image.")
     n_scales = min(len(octaves) for octaves, _ in measured)
@@ -370,9 +374,7 @@ def estimate_lambdas(
     return colour, magnitude, histogram
 
 
-def _means_of_kinds(
-    luv: Planes, parameters: ChannelParameters, threads: Threads | None
-) -> tuple[FloatArray, FloatArray]:
+def _means_of_kinds(luv: Planes, parameters: ChannelParameters) -> tuple[FloatArray, FloatArray]:
     """Octaves below the first scale, and the mean of each kind of channel at each scale."""
     shrink, kinds = parameters.shrink, np.array(parameters.kinds)
     smallest = max(8, 4 * shrink)
@@ -388,8 +390,8 @@ def _means_of_kinds(
     cells = _cell_counts(sides, 2.0 ** (-np.arange(n_scales) / _MEASURED_PER_OCTAVE), shrink)
     means = np.empty((n_scales, 3))
     for i, (n_rows, n_columns) in enumerate(cells.tolist()):
-        colours = resample(whole, n_rows * shrink, n_columns * shrink, threads=threads)
-        channels = compute_channels(colours, parameters, threads)
+        colours = resample(whole, n_rows * shrink, n_columns * shrink)
+        channels = compute_channels(colours, parameters)
         sums = channels.mean(axis=(1, 2), dtype=np.float64)
         means[i] = np.bincount(kinds, sums) / np.bincount(kinds)
     if not (np.isfinite(means) & (means > 0.0)).all():

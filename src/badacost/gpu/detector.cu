@@ -4,9 +4,7 @@
 //
 // One launch works on all images or levels of a table: each block along x has a place, which is a
 // row of the table and the first of the cells that its threads work on; blockIdx.y is the plane.
-// Threads do not talk to each other.
-
-typedef long long i64;
+#include "portable.cuh"
 
 struct Place { int row, first; };
 
@@ -27,8 +25,8 @@ struct Level { int source, height, width, target, pitch, stride; };
 // Channels to be filtered and halved, and where the shares of their rows and columns begin.
 struct Halving { int source, height, width, target, y_shares, x_shares; };
 
-// Windows of a level: number of the first one, windows in a row, where the features begin.
-struct Grid { int first, n_columns, origin; };
+// Windows of a level: number of the first one, rows and columns, where the features begin.
+struct Grid { int first, n_rows, n_columns, origin; };
 
 struct alignas(8) Test { unsigned offset; float threshold; };  // read in one piece
 
@@ -57,7 +55,7 @@ struct Forest {
   { tests, first_nodes, first_leaves, depths, weights, numbers, rows, common, is_common, table, \
       (int)n_views }
 
-enum { AHEAD = 4 };  // trees that a window goes down at the same time, as their loads overlap
+enum { TILE = 32, BATCH = 16 };  // windows in a row of a tile; values that are loaded at a time
 
 __device__ inline int thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
@@ -171,54 +169,63 @@ extern "C" __global__ void smooth(const Place *places, const Real *levels, bool 
       smooth_at(plane, level.height, level.width, i / level.width, i % level.width);
 }
 
-extern "C" __global__ void triangle_along_rows(const Place *places, const Real *levels,
-                                               bool of_colours, i64 radius, double divisor,
-                                               const float *__restrict__ source,
-                                               float *__restrict__ out) {
-  Real level = levels[places[blockIdx.x].row];
-  int y = cell_number(places), width = level.width, side = (int)radius + 1;
-  if (y >= level.height) return;
-  int place = blockIdx.y * level.height * width + y * width;
-  const float *row = source + planes_of(level, of_colours) + place;
-  float *line = out + gridDim.y * level.pixels + place;
-  float slope = 0.0f, value = 0.0f, unit = 1.0f / (float)divisor;
+// Triangle filter of a line of values, `step` apart. Loads wait for sums at its ends only, in
+// kernels whose bounds leave enough registers to a thread.
+__device__ inline void triangle(const float *__restrict__ from, float *__restrict__ to, int length,
+                                int step, int side, float unit) {
+  float slope = 0.0f, value = 0.0f;
   for (int k = 0; k < side; ++k) {
-    slope += row[reflected(k, width)];
+    slope += from[reflected(k, length) * step];
     value += slope;
   }
   value = (2.0f * value - slope) * unit;
   slope = 0.0f;
-#pragma unroll 8
-  for (int x = 0; x < width; ++x) {
-    line[x] = value;
-    slope += (row[reflected(x - side, width)] + row[reflected(x + side, width)]) - 2.0f * row[x];
-    value += unit * slope;
+  for (int x = 0; x < length;) {
+    if (x < side || x + side + BATCH > length) {
+      float left = from[reflected(x - side, length) * step];
+      float right = from[reflected(x + side, length) * step];
+      to[x * step] = value;
+      slope += (left + right) - 2.0f * from[x * step];
+      value += unit * slope;
+      ++x;
+      continue;
+    }
+    float left[BATCH], right[BATCH], middle[BATCH];
+#pragma unroll
+    for (int k = 0; k < BATCH; ++k) {
+      left[k] = from[(x + k - side) * step];
+      right[k] = from[(x + k + side) * step];
+      middle[k] = from[(x + k) * step];
+    }
+#pragma unroll
+    for (int k = 0; k < BATCH; ++k) {
+      to[(x + k) * step] = value;
+      slope += (left[k] + right[k]) - 2.0f * middle[k];
+      value += unit * slope;
+    }
+    x += BATCH;
   }
 }
 
-extern "C" __global__ void triangle_along_columns(const Place *places, const Real *levels,
-                                                  i64 radius, const float *__restrict__ source,
-                                                  float *__restrict__ out) {
+extern "C" __global__ void __launch_bounds__(32)
+    triangle_along_rows(const Place *places, const Real *levels, bool of_colours, i64 radius,
+                        double divisor, const float *source, float *out) {
   Real level = levels[places[blockIdx.x].row];
-  int x = cell_number(places), height = level.height, width = level.width, side = (int)radius + 1;
+  int y = cell_number(places), width = level.width;
+  if (y >= level.height) return;
+  int place = blockIdx.y * level.height * width + y * width;
+  triangle(source + planes_of(level, of_colours) + place, out + gridDim.y * level.pixels + place,
+           width, 1, (int)radius + 1, 1.0f / (float)divisor);
+}
+
+extern "C" __global__ void __launch_bounds__(32)
+    triangle_along_columns(const Place *places, const Real *levels, i64 radius, const float *source,
+                           float *out) {
+  Real level = levels[places[blockIdx.x].row];
+  int x = cell_number(places), height = level.height, width = level.width;
   if (x >= width) return;
   int place = gridDim.y * level.pixels + blockIdx.y * height * width + x;
-  const float *column = source + place;
-  float *line = out + place;
-  float slope = 0.0f, value = 0.0f;
-  for (int k = 0; k < side; ++k) {
-    slope += column[reflected(k, height) * width];
-    value += slope;
-  }
-  value = 2.0f * value - slope;
-  slope = 0.0f;
-#pragma unroll 8
-  for (int y = 0; y < height; ++y) {
-    line[y * width] = value;
-    slope += (column[reflected(y - side, height) * width] +
-              column[reflected(y + side, height) * width]) - 2.0f * column[y * width];
-    value += slope;
-  }
+  triangle(source + place, out + place, height, width, (int)radius + 1, 1.0f);
 }
 
 // Gradient of the colour in which it is strongest.
@@ -382,143 +389,226 @@ extern "C" __global__ void decorrelate(const Place *places, const Halving *jobs,
     target[((first + f) * n_channels + channel) * stride] = sums[f];
 }
 
-// Leaves that a window reaches in some trees, all of which make their loads of a level together.
-__device__ inline void descend(const Forest &forest, const float *features, unsigned base, int tree,
-                               int n_trees, unsigned *leaves) {
-  unsigned firsts[AHEAD], nodes[AHEAD];
-  int depths[AHEAD], deepest = 0;
-#pragma unroll
-  for (int k = 0; k < AHEAD; ++k) {
-    nodes[k] = 0;
-    firsts[k] = k < n_trees ? forest.first_nodes[tree + k] : 0;
-    depths[k] = k < n_trees ? forest.depths[tree + k] : 0;
-    deepest = depths[k] > deepest ? depths[k] : deepest;
+// Leaf of a complete tree, counted from its first one, that a window reaches.
+__device__ inline unsigned leaf_in(const Test *tests, int depth, const float *features,
+                                   unsigned base) {
+  unsigned node = 0;
+  for (int level = 0; level < depth; ++level) {
+    Test test = tests[node];
+    node = 2 * node + 1 + (features[base + test.offset] >= test.threshold);
   }
-  for (int level = 0; level < deepest; ++level) {
-    Test tests[AHEAD];
-    float values[AHEAD];
-#pragma unroll
-    for (int k = 0; k < AHEAD; ++k)  // any test where the tree has no more levels
-      tests[k] = forest.tests[level < depths[k] ? firsts[k] + nodes[k] : 0];
-#pragma unroll
-    for (int k = 0; k < AHEAD; ++k) values[k] = features[base + tests[k].offset];
-#pragma unroll
-    for (int k = 0; k < AHEAD; ++k) {
-      unsigned right = values[k] >= tests[k].threshold;
-      if (level < depths[k]) nodes[k] = 2 * nodes[k] + 1 + right;
-    }
-  }
-#pragma unroll
-  for (int k = 0; k < AHEAD; ++k)
-    if (k < n_trees)
-      leaves[k] = forest.first_leaves[tree + k] + nodes[k] - ((1u << depths[k]) - 1);
+  return node - ((1u << depth) - 1);
+}
+
+__device__ inline unsigned leaf_of(const Forest &forest, const float *features, unsigned base,
+                                   int tree) {
+  const Test *tests = forest.tests + forest.first_nodes[tree];
+  return forest.first_leaves[tree] + leaf_in(tests, forest.depths[tree], features, base);
+}
+
+// What a leaf adds to the scores of all views, and the row that it adds to their margins or -1.
+struct Vote {
+  double common;
+  int row;
+};
+
+__device__ inline Vote vote_of(const Forest &forest, int tree, unsigned leaf) {
+  if (forest.n_views == 0) return {forest.numbers[leaf], -1};
+  int row = forest.rows[leaf];
+  return {forest.weights[tree] * forest.common[row], forest.is_common[row] ? -1 : row};
 }
 
 // Scores of a window: the sum of what is common to all views, and the margins of views.
 struct Scores {
   double sum, best;
-  double *margins;  // of thread t and view v at t + v * n_threads
-  i64 n_threads;
+  double *margins;  // those of views are `stride` apart
+  int stride;
   bool has_votes;
 
   __device__ void add(const Forest &forest, int tree, unsigned leaf) {
-    if (forest.n_views == 0) {
-      sum = sum + forest.numbers[leaf];
-      return;
-    }
-    unsigned row = forest.rows[leaf];
-    double weight = forest.weights[tree];
-    sum = sum + weight * forest.common[row];
-    if (forest.is_common[row]) return;
+    Vote vote = vote_of(forest, tree, leaf);
+    sum = sum + vote.common;
+    if (vote.row < 0) return;
+    const double *row = forest.table + vote.row * forest.n_views;
     for (int view = 0; view < forest.n_views; ++view) {
-      double margin = has_votes ? margins[view * n_threads] : 0.0;
-      margin = margin + weight * forest.table[row * forest.n_views + view];
-      margins[view * n_threads] = margin;
+      double margin = has_votes ? margins[view * stride] : 0.0;
+      margin = margin + forest.weights[tree] * row[view];
+      margins[view * stride] = margin;
       best = view == 0 || margin > best ? margin : best;
     }
     has_votes = true;
   }
-
-  __device__ int label(const Forest &forest) const {
-    int view = 0;
-    if (has_votes)
-      while (view < forest.n_views && margins[view * n_threads] < best) ++view;
-    return view;
-  }
 };
 
-__device__ inline int row_of_window(const Grid *grids, int n_levels, int window) {
+__device__ inline Grid grid_of_window(const Grid *grids, int n_levels, int window, int *level) {
   int low = 0, high = n_levels - 1;
   while (low < high) {
     int middle = (low + high + 1) / 2;
     if (grids[middle].first <= window) low = middle;
     else high = middle - 1;
   }
-  return low;
+  *level = low;
+  return grids[low];
 }
 
-__device__ inline unsigned base_of_window(const Grid *grids, int n_levels, int window, int pitch,
-                                          int step) {
-  Grid grid = grids[row_of_window(grids, n_levels, window)];
-  int number = window - grid.first;
-  return grid.origin + (unsigned)(number / grid.n_columns * pitch + number % grid.n_columns) * step;
-}
-
-// Send windows through the trees up to `end`: all windows in the first stage, later those that are
-// alive, from the first tree on, as this is less work than to keep their margins.
-extern "C" __global__ void scan(const float *features, const Grid *grids, i64 n_levels,
-                                i64 n_windows, i64 pitch, i64 step, FOREST,
-                                const double *rejections, i64 end, bool is_first, bool is_last,
-                                double min_score, i64 first_window, double *margins, i64 n_threads,
-                                const int *alive, const unsigned long long *n_alive,
-                                int *alive_next, unsigned long long *n_alive_next, int *n_run,
-                                Found *found, unsigned long long *n_found) {
-  Forest forest = OF_FOREST;
-  int n_given = is_first ? n_windows : (int)*n_alive, thread = thread_number();
-  for (int i = thread; i < n_given; i += n_threads) {
-    int window = is_first ? i : alive[i];
-    unsigned base = base_of_window(grids, n_levels, window, pitch, step);
-    Scores scores = {0.0, 0.0, margins + thread, n_threads, false};
-    int tree = 0;
-    bool is_alive = true;
-    while (tree < end && is_alive) {
-      unsigned leaves[AHEAD];
-      int n_ahead = end - tree < AHEAD ? end - tree : AHEAD;
-      descend(forest, features, base, tree, n_ahead, leaves);
-#pragma unroll
-      for (int k = 0; k < AHEAD; ++k) {
-        if (k >= n_ahead || !is_alive) continue;
-        scores.add(forest, tree, leaves[k]);
-        is_alive = scores.sum + scores.best > rejections[tree];
-        ++tree;
-      }
-    }
-    if (!is_alive || is_last) n_run[window] = tree;
-    if (!is_alive) continue;
-    if (!is_last) {
-      alive_next[atomicAdd(n_alive_next, 1ull)] = window;
-    } else if (scores.sum + scores.best >= min_score) {
-      Found one = {(unsigned)(first_window + window), (unsigned)scores.label(forest),
-                   scores.sum + scores.best};
-      found[atomicAdd(n_found, 1ull)] = one;
-    }
-  }
-}
-
-// Add up, for each level, how many trees its windows saw, and how many levels these have.
-extern "C" __global__ void count_trees(const Grid *grids, i64 n_levels, i64 n_windows,
-                                       const int *n_run, const int *n_tests,
-                                       unsigned long long *counts) {
-  int level = blockIdx.y, n_threads = gridDim.x * blockDim.x;
-  int end = level + 1 < n_levels ? grids[level + 1].first : n_windows;
-  unsigned long long n_evaluated = 0, n_passed = 0;
-  for (int i = grids[level].first + thread_number(); i < end; i += n_threads) {
-    n_evaluated += n_run[i];
-    n_passed += n_tests[n_run[i]];
-  }
+// How many trees the windows of a level saw, and how many levels these have.
+__device__ inline void count(u64 *counts, int level, u64 n_evaluated, u64 n_passed) {
   if (n_evaluated == 0) return;
   atomicAdd(counts + 2 * level, n_evaluated);
   atomicAdd(counts + 2 * level + 1, n_passed);
+}
+
+// Send the windows of a tile through the first trees, and list those that are alive then. Tests are
+// copied to shared memory, for the trees up to each of `stops`. After some trees, the first threads
+// take over the windows that are left.
+extern "C" __global__ void scan_tiles(const Place *places, const float *features, const Grid *grids,
+                                      i64 pitch, i64 step, FOREST, const double *rejections,
+                                      const int *stops, i64 n_stops, i64 capacity,
+                                      const int *n_tests, u64 *counts, int *alive, u64 *n_alive) {
+  Forest forest = OF_FOREST;
+  Place place = places[blockIdx.x];
+  Grid grid = grids[place.row];
+  int n_threads = blockDim.x, thread = threadIdx.x;
+  DYNAMIC_SHARED(double, sums);
+  double *bests = sums + n_threads, *margins = bests + n_threads;
+  Test *copies = reinterpret_cast<Test *>(margins + n_threads * n_views);
+  int *slots = reinterpret_cast<int *>(copies + capacity);  // plus n_threads if there are votes
+  __shared__ int n_left, first_alive;
+  int n_tiles = (grid.n_columns + TILE - 1) / TILE, tile = place.first / n_threads;
+  int top = tile / n_tiles * (n_threads / TILE), left = tile % n_tiles * TILE;
+  int slot = thread, n_given = n_threads;
+  bool is_alive = top + slot / TILE < grid.n_rows && left + slot % TILE < grid.n_columns;
+  Scores scores = {0.0, 0.0, margins + slot, n_threads, false};
+  u64 n_evaluated = 0, n_passed = 0;
+  for (int k = 0, tree = 0; k < n_stops; ++k) {
+    int stop = stops[k], last = stop - 1, first_node = forest.first_nodes[tree];
+    int end_node = (int)forest.first_nodes[last] + (1 << forest.depths[last]) - 1;
+    for (int i = first_node + thread; i < end_node; i += n_threads)
+      copies[i - first_node] = forest.tests[i];
+    if (thread == 0) n_left = 0;
+    __syncthreads();
+    int row = top + slot / TILE, column = left + slot % TILE;
+    unsigned base = grid.origin + (unsigned)(row * pitch + column) * step;
+    for (; tree < stop; ++tree) {
+      if (!is_alive) continue;
+      const Test *own = copies + (forest.first_nodes[tree] - first_node);
+      unsigned leaf = leaf_in(own, forest.depths[tree], features, base);
+      scores.add(forest, tree, forest.first_leaves[tree] + leaf);
+      is_alive = scores.sum + scores.best > rejections[tree];
+      if (!is_alive) {
+        n_evaluated += tree + 1;
+        n_passed += n_tests[tree + 1];
+      }
+    }
+    unsigned votes = __ballot_sync(0xffffffffu, is_alive);
+    int position = 0;
+    if (thread % 32 == 0 && votes) position = atomicAdd(&n_left, __popc(votes));
+    position = __shfl_sync(0xffffffffu, position, 0) + __popc(votes & ((1u << thread % 32) - 1));
+    if (is_alive) {
+      slots[position] = slot + (scores.has_votes ? n_threads : 0);
+      sums[slot] = scores.sum;
+      bests[slot] = scores.best;
+    }
+    __syncthreads();
+    n_given = n_left;
+    is_alive = thread < n_given;
+    if (n_given == 0) break;
+    if (is_alive) {
+      slot = slots[thread] % n_threads;
+      scores = {sums[slot], bests[slot], margins + slot, n_threads, slots[thread] >= n_threads};
+    }
+    __syncthreads();
+  }
+  for (int distance = 16; distance; distance /= 2) {
+    n_evaluated += __shfl_down_sync(0xffffffffu, n_evaluated, distance);
+    n_passed += __shfl_down_sync(0xffffffffu, n_passed, distance);
+  }
+  if (thread % 32 == 0) count(counts, place.row, n_evaluated, n_passed);
+  if (thread == 0 && n_given) first_alive = (int)atomicAdd(n_alive, (u64)n_given);
+  __syncthreads();
+  if (is_alive)
+    alive[first_alive + thread] =
+        grid.first + (top + slot / TILE) * grid.n_columns + left + slot % TILE;
+}
+
+// Send windows, one for each block at a time, through the trees up to `end`, from the first one on:
+// threads find the leaves of a tree each, and then add up the margins of a view each. A window
+// passes a tree if it does with any view.
+extern "C" __global__ void scan_trees(const float *features, const Grid *grids, i64 n_levels,
+                                      i64 n_windows, i64 pitch, i64 step, FOREST,
+                                      const double *rejections, i64 end, bool is_first,
+                                      bool is_last, double min_score, i64 first_window,
+                                      const int *n_tests, u64 *counts, const int *alive,
+                                      const u64 *n_alive, int *alive_next, u64 *n_alive_next,
+                                      Found *found, u64 *n_found) {
+  Forest forest = OF_FOREST;
+  int n_given = is_first ? n_windows : (int)*n_alive;
+  int n_threads = blockDim.x, thread = threadIdx.x, n_columns = n_views ? n_views : 1;
+  DYNAMIC_SHARED(double, margins);
+  double *commons = margins + n_columns;
+  int *chosen = reinterpret_cast<int *>(commons + n_threads);
+  unsigned *passed = reinterpret_cast<unsigned *>(chosen + n_threads);  // a bit for each tree
+  for (int i = blockIdx.x; i < n_given; i += gridDim.x) {
+    int window = is_first ? i : alive[i], level;
+    Grid grid = grid_of_window(grids, n_levels, window, &level);
+    int number = window - grid.first, row = number / grid.n_columns;
+    unsigned base = grid.origin + (unsigned)(row * pitch + number % grid.n_columns) * step;
+    for (int view = thread; view < n_columns; view += n_threads) margins[view] = 0.0;
+    double sum = 0.0;
+    int n_seen = 0;
+    bool is_alive = true;
+    for (int first = 0; first < end && is_alive; first += n_threads) {
+      int n_trees = end - first < n_threads ? end - first : n_threads;
+      if (thread < n_trees) {
+        int tree = first + thread;
+        Vote vote = vote_of(forest, tree, leaf_of(forest, features, base, tree));
+        commons[thread] = vote.common;
+        chosen[thread] = vote.row;
+      }
+      if (thread % 32 == 0) passed[thread / 32] = 0;
+      __syncthreads();
+      double before = sum;
+      for (int view = thread; view < n_columns; view += n_threads) {
+        double margin = margins[view];
+        sum = before;
+        for (int word = 0; word * 32 < n_trees; ++word) {
+          unsigned passes = 0;
+          int n_bits = n_trees - word * 32 < 32 ? n_trees - word * 32 : 32;
+#pragma unroll 8
+          for (int bit = 0; bit < n_bits; ++bit) {
+            int k = word * 32 + bit, tree = first + k;
+            double part = chosen[k] < 0 ? 0.0 : forest.table[chosen[k] * n_columns + view];
+            sum = sum + commons[k];
+            margin = margin + forest.weights[tree] * part;
+            passes |= (unsigned)(sum + margin > rejections[tree]) << bit;
+          }
+          atomicOr(passed + word, passes);
+        }
+        margins[view] = margin;
+      }
+      __syncthreads();
+      n_seen = first + n_trees;
+      for (int word = 0; word * 32 < n_trees && is_alive; ++word) {
+        unsigned failed = ~passed[word];
+        if (n_trees - word * 32 < 32) failed &= (1u << (n_trees - word * 32)) - 1;
+        is_alive = failed == 0;
+        if (!is_alive) n_seen = first + word * 32 + __ffs((int)failed);
+      }
+      __syncthreads();
+    }
+    if (thread == 0) {
+      if (!is_alive || is_last) count(counts, level, n_seen, n_tests[n_seen]);
+      if (is_alive && !is_last) alive_next[atomicAdd(n_alive_next, (u64)1)] = window;
+      if (is_alive && is_last) {
+        int label = 0;
+        for (int view = 1; view < n_columns; ++view)
+          if (margins[view] > margins[label]) label = view;
+        Found one = {(unsigned)(first_window + window), (unsigned)label, sum + margins[label]};
+        if (one.score >= min_score) found[atomicAdd(n_found, (u64)1)] = one;
+      }
+    }
+    __syncthreads();
+  }
 }
 
 // The three that follow are about windows which begin at `bases`.
@@ -527,15 +617,10 @@ extern "C" __global__ void trace(const float *features, const unsigned *bases, i
   Forest forest = OF_FOREST;
   int i = thread_number();
   if (i >= n_windows) return;
-  Scores scores = {0.0, 0.0, margins + i, n_windows, false};
-  for (int first = 0; first < n_trees; first += AHEAD) {
-    unsigned leaves[AHEAD];
-    int n_ahead = n_trees - first < AHEAD ? (int)(n_trees - first) : AHEAD;
-    descend(forest, features, bases[i], first, n_ahead, leaves);
-    for (int k = 0; k < n_ahead; ++k) {
-      scores.add(forest, first + k, leaves[k]);
-      traces[i * n_trees + first + k] = scores.sum + scores.best;
-    }
+  Scores scores = {0.0, 0.0, margins + i, (int)n_windows, false};
+  for (int tree = 0; tree < n_trees; ++tree) {
+    scores.add(forest, tree, leaf_of(forest, features, bases[i], tree));
+    traces[i * n_trees + tree] = scores.sum + scores.best;
   }
 }
 
@@ -544,9 +629,7 @@ extern "C" __global__ void reach(const float *features, const unsigned *bases, i
   Forest forest = OF_FOREST;
   int i = thread_number(), tree = blockIdx.y;
   if (i >= n_windows) return;
-  unsigned leaf;
-  descend(forest, features, bases[i], tree, 1, &leaf);
-  leaves[(i64)i * n_trees + tree] = numbers_of_leaves[leaf];
+  leaves[(i64)i * n_trees + tree] = numbers_of_leaves[leaf_of(forest, features, bases[i], tree)];
 }
 
 extern "C" __global__ void poses(const float *features, const unsigned *bases, i64 n_windows,

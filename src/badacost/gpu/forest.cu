@@ -61,18 +61,20 @@ extern "C" __global__ void accumulate(const double *wide, const float *narrow, b
 extern "C" __global__ void encode_categories(double *X, i64 n, i64 n_features, const i64 *limits,
                                              const double *known) {
   const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-  const i64 feature = blockIdx.y;
-  const i64 start = limits[feature], n_known = limits[feature + 1] - start;
-  if (i >= n || n_known == 0) return;
-  const double x = X[i * n_features + feature];
-  i64 low = 0, high = n_known;
-  while (low < high) {
-    const i64 middle = (low + high) / 2;
-    if (known[start + middle] < x)
-      low = middle + 1;
-    else
-      high = middle;
+  if (i >= n) return;
+  for (i64 feature = blockIdx.y; feature < n_features; feature += gridDim.y) {
+    const i64 start = limits[feature], n_known = limits[feature + 1] - start;
+    if (n_known == 0) continue;
+    const double x = X[i * n_features + feature];
+    i64 low = 0, high = n_known;
+    while (low < high) {
+      const i64 middle = (low + high) / 2;
+      if (known[start + middle] < x)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    const bool found = low < n_known && known[start + low] == x;
+    X[i * n_features + feature] = found ? (double)low : __longlong_as_double(0x7ff8000000000000LL);
   }
-  const bool found = low < n_known && known[start + low] == x;
-  X[i * n_features + feature] = found ? (double)low : __longlong_as_double(0x7ff8000000000000LL);
 }

@@ -72,7 +72,7 @@ def _added(
     n_blocks = -(-n // _THREADS)
     if there.categories:
         device.launch(
-            "forest", "encode_categories", (n_blocks, n_features), _THREADS, samples, n,
+            "forest", "encode_categories", (n_blocks, min(n_features, 1024)), _THREADS, samples, n,
             n_features, *there.categories,
         )  # fmt: skip
     added = device.upload(scores)
