@@ -15,13 +15,22 @@ def cluster_of() -> Iterator[Callable[[int], Any]]:
     """Return a client of a cluster with so many workers, all of them there."""
     import dask
     from distributed import Client, LocalCluster
+    from distributed.utils import get_mp_context
 
     for name in ("distributed.scheduler", "distributed.nanny", "distributed.worker"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # workers are killed on purpose
     clients: dict[int, Any] = {}
     with ExitStack() as stack:
-        # On a busy machine workers take a while to come back.
-        stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "10 m"}))
+        settings = {
+            # On a busy machine workers take a while to come back.
+            "distributed.deploy.lost-worker-timeout": "10 m",
+            # Copies of a process that has imported everything.
+            "distributed.worker.multiprocessing-method": "forkserver",
+        }
+        stack.enter_context(dask.config.set(settings))
+        get_mp_context().set_forkserver_preload(
+            ["dask.dataframe", "distributed.nanny", "badacost.distributed.training_set"]
+        )
 
         def client_of(n_workers: int) -> Any:
             if n_workers not in clients:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
 import threading
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +20,7 @@ from badacost.distributed import (
     DaskCostBoostClassifier,
     LostWorkersError,
 )
-from badacost.distributed.parts import DaskParts
+from tests.distributed.killing import kill_in
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -242,34 +240,6 @@ def test_two_classes(cluster_of, tmp_path) -> None:
     assert_same(model.fit(array(X, 3), array(Y > 1, 3)), local, tmp_path)
     values = model.decision_function(array(X, 3)).compute(scheduler="synchronous")
     np.testing.assert_array_equal(values, local.decision_function(X))
-
-
-def kill_in(monkeypatch: Any, client: Any, method: str, number: int, *, before: bool) -> list[str]:
-    """Kill the first worker at a call of a method, before it is sent or once it is."""
-    killed: list[str] = []
-    calls = []
-    answers, receive = DaskParts._answers, DaskParts._receive
-
-    def kill(parts: DaskParts) -> None:
-        address = parts._places[0].address
-        pid = client.run(os.getpid, workers=[address])[address]
-        os.kill(pid, signal.SIGKILL)
-        killed.append(address)
-
-    def asked(parts: DaskParts, call: Any) -> Any:
-        calls.append(call[0])
-        if before and not killed and calls.count(method) == number and call[0] == method:
-            kill(parts)
-        return answers(parts, call)
-
-    def received(parts: DaskParts, place: Any, future: Any) -> Any:
-        if not before and not killed and calls.count(method) == number and calls[-1] == method:
-            kill(parts)
-        return receive(parts, place, future)
-
-    monkeypatch.setattr(DaskParts, "_answers", asked)
-    monkeypatch.setattr(DaskParts, "_receive", received)
-    return killed
 
 
 @both

@@ -5,10 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from badacost.distributed import LostWorkersError
 from badacost.distributed import parts as module
 from badacost.distributed.parts import DaskParts, cannot_be_computed_again, place_chunks
 from badacost.parts import ByPart
+from tests.distributed.killing import n_actors, wait_until
 from tests.distributed.toy import SlowToBuild, Toy
 
 dask = pytest.importorskip("dask")
@@ -39,17 +37,6 @@ def toy_parts(client: Any, n_chunks: int = 7, kind: Any = Toy, **options: Any) -
 
 def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
-
-
-def n_actors(client: Any) -> int:
-    return sum(client.run(lambda dask_worker: len(dask_worker.state.actors)).values())
-
-
-def wait_until(condition: Any, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_answers_come_in_the_order_of_the_parts(cluster_of) -> None:
@@ -147,8 +134,8 @@ def test_killed_while_it_is_built(cluster_of, tmp_path) -> None:
     def kill_one() -> None:
         wait_until(lambda: len([*tmp_path.iterdir()]) == 2)
         victim = min(int(path.name) for path in tmp_path.iterdir())
-        (tmp_path / "killed").touch()
         kill(victim)
+        (tmp_path / "killed").touch()
 
     killer = threading.Thread(target=kill_one)
     killer.start()
@@ -183,36 +170,50 @@ def test_scattered_data(cluster_of) -> None:
     assert other in client.nthreads()
 
 
-def test_no_workers_left(monkeypatch) -> None:
-    """Without nannies nobody starts the killed workers again."""
+@pytest.mark.parametrize("persisted", [False, True])
+def test_paused_workers_are_not_waited_for_without_end(cluster_of, monkeypatch, persisted) -> None:
+    """Dask pauses workers whose memory is nearly full."""
+    from distributed import Status
+
+    def become(name: str) -> None:
+        client.run(lambda dask_worker: setattr(dask_worker, "status", Status[name]))
+
+    client = cluster_of(1)
+    monkeypatch.setattr(module, "_WAIT", 0.5)
+    chunks = chunks_of(da.from_array(VALUES, chunks=4))
+    become("paused")
+    try:
+        with pytest.raises(MemoryError, match=r"paused tcp\S+ for 0.5 seconds.*Give workers more"):
+            DaskParts(client, Toy, *place_chunks(client, chunks, persisted))
+    finally:
+        become("running")
+    with toy_parts(client) as parts:
+        assert parts.ask("total") == [VALUES.sum()]
+
+
+def test_no_workers_left(cluster_of, monkeypatch) -> None:
+    """Nobody starts the killed workers again."""
     from distributed import Client, LocalCluster
 
+    cluster_of(1)  # which sets how workers are started
     monkeypatch.setattr(module, "_WAIT", 1.0)
     with (
         LocalCluster(
-            n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None,
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
-        options = ["--no-nanny", "--nthreads=1", "--memory-limit=0", "--no-dashboard"]
-        workers = [
-            subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL) for _ in range(2)
-        ]
-        try:
-            client.wait_for_workers(2, timeout=60)
-            with toy_parts(client) as parts:
-                workers[0].kill()
-                assert sum(parts.ask("total")) == VALUES.sum()
-                workers[1].kill()
-                with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
-                    parts.ask("total")
+        for nanny in cluster.workers.values():
+            nanny.close_gracefully()
+        with toy_parts(client) as parts:
+            kill(parts.ask("pid")[0])
+            assert sum(parts.ask("total")) == VALUES.sum()
+            kill(parts.ask("pid")[0])
             with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
-                toy_parts(client)
-        finally:
-            for worker in workers:
-                worker.kill()
-                worker.wait()
+                parts.ask("total")
+        with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
+            toy_parts(client)
 
 
 def test_two_fits_at_once(cluster_of) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.distributed.killing import wait_until
+
 
 class Toy:
     def __init__(self, chunks: list[tuple[Any, ...]]):
@@ -39,12 +41,10 @@ class Toy:
 
 
 class SlowToBuild(Toy):
-    """The same, with the number of its process in a file while it is built."""
-
-    folder = ""
+    """The same, with the number of its process in a file until another one is killed."""
 
     def __init__(self, chunks: list[tuple[Any, ...]]):
         super().__init__(chunks)
         folder = Path(chunks[0][1])
         (folder / str(os.getpid())).touch()
-        time.sleep(0.0 if (folder / "killed").exists() else 3.0)
+        wait_until((folder / "killed").exists)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral
@@ -26,6 +24,7 @@ from badacost.distributed.collections import (
     current_client,
     is_collection,
     meta_of,
+    outside_of_tasks,
 )
 from badacost.distributed.lazy import predict_lazily
 from badacost.distributed.parts import MAX_REBUILDS
@@ -87,7 +86,7 @@ class DaskTraining(_Classifier):
             raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
         self.__dict__.pop("n_estimators_", None)
         client, started = current_client(self.client), time.perf_counter()
-        with _outside_of_tasks():
+        with outside_of_tasks():
             rows = self._rows(client, X, y, sample_weight)
             with rows.parts:
                 unseen = None
@@ -260,24 +259,6 @@ class DaskTraining(_Classifier):
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
-
-
-@contextmanager
-def _outside_of_tasks() -> Iterator[None]:
-    """Give the thread of a task back while it waits for parts, which may need it."""
-    library = dask_distributed()
-    in_task = True
-    try:
-        library.get_worker()
-    except ValueError:
-        in_task = False
-    if in_task:
-        library.secede()
-    try:
-        yield
-    finally:
-        if in_task:
-            library.rejoin()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

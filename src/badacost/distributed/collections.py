@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -115,3 +117,21 @@ def current_client(client: Any) -> Any:
     if client.asynchronous:
         raise ValueError("client is asynchronous: use one that was made without asynchronous=True.")
     return client
+
+
+@contextmanager
+def outside_of_tasks() -> Iterator[None]:
+    """Give the thread of a task back while it waits for parts, which may need it."""
+    library = dask_distributed()
+    in_task = True
+    try:
+        library.get_worker()
+    except ValueError:
+        in_task = False
+    if in_task:
+        library.secede()
+    try:
+        yield
+    finally:
+        if in_task:
+            library.rejoin()

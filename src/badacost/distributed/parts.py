@@ -23,7 +23,7 @@ from badacost.parts import arguments_of
 from badacost.threads import Threads
 
 _POLL = 1.0  # seconds between looks at whether a worker is still there
-_WAIT = 60.0  # seconds for a worker to join a cluster that has lost all of them
+_WAIT = 60.0  # seconds for a worker to join a cluster without any, or to have memory again
 MAX_REBUILDS = 10
 _CURRENT = threading.Lock()  # of the current client, which is also a global setting
 
@@ -211,6 +211,7 @@ class DaskParts:
 
     def _is_built(self, place: _Place) -> bool:
         """Wait for the actor of a part; False if its worker is gone."""
+        patience = _Patience(self._client)
         while True:
             with suppress(TimeoutError):
                 place.future.exception(timeout=_POLL)
@@ -221,6 +222,7 @@ class DaskParts:
             self._check_inputs(place)
             if status != "pending" or place.address not in self._live():
                 return False
+            patience.wait_for({place.address})
 
     def _check_inputs(self, place: _Place) -> None:
         """Raise what the computation of the chunks raised, or that they cannot be computed."""
@@ -247,7 +249,7 @@ class DaskParts:
                     f"Parts of the training data were lost{self._with_workers()}, more often than "
                     f"max_rebuilds={self._max_rebuilds}. If workers ran out of memory, which their "
                     "logs tell, give more of it or more workers, or data in single precision; "
-                    "else see why they end, or allow more."
+                    "else see why they end."
                 )
             live = wait_for_workers(self._client)
             # The scheduler may not know yet what a failed call has told us.
@@ -297,6 +299,30 @@ def wait_for_workers(client: Any) -> list[str]:
     return live
 
 
+class _Patience:
+    """Waits for workers that Dask has paused, which begin nothing while their memory is full."""
+
+    def __init__(self, client: Any):
+        self._client, self._since = client, time.monotonic()
+
+    def wait_for(self, workers: set[str]) -> None:
+        """Raise if all of these workers have been paused for long."""
+
+        def paused(dask_scheduler: Any = None) -> bool:
+            states = dask_scheduler.workers
+            return all(a in states and states[a].status.name == "paused" for a in workers)
+
+        if not self._client.run_on_scheduler(paused):
+            self._since = time.monotonic()
+        elif time.monotonic() - self._since > _WAIT:
+            raise MemoryError(
+                f"Dask has paused {', '.join(sorted(workers))} for {_WAIT:g} seconds, since the "
+                "memory is nearly full: the training data cannot be built there. Give workers "
+                "more memory, start more of them, let go of what they hold (client.restart()), "
+                "or give data in single precision."
+            )
+
+
 def place_chunks(
     client: Any, chunks: Sequence[Chunk], persisted: bool
 ) -> tuple[list[list[Chunk]], list[str]]:
@@ -322,12 +348,12 @@ def place_chunks(
 
 def _holders(client: Any, values: Sequence[Any]) -> list[Sequence[str]]:
     """The workers that hold values, once these are computed."""
-    futures = client.compute(list(values))
+    futures, patience = client.compute(list(values)), _Patience(client)
     for future in futures:
         while future.status == "pending":  # errors are told when parts are built
             with suppress(TimeoutError):
                 future.exception(timeout=_POLL)
-            wait_for_workers(client)
+            patience.wait_for(set(wait_for_workers(client)))
     held = client.who_has(futures)
     return [held.get(future.key, ()) for future in futures]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from badacost.detection.cascade import Cascade
 from badacost.detection.detector import Detector
 from badacost.detection.training.boosters import (
     Booster,
+    Place,
     cost_booster,
     object_booster,
     real_booster,
@@ -65,7 +67,8 @@ class CascadeRounds:
     """Trains one cascade: for all views together (`view` is None), or for one of them.
 
     `judge` returns the average precision of a cascade on the images held out, given its unit, and
-    is None if there are none; `detector` makes a detector of a cascade.
+    is None if there are none; `detector` makes a detector of a cascade; `place` puts windows where
+    trees are grown.
     """
 
     def __init__(
@@ -82,10 +85,11 @@ class CascadeRounds:
         title: str,
         judge: Callable[[Cascade, float], float] | None,
         detector: Callable[[Cascade], Detector],
+        place: Place = PartedRows.local,
     ):
         self.store, self.config, self.features, self.examples = store, config, features, examples
         self.checkpoint, self.n_classes, self.view, self.title = checkpoint, n_classes, view, title
-        self._judge, self._detector = judge, detector
+        self._judge, self._detector, self._place = judge, detector, place
         self.miner = Miner(store, config, features.shape, pictures)
         self._binned: BinnedWindows | None = None
 
@@ -122,25 +126,12 @@ class CascadeRounds:
     def _boosted(self, progress: Boosting) -> Boosted:
         """Grow the trees of a round, and say how good they are."""
         config = self.config
-        n_trees, negatives = config.trees[progress.round], progress.negatives
+        negatives = progress.negatives
         data = self._matrix(progress).data(self.examples.windows.followed_by(negatives))
         y = np.concatenate([self.examples.classes, np.zeros(len(negatives), np.int64)])
         if config.algorithm == "costboost":
             y = np.minimum(y, 1)
-        booster = self._booster(data, y.astype(np.uint8), progress)
-        bar = self.store.bar(n_trees, f"{self.title}round {progress.round + 1}, trees")
-        goes_on = True
-        while goes_on and booster.n_trees < n_trees:
-            goes_on = booster.grow()
-            if bar is not None:
-                bar.update(booster.n_trees)
-            if goes_on and booster.n_trees % _TREES_BETWEEN_CHECKPOINTS == 0:
-                self.checkpoint.save(
-                    replace(progress, forest=booster.forest(), state=booster.state)
-                )
-        if bar is not None:
-            bar.close()
-        forest = booster.forest()
+        forest = self._grown(data, y.astype(np.uint8), progress)
         traces = self.cascade(forest).trace(self.examples.witnesses)
         unit = unit_of(traces)
         kept = (traces.min(axis=1) > -MINING_REJECTION * unit) & (traces[:, -1] > 0.0)
@@ -165,6 +156,31 @@ class CascadeRounds:
             progress.round, progress.first_negatives, negatives, precisions, best, forest, is_last
         )
 
+    def _grown(self, data: BinnedData, y: Labels, progress: Boosting) -> Forest:
+        """Grow the trees of a round; the windows stay where they are grown until then."""
+        n_trees = self.config.trees[progress.round]
+        with ExitStack() as stack:
+
+            def place(*given: Any) -> PartedRows:
+                windows = self._place(*given)
+                stack.callback(windows.parts.close)
+                return windows
+
+            booster = self._booster(data, y, progress, place)
+            bar = self.store.bar(n_trees, f"{self.title}round {progress.round + 1}, trees")
+            goes_on = True
+            while goes_on and booster.n_trees < n_trees:
+                goes_on = booster.grow()
+                if bar is not None:
+                    bar.update(booster.n_trees)
+                if goes_on and booster.n_trees % _TREES_BETWEEN_CHECKPOINTS == 0:
+                    self.checkpoint.save(
+                        replace(progress, forest=booster.forest(), state=booster.state)
+                    )
+            if bar is not None:
+                bar.close()
+            return booster.forest()
+
     def share_bins(self, earlier: CascadeRounds, progress: Boosted) -> None:
         """Go on with the binned windows of earlier rounds, of the same shape, that are complete."""
         self._binned = earlier._matrix(progress)
@@ -183,9 +199,8 @@ class CascadeRounds:
             )
         return self._binned
 
-    def _booster(self, data: BinnedData, y: Labels, progress: Boosting) -> Booster:
+    def _booster(self, data: BinnedData, y: Labels, progress: Boosting, place: Place) -> Booster:
         config, threads = self.config, self.store.threads
-        place = partial(PartedRows.local, device=self.features.device)
         drawn = np.random.default_rng([config.seed, 2, progress.round, self.view or 0])
         seed = int(drawn.integers(2**31))
         growth = Growth(

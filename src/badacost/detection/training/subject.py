@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost.boosting.fit_part import PartedRows
 from badacost.detection.cascade import Cascade
 from badacost.detection.detector import Detector, DeviceName
 from badacost.detection.pose import PoseRegression, offsets_of
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.training.boosters import Place
 from badacost.detection.training.checkpoint import Boosted, Checkpoint
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.miner import Miner
@@ -60,6 +62,8 @@ class Subject:
         What log lines and progress bars begin with.
     device : {"cpu", "cuda"}
         What computes features and searches images.
+    place : callable
+        What puts windows where trees are grown.
     """
 
     store: WindowStore
@@ -75,6 +79,7 @@ class Subject:
     window: tuple[int, int]
     title: str
     device: DeviceName = "cpu"
+    place: Place = PartedRows.local
 
     @cached_property
     def features(self) -> WindowFeatures:
@@ -195,6 +200,7 @@ class Task:
             title=f"{subject.title}{stage}",
             judge=judge,
             detector=subject.bare_detector,
+            place=subject.place,
         )
 
     def refitted(

@@ -13,14 +13,17 @@ import logging
 import math
 import os
 from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost.boosting.fit_part import PartedRows
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import check_name
@@ -30,6 +33,7 @@ from badacost.detection.detector import Detector, DeviceName, check_device
 from badacost.detection.images import Pixels
 from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.score_curve import ScoreCurve
+from badacost.detection.training.boosters import Place
 from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened
 from badacost.detection.training.checkpoint import CHECKPOINTS, Boosted, Checkpoint
 from badacost.detection.training.config import TrainingConfig
@@ -79,6 +83,7 @@ def train_detector(
     device: DeviceName = "cpu",
     n_jobs: int | None = None,
     verbose: bool = False,
+    client: Any = None,
 ) -> Detector:
     """Train a detector of several views.
 
@@ -108,6 +113,10 @@ def train_detector(
         Threads, -1 for one on each core; the detector does not depend on it.
     verbose : bool, default=False
         Whether to show progress bars.
+    client : dask.distributed.Client, optional
+        A cluster whose workers grow the trees (``pip install badacost[dask]``), each on a part of
+        the windows; this process does everything else, and all of SubCat. The detector does not
+        depend on it, nor on workers that are lost: others get their windows.
 
     Returns
     -------
@@ -126,7 +135,15 @@ def train_detector(
     """
     config = TrainingConfig() if config is None else config
     check_device(device)  # before any work is done
-    with Threads(n_jobs) as threads:
+    with ExitStack() as stack:
+        place: Place = partial(PartedRows.local, device=device)
+        if client is not None:
+            from badacost.distributed.collections import current_client, outside_of_tasks
+            from badacost.distributed.sent_rows import scatter_rows
+
+            place = partial(scatter_rows, client=current_client(client))
+            stack.enter_context(outside_of_tasks())
+        threads = stack.enter_context(Threads(n_jobs))
         training = _Training(
             _checked_images(images),
             views,
@@ -137,6 +154,7 @@ def train_detector(
             threads,
             verbose,
             device,
+            place,
         )
         return training.run()
 
@@ -155,13 +173,14 @@ class _Training:
         threads: Threads,
         verbose: bool,
         device: DeviceName = "cpu",
+        place: Place = PartedRows.local,
     ):
         if not views.angles:
             config = replace(config, views_in_circle=False, mirror=False)
         category = _category_of(images) if category is None else category
         check_name("category", category)
         self.config, self.views, self.category = config, views, category
-        self.device, self.threads = device, threads
+        self.device, self.threads, self.place = device, threads, place
         if config.algorithm in ("badacost", "samme") and len(views) > _MAX_VIEWS:
             raise ValueError(
                 f"one cascade learns at most {_MAX_VIEWS} views; got {len(views)}: use fewer, "
@@ -244,6 +263,7 @@ class _Training:
             window,
             title,
             self.device,
+            self.place,
         )
 
     def _checkpoint(self, name: str, task: Task) -> Checkpoint:
