@@ -11,6 +11,7 @@ _USERS = (
     "badacost.detection.cuda_backend",
     "badacost.detection.detector",
     "badacost.detection.training.samples",
+    "badacost.gpu.device",
 )
 
 
