@@ -87,7 +87,7 @@ class CategoricalColumns:
         table, samples = _as_table(X), samples.astype(object)
         for position in self.categories:
             levels, places = _levels(table, position)
-            values = [None if _is_missing(level) else level for level in levels]
+            values = [None if is_missing(level) else level for level in levels]
             samples[:, position] = np.array([*values, None], dtype=object)[places]
         return samples
 
@@ -103,7 +103,7 @@ def count_categories(
         n_cells = np.bincount(used[used >= 0], minlength=len(levels))
         counted: Counter[Any] = Counter()
         for level, count in zip(levels, n_cells.tolist(), strict=True):
-            if count and not _is_missing(level):
+            if count and not is_missing(level):
                 counted[_checked(level, table, position)] += count
         counts[position] = counted
     return counts
@@ -118,7 +118,7 @@ def _code(level: Any, code_of: Mapping[Any, int]) -> float:
         other = _TRUTHS.get(level, as_number(level.strip()))
     elif isinstance(level, float) and level.is_integer():
         other = str(int(level))
-    elif isinstance(level, int | float | np.number) and not _is_missing(level):
+    elif isinstance(level, int | float | np.number) and not is_missing(level):
         other = str(level)
     return code_of.get(other, np.nan)
 
@@ -128,7 +128,7 @@ def _warn_of_unknown(levels: Iterable[Any], known: Collection[Any], name: str) -
 
     Where there were more categories than a model keeps, that is no surprise.
     """
-    value = next((level for level in levels if not _is_missing(level)), None)
+    value = next((level for level in levels if not is_missing(level)), None)
     if value is not None and 0 < len(known) < MAX_CATEGORIES:
         listed = ", ".join(f"{level!r:.80}" for level in [*known][:_MAX_NAMES_LISTED])
         more = ", ..." * (len(known) > _MAX_NAMES_LISTED)
@@ -270,7 +270,7 @@ def _levels_of_codes(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intege
     return used.astype(float).tolist(), np.where(missing, -1, place_of[codes])
 
 
-def _is_missing(level: Any) -> bool:
+def is_missing(level: Any) -> bool:
     """Whether a value is one of those that stand for no value."""
     return level is None or type(level).__name__ in ("NAType", "NaTType") or level != level
 

@@ -82,6 +82,27 @@ def test_warm_start(monkeypatch) -> None:
         np.testing.assert_array_equal(*(model.cost_scores(X) for model in models))
 
 
+def test_weights_are_fetched_once_a_round(monkeypatch) -> None:
+    X, y, _ = samples()
+    asked: list[str] = []
+    ask = LocalParts.ask
+
+    def counted(parts: LocalParts, method: str, *given: Any, **options: Any) -> list[Any]:
+        asked.append(method)
+        return ask(parts, method, *given, **options)
+
+    def look(done: Any) -> None:
+        assert done.sample_weight.shape == (N,)
+
+    monkeypatch.setattr(PartedRows, "local", divided([300]))
+    monkeypatch.setattr(LocalParts, "ask", counted)
+    BAdaCostClassifier(COSTS, n_estimators=4, callbacks=[look]).fit(X, y)
+    with_look = asked.count("descent.state")
+    asked.clear()
+    BAdaCostClassifier(COSTS, n_estimators=4).fit(X, y)
+    assert with_look - asked.count("descent.state") == 4
+
+
 def test_own_costs_need_all_samples(monkeypatch) -> None:
     X, y, _ = samples()
     monkeypatch.setattr(PartedRows, "local", divided([300]))

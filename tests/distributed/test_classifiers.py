@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import threading
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import badacost
@@ -35,6 +37,7 @@ X[:, 4] = RNG.integers(0, 4, N)
 Y = np.digitize(np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) + (X[:, 4] == 2), [-0.6, 0.8])
 WEIGHT = RNG.integers(0, 4, N) / 2.0  # a quarter of them zero
 FRAME = pd.DataFrame(X, columns=list("abcde"))
+Y_WITH_NA = pd.Series(Y, dtype="Int64").where(Y != 1)
 FRAME["e"] = FRAME["e"].map({0: "n", 1: "s", 2: "w", 3: "o"}).astype("category")
 
 BADACOST = {"n_estimators": 4, "max_depth": 3, "learning_rate": 0.5, "random_state": 3}
@@ -129,6 +132,40 @@ def test_validation_data(cluster_of, tmp_path, kind) -> None:
     model.fit(*(array(part[0], 3) for part in given), *(array(part[1], 4) for part in given))
     assert_same(model, local, tmp_path)
     assert len(model.validation_score_) == model.n_estimators_
+
+
+@pytest.mark.parametrize(
+    "columns", [["a", "b"], ["d", "c", "b", "a"], ["a", "b", "c", "f"], ["a", "b", "c", "d", "f"]]
+)
+def test_validation_data_with_other_columns(cluster_of, columns) -> None:
+    """The error is that of the ordinary estimator."""
+    model, local = pair("BAdaCost", cluster_of(1), early_stopping=True)
+    seen, unseen = FRAME[["a", "b", "c", "d"]], FRAME.assign(f=0.0)[columns]
+    with pytest.raises(ValueError, match="feature") as expected:
+        local.fit(seen, Y, X_val=unseen, y_val=Y)
+    frames, others = (dd.from_pandas(data, npartitions=2) for data in (seen, unseen))
+    with pytest.raises(ValueError, match=re.escape(str(expected.value))):
+        model.fit(frames, array(Y, 2), X_val=others, y_val=array(Y, 2))
+
+
+@pytest.mark.parametrize("n_columns", [4, 6])
+def test_validation_data_with_fewer_or_more_columns(cluster_of, n_columns) -> None:
+    model, _ = pair("BAdaCost", cluster_of(1), early_stopping=True)
+    unseen = array(np.c_[X, X][:, :n_columns], 2)
+    with pytest.raises(ValueError, match=f"X has {n_columns} features, but .* is expecting 5"):
+        model.fit(array(X, 2), array(Y, 2), X_val=unseen, y_val=array(Y, 2))
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_classes_in_the_order_of_their_categories(cluster_of, tmp_path, as_array) -> None:
+    """However the rows are divided."""
+    model, local = pair("BAdaCost", cluster_of(2))
+    order = ["low", "mid", "high"]
+    labels = pd.Series(pd.Categorical(np.array(order)[Y], categories=order, ordered=True))
+    frames = dd.from_pandas(FRAME, npartitions=2)
+    model.fit(array(X, 3) if as_array else frames, dd.from_pandas(labels, npartitions=3))
+    assert list(model.classes_) == order
+    assert_same(model, local.fit(X if as_array else FRAME, labels), tmp_path)
 
 
 @both
@@ -233,6 +270,56 @@ def test_predictions_are_lazy(cluster_of, kind) -> None:
     np.testing.assert_array_equal(again.predict(X), local.predict(X))
 
 
+@both
+def test_leaves_are_lazy(cluster_of, kind) -> None:
+    model, local = pair(kind, cluster_of(1))
+    model.fit(array(X, 2), array(Y, 2))
+    leaves, expected = model.apply(array(X, 3)), local.fit(X, Y).apply(X)
+    assert (leaves.shape, leaves.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(leaves.compute(scheduler="synchronous"), expected)
+
+
+@both
+def test_methods_that_would_load_all_rows(cluster_of, kind) -> None:
+    model, local = pair(kind, cluster_of(1))
+    samples, labels = array(X, 2), array(Y, 2)
+    model.fit(samples, labels)
+    local.fit(X, Y)
+    for given in ((samples, labels), (X, labels)):
+        with pytest.raises(TypeError, match=r"score takes rows that are in this process.*predict"):
+            model.score(*given)
+    assert model.score(X, Y, WEIGHT) == local.score(X, Y, WEIGHT)
+    with pytest.raises(TypeError, match="decide takes rows that are in this process"):
+        model.decide(samples, abstain=0.5)
+    np.testing.assert_array_equal(model.decide(X, abstain=0.5), local.decide(X, abstain=0.5))
+    for name in METHODS:
+        staged = f"staged_{name}"
+        if not hasattr(local, staged):
+            continue
+        with pytest.raises(TypeError, match=f"{staged} takes rows that are in this process"):
+            getattr(model, staged)(samples)
+        np.testing.assert_array_equal([*getattr(model, staged)(X)], [*getattr(local, staged)(X)])
+
+
+def test_methods_that_need_probabilities(cluster_of) -> None:
+    """They are missing, as those of the ordinary estimator, where costs do not link classes."""
+    costs = [[0, 1, 0], [2, 0, 0], [1, 3, 0]]
+    model = DaskBAdaCostClassifier(costs, client=cluster_of(1), **BADACOST)
+    names = ["predict_proba", "predict_costs", "decide", "staged_predict_proba"]
+    assert all(hasattr(model, name) for name in names)
+    model.fit(array(X, 2), array(Y, 2))
+    assert not any(hasattr(model, name) for name in names)
+
+
+def test_sparse_rows_to_predict(cluster_of) -> None:
+    model, local = pair("BAdaCost", cluster_of(1))
+    numbers = np.nan_to_num(X)
+    model.fit(array(numbers, 2), array(Y, 2))
+    lazy = model.predict(array(numbers, 3).map_blocks(csr_array))
+    expected = local.fit(numbers, Y).predict(numbers)
+    np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
+
+
 def test_two_classes(cluster_of, tmp_path) -> None:
     client = cluster_of(2)
     model = DaskCostBoostClassifier([[0, 1], [7, 0]], client=client, **COSTBOOST)
@@ -262,6 +349,30 @@ def test_a_killed_worker(cluster_of, tmp_path, monkeypatch, kind, method, number
     model.fit(array(X, 5), array(Y, 5), array(WEIGHT, 5))
     assert killed
     assert_same(model, local.fit(X, Y, WEIGHT), tmp_path)
+
+
+def test_a_client_that_is_closed(cluster_of) -> None:
+    from distributed import Client
+
+    client = Client(cluster_of(1).scheduler.address, set_as_default=False)
+    client.close()
+    model, _ = pair("BAdaCost", client)
+    with pytest.raises(LostWorkersError, match=r"\(the client is closed\).*make a new client"):
+        model.fit(array(X, 2), array(Y, 2))
+
+
+def test_a_cluster_that_is_closed() -> None:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        model, _ = pair("BAdaCost", client, callbacks=[lambda _: cluster.close()])
+        with pytest.raises(LostWorkersError, match="make a new client, and fit again"):
+            model.fit(array(X, 2), array(Y, 2))
 
 
 def test_killed_too_often(cluster_of, monkeypatch) -> None:
@@ -377,6 +488,26 @@ MISTAKES = [
         r"y_val has classes that y does not have: \[2\]",
     ),
     ({}, (array(X[:0], 1), array(Y[:0], 1)), ValueError, "X has no rows"),
+    ({}, (array(X, 2), array(np.r_[[None], Y[1:]], 2)), ValueError, "y contains missing values"),
+    ({}, (array(X, 2), array(np.r_[["a"], Y[1:].astype(object)], 2)), TypeError, "several types"),
+    (
+        {},
+        (dd.from_pandas(FRAME, npartitions=2), dd.from_pandas(Y_WITH_NA, npartitions=2)),
+        ValueError,
+        "y contains NaN: leave out",
+    ),
+    (
+        {},
+        (array(X, 2), array(Y, 2), array(np.array(["heavy"] * N), 2)),
+        ValueError,
+        "sample_weight has something else than numbers .*: give a number",
+    ),
+    (
+        {},
+        (array(np.nan_to_num(X), 2).map_blocks(csr_array), array(Y, 2)),
+        TypeError,
+        "sparse chunks: make them dense",
+    ),
 ]
 
 

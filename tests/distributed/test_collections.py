@@ -62,6 +62,23 @@ def test_rows_stay_together(cluster_of, samples, column, n_chunks) -> None:
     assert {chunk[2] for chunk in chunks} == {None}
 
 
+ORDER = ["low", "mid", "high"]
+RANKS = pd.Series(pd.Categorical(np.array(ORDER)[Y % 3], categories=ORDER, ordered=True))
+
+
+@pytest.mark.parametrize("samples", [ARRAY, FRAMES.repartition(npartitions=2), FRAMES])
+def test_categories_stay_in_their_order(cluster_of, samples) -> None:
+    """Also in chunks that have no rows."""
+    client = cluster_of(1)
+    samples = samples[samples[:, 0] > 11.0] if samples is ARRAY else samples[samples["a"] > 11.0]
+    ranks = dd.from_pandas(RANKS[4:], npartitions=5)
+    chunks = client.gather(
+        client.compute([y for _, y in chunks_of(client, samples, ranks.reset_index(drop=True))])
+    )
+    assert all([*chunk.dtype.categories] == ORDER and chunk.dtype.ordered for chunk in chunks)
+    assert [*pd.concat(chunks)] == [*RANKS[4:]]
+
+
 def test_rows_that_are_missing(cluster_of) -> None:
     with pytest.raises(ValueError, match="X has 10 rows, but 8 classes"):
         chunks_of(cluster_of(1), ARRAY, COLUMN[:8])
@@ -83,6 +100,7 @@ def test_kinds() -> None:
         (ARRAY, Y, TypeError, "y must be a dask array.*got ndarray"),
         (COLUMN, COLUMN, ValueError, "X must have 2 dimensions; it has 1"),
         (ARRAY, ARRAY, ValueError, "y must have 1 dimension; it has 2"),
+        (ARRAY[:, ARRAY[0] > 0], COLUMN, ValueError, r"not known: .*X\.compute_chunk_sizes"),
     ],
 )
 def test_other_data(samples, column, error, message) -> None:

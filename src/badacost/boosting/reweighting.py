@@ -170,7 +170,8 @@ class Reweighting:
     @property
     def weights(self) -> FloatArray:
         """Weights that sum to one, from logarithms that may be far outside the range of exp."""
-        weights = relative_weights(self.log_weights, self.log_weights.max())
+        log_weights = self.log_weights  # of parts they are fetched
+        weights = relative_weights(log_weights, log_weights.max())
         weights /= exact_sum(weights)
         return weights
 

@@ -10,10 +10,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from badacost.arrays import FloatArray
 from badacost.boosting.badacost import BAdaCostClassifier
 from badacost.boosting.costboost import CostBoostClassifier
 from badacost.boosting.stagewise import MAX_SCORED, StagewiseClassifier, Task
@@ -85,6 +88,9 @@ class DaskTraining(_Classifier):
         if X_val is None and sample_weight_val is not None:
             raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
         self.__dict__.pop("n_estimators_", None)
+        validate_data(self, meta_of(X), reset=True, skip_check_array=True)
+        if X_val is not None:
+            validate_data(self, meta_of(X_val), reset=False, skip_check_array=True)
         client, started = current_client(self.client), time.perf_counter()
         with outside_of_tasks():
             rows = self._rows(client, X, y, sample_weight)
@@ -93,7 +99,7 @@ class DaskTraining(_Classifier):
                 try:
                     if X_val is not None:
                         unseen = self._rows(client, X_val, y_val, sample_weight_val)
-                    self._fit_rows(rows, unseen, meta_of(X))
+                    self._fit_rows(rows, unseen)
                 finally:
                     if unseen is not None:
                         unseen.parts.close()
@@ -111,10 +117,9 @@ class DaskTraining(_Classifier):
         positions = categorical_positions(meta_of(X), self._categorical_features)
         return ClusterRows(client, X, y, weight, positions, self.max_rebuilds)
 
-    def _fit_rows(self, rows: ClusterRows, unseen: ClusterRows | None, meta: Any) -> None:
+    def _fit_rows(self, rows: ClusterRows, unseen: ClusterRows | None) -> None:
         """Fit, once rows are on the workers."""
         self._columns = CategoricalColumns.of_counts(rows.categories)
-        validate_data(self, meta, reset=True, skip_check_array=True)
         rows.check(self._columns)
         self.classes_ = rows.classes
         self._mean_costs = None
@@ -207,6 +212,7 @@ class DaskTraining(_Classifier):
         local = self.to_local()
         if not is_collection(X):
             return getattr(local, method)(X)
+        check_collections("X", X)
         local.callbacks = None  # they need not be known to workers
         return predict_lazily(local, method, X, columns, dtype)
 
@@ -231,11 +237,13 @@ class DaskTraining(_Classifier):
         check_is_fitted(self)
         return self._answer("predict", X, None, self.classes_.dtype)
 
+    @available_if(lambda model: super().predict_proba)
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities, as `predict` does with classes; columns are classes."""
         check_is_fitted(self)
         return self._answer("predict_proba", X, self._labels, np.float64)
 
+    @available_if(lambda model: super().predict_costs)
     def predict_costs(self, X: Any) -> Any:
         """Return the expected cost of each decision, as `predict` does with classes."""
         check_is_fitted(self)
@@ -252,6 +260,43 @@ class DaskTraining(_Classifier):
         columns = None if len(self.classes_) == 2 else self._labels
         return self._answer("decision_function", X, columns, np.float64)
 
+    def apply(self, X: Any) -> Any:
+        """Return leaves, as `predict` does with classes; columns are trees."""
+        check_is_fitted(self)
+        return self._answer("apply", X, [*range(self.forest_.n_trees)], np.int32)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of rows that are in this process."""
+        _check_computed("score", X, y, sample_weight)
+        return super().score(X, y, sample_weight)
+
+    @available_if(lambda model: super().decide)
+    def decide(self, X: Any, costs: Any = None, **prices: Any) -> NDArray[Any]:
+        """Return decisions about rows that are in this process, under any prices."""
+        _check_computed("decide", X)
+        return super().decide(X, costs, **prices)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Return the `predict` of every round, for rows that are in this process."""
+        _check_computed("staged_predict", X)
+        return super().staged_predict(X)
+
+    @available_if(lambda model: super().staged_predict_proba)
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Return the `predict_proba` of every round, for rows that are in this process."""
+        _check_computed("staged_predict_proba", X)
+        return super().staged_predict_proba(X)
+
+    def staged_cost_scores(self, X: Any) -> Iterator[FloatArray]:
+        """Return the `cost_scores` of every round, for rows that are in this process."""
+        _check_computed("staged_cost_scores", X)
+        return super().staged_cost_scores(X)
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Return the `decision_function` of every round, for rows that are in this process."""
+        _check_computed("staged_decision_function", X)
+        return super().staged_decision_function(X)
+
     def __sklearn_clone__(self) -> Any:
         given = self.get_params(deep=False)
         client = given.pop("client")  # there is one of it
@@ -259,6 +304,16 @@ class DaskTraining(_Classifier):
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
+
+
+def _check_computed(method: str, *given: Any) -> None:
+    """Raise where data are dask collections, which would be loaded into this process."""
+    if any(map(is_collection, given)):
+        raise TypeError(
+            f"{method} takes rows that are in this process, not dask collections: compute what "
+            "fits into memory, with X.compute(), or use what is lazy: predict, predict_proba, "
+            "predict_costs, cost_scores, decision_function and apply."
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

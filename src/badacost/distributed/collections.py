@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from badacost.distributed.parts import Chunk, wait_for_workers
 from badacost.distributed.requirement import dask_distributed
+from badacost.large_samples import is_sparse
 
 
 def is_collection(data: Any) -> bool:
@@ -36,6 +38,11 @@ def check_collections(names: str, *collections: Any) -> None:
             raise ValueError(
                 f"{name} must have {wanted} dimension{'s' * (wanted > 1)}; it has {data.ndim}."
             )
+        if wanted == 2 and data is not None and np.isnan(data.shape[1]):
+            raise ValueError(
+                f"The number of columns of {name} is not known: let dask count them, with "
+                f"{name}.compute_chunk_sizes()."
+            )
 
 
 def chunks_of(client: Any, X: Any, *columns: Any) -> list[Chunk]:
@@ -43,14 +50,19 @@ def chunks_of(client: Any, X: Any, *columns: Any) -> list[Chunk]:
     if not is_frame(X):
         X = X.rechunk({1: -1})
     fitting = [
-        column if column is None or _divided_alike(X, column) else _divided_like(client, X, column)
+        [None] * n_chunks(X)
+        if column is None
+        else _blocks(column)
+        if _divided_alike(X, column)
+        else _divided_like(client, X, column)
         for column in columns
     ]
-    blocks = [
-        [None] * n_chunks(X) if data is None else np.ravel(data.to_delayed()).tolist()
-        for data in (X, *fitting)
-    ]
-    return [*zip(*blocks, strict=True)]
+    return [*zip(_blocks(X), *fitting, strict=True)]
+
+
+def _blocks(data: Any) -> list[Any]:
+    """Chunks of rows, as delayed values."""
+    return list(np.ravel(data.to_delayed()).tolist())
 
 
 def n_chunks(X: Any) -> int:
@@ -69,21 +81,33 @@ def _divided_alike(X: Any, column: Any) -> bool:
     return bool(np.array_equal(X.chunks[0], column.chunks[0], equal_nan=True))
 
 
-def _divided_like(client: Any, X: Any, column: Any) -> Any:
-    """A column with chunks of the same rows as those of X, which are counted if need be."""
-    wait_for_workers(client)
-    lengths = _lengths(client, X)
-    known = _lengths(client, column)
-    if is_frame(column):
-        column = column.to_dask_array(lengths=tuple(known))
-    elif np.isnan(column.chunks[0]).any():
-        import dask.array as da
+def _divided_like(client: Any, X: Any, column: Any) -> list[Any]:
+    """Chunks of a column with the same rows as those of X, which are counted if need be."""
+    from dask import delayed
 
-        blocks = zip(column.to_delayed(), known, strict=True)
-        column = da.concatenate([da.from_delayed(block, (n,), column.dtype) for block, n in blocks])
-    if sum(lengths) != len(column):
-        raise ValueError(f"X has {sum(lengths)} rows, but {len(column)} classes or weights.")
-    return column.rechunk((tuple(lengths),))
+    wait_for_workers(client)
+    wanted = np.cumsum([0, *_lengths(client, X)]).tolist()
+    ends = np.cumsum([0, *_lengths(client, column)]).tolist()
+    if wanted[-1] != ends[-1]:
+        raise ValueError(f"X has {wanted[-1]} rows, but {ends[-1]} classes or weights.")
+    blocks, fitting = _blocks(column), []
+    for first, last in pairwise(wanted):
+        begin, end = 0, 1  # blocks
+        if first < last:
+            begin = int(np.searchsorted(ends, first, "right")) - 1
+            end = int(np.searchsorted(ends, last))
+        chosen = slice(first - ends[begin], last - ends[begin]) if first < last else slice(0)
+        fitting.append(delayed(_rows_of)(blocks[begin:end], chosen))
+    return fitting
+
+
+def _rows_of(blocks: list[Any], chosen: slice) -> Any:
+    """Some rows of blocks that are neighbours; series keep their type, and so their order."""
+    if hasattr(blocks[0], "iloc"):
+        import pandas as pd
+
+        return (pd.concat(blocks) if len(blocks) > 1 else blocks[0]).iloc[chosen]
+    return np.concatenate(blocks)[chosen]
 
 
 def _lengths(client: Any, data: Any) -> list[int]:
@@ -92,8 +116,19 @@ def _lengths(client: Any, data: Any) -> list[int]:
         return list(data.chunks[0])
     from dask import delayed
 
-    counts = [delayed(len)(block) for block in np.ravel(data.to_delayed())]
+    counts = [delayed(n_rows)(block) for block in _blocks(data)]
     return list(client.gather(client.compute(counts)))
+
+
+def n_rows(block: Any) -> int:
+    """Number of rows of a chunk, which must be dense."""
+    if is_sparse(block):
+        raise TypeError(
+            "X has sparse chunks: make them dense, with "
+            "X.map_blocks(lambda block: block.toarray()), or fit the ordinary estimator, which "
+            "takes sparse matrices."
+        )
+    return len(block)
 
 
 def meta_of(X: Any) -> Any:

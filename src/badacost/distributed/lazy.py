@@ -36,7 +36,7 @@ def predict_lazily(model: Any, method: str, X: Any, columns: list[Any] | None, d
 
 def _of_block(block: Any, model: Any, method: str, columns: list[Any] | None, dtype: Any) -> Any:
     """The same of some rows."""
-    if not len(block):
+    if not block.shape[0]:  # sparse matrices have no len
         return np.empty(0 if columns is None else (0, len(columns)), dtype)
     return getattr(model, method)(block)
 

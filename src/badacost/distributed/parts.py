@@ -100,7 +100,8 @@ class _Place:
         """End the actor, or its building."""
         self.inputs, self.actor = [], None
         if self.future is not None:
-            client.cancel([self.future])
+            with suppress(Exception):  # a client that is closed has let go of it
+                client.cancel([self.future])
         self.future = None
 
 
@@ -280,9 +281,10 @@ def live_workers(client: Any) -> list[str]:
     """Addresses of the workers of a cluster."""
     try:
         return sorted(client.nthreads())
-    except OSError as error:
+    except Exception as error:  # of a client that is closed meanwhile it may be any
+        why = "the client is closed" if client.status in ("closing", "closed") else error
         raise LostWorkersError(
-            f"The scheduler of the cluster cannot be reached ({error}): see that it runs, make a "
+            f"The scheduler of the cluster cannot be reached ({why}): see that it runs, make a "
             "new client, and fit again."
         ) from error
 

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_array, column_or_1d
 from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
 from badacost.boosting.fit_part import FitPart
 from badacost.boosting.folds import mix_columns
-from badacost.categorical_columns import CategoricalColumns, count_categories
+from badacost.categorical_columns import CategoricalColumns, count_categories, is_missing
+from badacost.distributed.collections import n_rows
 from badacost.distributed.parts import Chunk, worker_threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.sampling import RowSketch
@@ -115,18 +116,46 @@ def _some(blocks: list[Samples], chosen: Mask) -> list[Samples]:
 def _described(chunk: Chunk, positions: list[int]) -> Description:
     """Description of a chunk."""
     X, y, weight = chunk
-    labels, codes = np.unique(column_or_1d(y), return_inverse=True)
-    for name, n_rows in (
-        ("y", len(codes)),
-        ("sample_weight", len(codes if weight is None else weight)),
-    ):
-        if n_rows != len(X):
+    n_samples = n_rows(X)
+    labels, codes = _distinct(y)
+    given = None if weight is None else _numbers(weight)
+    for name, n in (("y", len(codes)), ("sample_weight", len(codes if given is None else given))):
+        if n != n_samples:
             raise ValueError(
-                f"A chunk of X has {len(X)} rows, but that of {name} has {n_rows}: divide them "
+                f"A chunk of X has {n_samples} rows, but that of {name} has {n}: divide them "
                 "alike, for example as columns of one data frame."
             )
-    given = None if weight is None else np.asarray(weight)
     rows: Any = slice(None) if given is None else given > 0.0
     codes = codes.astype(np.min_scalar_type(max(len(labels) - 1, 0)))
-    counts = count_categories(X, positions, rows) if len(X) else {}
+    counts = count_categories(X, positions, rows) if n_samples else {}
     return Description(labels, category_order(y), codes, given, counts)
+
+
+def _distinct(y: Any) -> tuple[NDArray[Any], NDArray[np.integer]]:
+    """Distinct classes, and which one of them each row has."""
+    given = column_or_1d(y)
+    if given.dtype.kind == "O" and any(map(is_missing, given)):
+        raise ValueError("y contains missing values: leave out samples without a class.")
+    try:
+        return np.unique(given, return_inverse=True)
+    except TypeError as error:
+        raise several_types() from error
+
+
+def several_types() -> TypeError:
+    """An error about labels that have no order."""
+    return TypeError("y has labels of several types: make them all text or numbers.")
+
+
+def _numbers(weight: Any) -> NDArray[Any]:
+    """Weights as numbers."""
+    given = np.asarray(weight)
+    if given.dtype.kind in "biuf":
+        return given
+    try:
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"sample_weight has something else than numbers ({error}): give a number of at least "
+            "zero for each sample."
+        ) from error

@@ -18,7 +18,7 @@ from badacost.categorical_columns import CategoricalColumns
 from badacost.distributed.collections import chunks_of
 from badacost.distributed.parts import DaskParts, cannot_be_computed_again, place_chunks
 from badacost.distributed.requirement import dask_distributed
-from badacost.distributed.rows import Description, RowsPart
+from badacost.distributed.rows import Description, RowsPart, several_types
 from badacost.parts import ByPart
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
@@ -163,7 +163,7 @@ def _distinct(labels: list[NDArray[Any]]) -> NDArray[Any]:
     try:
         known = np.unique(np.concatenate(labels))
     except TypeError as error:
-        raise TypeError("y has labels of several types: make them all text or numbers.") from error
+        raise several_types() from error
     if known.dtype.kind == "f" and np.isnan(known).any():
         raise ValueError("y contains NaN: leave out samples without a class.")
     check_classification_targets(np.tile(known, 3))  # it would warn of labels that occur once
