@@ -308,7 +308,7 @@ def _matrix(columns: list[Any]) -> Any:
 def _checked_columns(columns: Any) -> list[str]:
     """The names of the features."""
     listed = isinstance(columns, Iterable) and not isinstance(columns, str | bytes)
-    names = [*columns] if listed else [None]
+    names: list[Any] = [*columns] if listed else [None]
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f'columns must be a list of names, as in ["age"]; got {columns!r:.80}.')
     doubled = {name for name in names if names.count(name) > 1}
