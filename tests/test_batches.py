@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
 from badacost import (
     BAdaCostClassifier,
@@ -21,11 +24,13 @@ from badacost import (
     CostSensitiveTreeClassifier,
     ImportedForestClassifier,
     LpCSBClassifier,
+    MinimumCostClassifier,
     PIBoostClassifier,
     SAMMEClassifier,
     WangMultiBoostClassifier,
 )
 from badacost.batches import Batches, ParquetBatches
+from badacost.boosting import learners
 from badacost.tree import sampling
 
 N = 400
@@ -137,6 +142,17 @@ def test_bins_on_disk(weighted, tmp_path) -> None:
         assert not list(folder.iterdir())
 
 
+def test_a_full_disk(tmp_path, monkeypatch) -> None:
+    def refuse(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    X, y, _ = data()
+    with pytest.raises(OSError, match=r"no room for .* of bins .* a disk with more room") as caught:
+        BAdaCostClassifier(n_estimators=1).fit(Batches([(X, y)], bins_folder=tmp_path))
+    assert caught.value.errno == errno.ENOSPC
+
+
 def test_no_file_of_bins_stays_after_an_error(tmp_path) -> None:
     X, y, _ = data()
 
@@ -195,6 +211,32 @@ def test_warm_start_goes_on_with_batches(tmp_path) -> None:
     assert saved(model.set_params(warm_start=False), tmp_path) == whole
     with pytest.raises(ValueError, match="the classes must stay"):
         model.set_params(n_estimators=8, warm_start=True).fit(Batches([(X, y % 2)]))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("stopping", 6), ("costboost", 3), ("one fold", 6)])
+def test_warm_start_reads_batches_once_for_earlier_trees(
+    name, expected, tmp_path, monkeypatch
+) -> None:
+    X, y, _ = data()
+    n_passes = 0
+
+    def make():
+        nonlocal n_passes
+        n_passes += 1
+        yield X[:100], y[:100]
+        yield X[100:], y[100:]
+
+    model = clone(MODELS[name]).set_params(n_estimators=6, warm_start=True)
+    in_memory = saved(clone(model).fit(X, y).set_params(n_estimators=7).fit(X, y), tmp_path)
+    counts = []
+    for max_leaves in (2**28, 3 * N):  # with little memory there are more passes
+        monkeypatch.setattr(learners, "_MAX_LEAVES", max_leaves)
+        again = clone(model).fit(Batches(make)).set_params(n_estimators=7)
+        n_passes = 0
+        again.fit(Batches(make))
+        assert saved(again, tmp_path) == in_memory
+        counts.append(n_passes)
+    assert counts[0] == expected < counts[1]
 
 
 def test_own_costs_of_samples(tmp_path) -> None:
@@ -324,7 +366,7 @@ def test_types_of_parquet_columns(tmp_path) -> None:
         (pa.array([{"a": 1}, {"a": 2}]), "is of type struct"),
         (pa.array([b"a", b"b"]), "is of type binary"),
         (pa.array([1, 2], pa.timestamp("s")), "neither a number nor a category: convert it"),
-        (pa.array(["a", "b"]), "X contains text, such as 'a': make text categories"),
+        (pa.array(["a", "b"]), "X contains text, such as 'a': .* in categorical_features"),
         (pa.array([1.0, np.inf]), "X contains infinity"),
     ],
     ids=["list", "struct", "binary", "time", "text", "infinity"],
@@ -333,6 +375,64 @@ def test_hostile_columns(column, message, tmp_path) -> None:
     pq.write_table(pa.table({"x": column, "y": [0, 1]}), tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=message):
         BAdaCostClassifier().fit(ParquetBatches(tmp_path / "t.parquet", "y"))
+
+
+@pytest.mark.parametrize("levels", [[10, 2, 30, 4], [0.5, 3.0, 0.25, 4.0], [False, True]])
+@pytest.mark.parametrize("missing", [False, True])
+def test_categories_that_are_numbers(levels, missing, tmp_path) -> None:
+    X, y, _ = data()
+    kinds = pd.Categorical(np.random.default_rng(0).choice(levels, N))
+    kinds[:20] = np.nan if missing else kinds[0]
+    frame = pd.DataFrame({"x": X[:, 0], "kind": kinds})
+    frame.assign(y=y).to_parquet(tmp_path / "1.parquet")
+    model = BAdaCostClassifier(COSTS, n_estimators=3, random_state=1)
+    expected = saved(model.fit(frame, y), tmp_path)
+    batches = ParquetBatches(tmp_path / "1.parquet", "y", rows_at_once=64)
+    assert saved(model.fit(batches), tmp_path) == expected
+    assert model.categories_["kind"].tolist() == sorted(levels)
+
+
+def test_the_index_of_a_frame_is_no_feature(tmp_path) -> None:
+    index = pd.MultiIndex.from_arrays([[*"abcd"] * 5, X_[:, 1]], names=["id", None])
+    pd.DataFrame({"a": X_[:, 0], "y": Y_}, index).to_parquet(tmp_path / "1.parquet")
+    assert ParquetBatches(tmp_path, "y").columns == ["a"]
+    assert ParquetBatches(tmp_path, "y", columns=["id", "a"]).columns == ["id", "a"]
+
+
+@pytest.mark.parametrize("told", [b"", b"{", b"[]", b"{}", b'{"index_columns": 3}', b"\xff"])
+def test_hostile_words_about_the_index(told, tmp_path) -> None:
+    table = pa.table({"a": X_[:, 0], "y": Y_}).replace_schema_metadata({b"pandas": told})
+    pq.write_table(table, tmp_path / "1.parquet")
+    BAdaCostClassifier(n_estimators=1).fit(ParquetBatches(tmp_path, "y"))
+
+
+@pytest.mark.parametrize("word", [b"?", b"A", b"/"])
+def test_hostile_schemas(word, tmp_path) -> None:
+    path = tmp_path / "1.parquet"
+    pq.write_table(pa.table({"a": X_[:, 0], "y": Y_}), path)
+    stored = pq.read_metadata(path).metadata[b"ARROW:schema"]
+    path.write_bytes(path.read_bytes().replace(stored, word * len(stored)))
+    with pytest.raises(ValueError, match="is damaged, or not of Parquet"):
+        BAdaCostClassifier(n_estimators=1).fit(ParquetBatches(tmp_path, "y"))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"columns": "ab"}, TypeError, "columns must be a list of names"),
+        ({"columns": [1]}, TypeError, "columns must be a list of names"),
+        ({"columns": 5}, TypeError, "columns must be a list of names"),
+        ({"columns": []}, ValueError, "columns names no features: name some, or leave it out"),
+        ({"columns": ["a", "a"]}, ValueError, "columns names 'a' more than once"),
+        ({"paths": 5}, TypeError, "paths must be a file, a folder"),
+        ({"paths": b"1.parquet"}, TypeError, "paths must be a file, a folder"),
+        ({"paths": [b"1.parquet"]}, TypeError, "paths must have names of files"),
+    ],
+)
+def test_mistakes_in_paths_and_columns(given, error, message, tmp_path) -> None:
+    pq.write_table(pa.table({"a": [1.0], "b": [2.0], "y": [1]}), tmp_path / "1.parquet")
+    with pytest.raises(error, match=message):
+        ParquetBatches(**{"paths": tmp_path, "target": "y", **given})
 
 
 def test_damaged_and_missing_files(tmp_path) -> None:
@@ -386,14 +486,46 @@ def test_batches_that_change() -> None:
         BAdaCostClassifier().fit(shorter)
 
 
+@pytest.mark.parametrize("what", ["values", "weights", "order within classes"])
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.coo_array, "categories"])
+def test_other_batches_with_the_same_classes(what, kind) -> None:
+    X, y, weight = data(2000)
+    X, rng, by_class = np.nan_to_num(X), np.random.default_rng(0), np.argsort(y, kind="stable")
+
+    def make():
+        order, values, weights = by_class, X, weight
+        if what == "values":
+            values = rng.permutation(X)
+        elif what == "weights":
+            weights = rng.permutation(weight)
+        else:
+            order = np.lexsort((rng.uniform(size=len(y)), y))
+        if kind == "categories":
+            frame = pd.DataFrame({"town": pd.Categorical(np.round(2 * values[:, 0]).astype(str))})
+            yield frame.iloc[order], y[order], weights[order]
+        else:
+            yield kind(values[order]), y[order], weights[order]
+
+    with pytest.raises(ValueError, match="Batch 1 is not what it was in the first pass"):
+        BAdaCostClassifier(n_estimators=1).fit(Batches(make))
+
+
+def test_an_iterator_that_is_exhausted_after_a_pass() -> None:
+    once = iter([(X_, Y_)])
+    with pytest.raises(ValueError, match=r"in the first pass .* the same iterator"):
+        BAdaCostClassifier(n_estimators=1).fit(Batches(lambda: once))
+
+
 X_, Y_, W_ = data(20)
 
 
 @pytest.mark.parametrize(
     ("batches", "error", "message"),
     [
-        ([], ValueError, "There are no samples in the batches"),
-        ([(X_[:0], Y_[:0])], ValueError, "There are no samples in the batches"),
+        ([], ValueError, "The batches have no samples"),
+        ([(X_[:0], Y_[:0])], ValueError, "The batches have no samples"),
+        ([(X_, None)], ValueError, r"A batch has no classes \(y is None\): give one"),
+        ([(np.empty((0, 0)), []), (X_, Y_)], ValueError, r"has no features .* such as X\[:0\]"),
         ([(X_, Y_ * 0)], ValueError, "y must have at least 2 classes"),
         ([(X_, Y_), (X_[:, :2], Y_)], ValueError, "X has 2 features"),
         ([(X_, Y_[:3])], ValueError, "A batch has 20 samples, but 3 labels"),
@@ -411,7 +543,9 @@ X_, Y_, W_ = data(20)
         ([(np.full((20, 4), np.inf), Y_)], ValueError, "X contains infinity"),
         ([(X_[:, 0], Y_)], ValueError, "must be a table of samples and features"),
         ([X_], TypeError, r"A batch must be a tuple \(X, y\)"),
-        ([(X_,)], TypeError, r"A batch must be a tuple \(X, y\)"),
+        ([(X_,)], TypeError, r"A batch must be a tuple \(X, y\) .*; got tuple of 1"),
+        ([(X_, Y_, W_, W_)], TypeError, "got tuple of 4"),
+        (lambda: None, TypeError, "The function of Batches returned NoneType: it must yield"),
     ],
 )
 def test_mistakes_in_batches(batches, error, message) -> None:
@@ -433,6 +567,22 @@ def test_mistakes_with_batches() -> None:
         BAdaCostClassifier(estimator=CostSensitiveTreeClassifier()).fit(batches)
     with pytest.raises(TypeError, match=re.escape("a function that returns batches, or a list")):
         Batches((X_, Y_) for _ in range(3))
+    with pytest.raises(TypeError, match=r"read once only. Give badacost.batches.Batches\(make\)"):
+        BAdaCostClassifier().fit(iter([(X_, Y_)]))
+    for path in ("x.parquet", Path("x.parquet")):
+        with pytest.raises(TypeError, match=r"give badacost.batches.ParquetBatches\(path, target"):
+            BAdaCostClassifier().fit(path)
+    model = BAdaCostClassifier(n_estimators=2).fit(X_, Y_)
+    with pytest.raises(TypeError, match="to predict, give arrays, data frames or sparse matrices"):
+        model.predict(batches)
+    with pytest.raises(TypeError, match="give score the X and y of one batch"):
+        model.score(batches)
+    with pytest.raises(TypeError, match="score needs y"):
+        model.score(X_)
+    with pytest.raises(TypeError, match=re.escape("MinimumCostClassifier(FrozenEstimator(")):
+        MinimumCostClassifier(model).fit(batches)
+    with pytest.raises(TypeError, match="requires y"):
+        MinimumCostClassifier(model).fit(X_)
     frames = [pd.DataFrame({"a": ["u", "v"]}), pd.DataFrame({"a": [1.0, 2.0]})]
     frames[0] = frames[0].astype("category")
     with pytest.raises(ValueError, match="Batch 2 has other categorical columns"):

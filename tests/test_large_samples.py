@@ -62,14 +62,14 @@ def test_a_glimpse_is_spread_over_all_rows(samples, monkeypatch) -> None:
 
 
 def test_marks_tell_batches_apart() -> None:
-    def mark(labels) -> tuple[int, int]:
+    def mark(labels) -> tuple[int, ...]:
         return Batch(np.zeros((len(labels), 1)), labels).mark
 
     assert mark([1, 2]) == mark(np.array([1, 2]))
     assert mark([1, 2]) != mark([2, 1])
     assert mark(["a", "b"]) == mark(np.array(["a", "b"], dtype=object))
     assert mark(["a", "b"]) != mark(["b", "a"])
-    assert mark([]) == (0, 0)
+    assert mark([]) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("ends", [(6, 20), (0, 6, 6, 19), (0, 6, 6, 20, 20)])

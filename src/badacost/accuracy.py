@@ -7,11 +7,15 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
+from badacost.validation import refuse_batches
+
 
 class AccuracyMixin(ClassifierMixin):
     """scikit-learn's mixin of classifiers, with a word about what its score leaves out."""
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the accuracy: the share of right predictions, **whatever mistakes cost**.
 
         It is what scikit-learn means by the score of a classifier, and what `GridSearchCV`,
@@ -44,4 +48,7 @@ class AccuracyMixin(ClassifierMixin):
         >>> round(model.score(X, y), 2), round(average_cost(y, model.predict(X), costs), 2)
         (0.63, 0.37)
         """
+        refuse_batches(X, "give score the X and y of one batch, or average the scores of several")
+        if y is None:
+            raise TypeError("score needs y, the true classes of the samples.")
         return float(super().score(X, y, sample_weight))

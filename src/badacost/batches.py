@@ -6,6 +6,7 @@ where columns are categorical, twice more where samples are held out. It keeps a
 
 from __future__ import annotations
 
+import base64
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,17 +69,29 @@ class Batches(BatchSource):
 
     def batches(self) -> Iterator[Batch]:
         """Read the batches."""
-        for given in self.make() if callable(self.make) else self.make:
+        made = self.make() if callable(self.make) else self.make
+        if not isinstance(made, Iterable):
+            raise TypeError(
+                f"The function of Batches returned {type(made).__name__}: it must yield batches, "
+                "or return a list of them."
+            )
+        for given in made:
             if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+                count = f" of {len(given)}" if isinstance(given, tuple | list) else ""
                 raise TypeError(
                     "A batch must be a tuple (X, y) or (X, y, sample_weight); got "
-                    f"{type(given).__name__}."
+                    f"{type(given).__name__}{count}."
                 )
             X, *rest = given
             X = X if hasattr(X, "shape") else np.asarray(X)
             if len(X.shape) != 2:
                 raise ValueError(
                     f"X of a batch must be a table of samples and features; got shape {X.shape}."
+                )
+            if X.shape[1] == 0:
+                raise ValueError(
+                    f"X of a batch has no features (its shape is {X.shape}): give an empty batch "
+                    "the columns of the others too, such as X[:0], or leave it out."
                 )
             yield Batch(X, *rest)
 
@@ -106,8 +119,10 @@ class ParquetBatches(BatchSource):
     Notes
     -----
     Columns have numbers or booleans, where null is a missing value, or categories (dictionaries of
-    Arrow, such as a data frame's column of a category dtype leaves behind). Text columns are
-    categories if `categorical_features` of the classifier names them.
+    Arrow, such as a data frame's column of a category dtype leaves behind; of numbers as well,
+    where the file keeps the schema of Arrow, as those of pandas and pyarrow do). Text columns, and
+    others, are categories if `categorical_features` of the classifier names them. The index of a
+    data frame of pandas is no feature, unless `columns` names it.
 
     Examples
     --------
@@ -137,17 +152,19 @@ class ParquetBatches(BatchSource):
         bins_folder: Any = None,
     ):
         check_number("rows_at_once", rows_at_once, Integral, low=1)
+        chosen = None if columns is None else _checked_columns(columns)
         self.files = _files(paths)
         self.target, self.weight = target, weight
         self.rows_at_once = int(rows_at_once)
         self.bins_folder = _checked_folder(bins_folder)
         schema = self._open(self.files[0]).schema_arrow
+        left_out = {target, weight, *_index_columns(schema)}
         others = [
             name
             for name in schema.names
-            if name not in (target, weight) and not name.startswith(_INDEX_LEVEL)
+            if name not in left_out and not name.startswith(_INDEX_LEVEL)
         ]
-        self.columns = others if columns is None else list(columns)
+        self.columns = others if chosen is None else chosen
         if not self.columns:
             raise ValueError(
                 f"{self.files[0]} has no columns beside {target!r}: features are missing."
@@ -205,9 +222,13 @@ class ParquetBatches(BatchSource):
         for path in self.files:
             with self._open(path) as file:
                 self._check_schema(path, file.schema_arrow)
+                categories = _category_columns(file, path)
                 tables = file.iter_batches(self.rows_at_once, columns=wanted)
                 while (table := _next(tables, path)) is not None:
-                    values = {name: _values(table.column(name)) for name in self.columns}
+                    values = {
+                        name: _values(table.column(name), name in categories)
+                        for name in self.columns
+                    }
                     if all(column.dtype.kind in "biuf" for column in values.values()):
                         frame = pd.DataFrame(_matrix(list(values.values())), columns=self.columns)
                     else:
@@ -229,11 +250,41 @@ def _damaged(path: Path, error: Exception) -> ValueError:
     return ValueError(f"{path} is damaged, or not of Parquet ({error}): write it again.")
 
 
-def _values(column: Any) -> Any:
+def _index_columns(schema: Any) -> list[str]:
+    """Columns that were the index of a data frame of pandas."""
+    try:
+        told = schema.pandas_metadata
+    except ValueError:  # damaged: there is nothing to know
+        told = None
+    names = told.get("index_columns") if isinstance(told, dict) else None
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def _category_columns(file: Any, path: Path) -> set[str]:
+    """Columns that were dictionaries of Arrow: Parquet gives back those of text only."""
+    import pyarrow as pa
+
+    stored = (file.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return set()
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
+    except _ERRORS as error:
+        raise _damaged(path, error) from error
+    return {field.name for field in schema if pa.types.is_dictionary(field.type)}
+
+
+def _values(column: Any, category: bool = False) -> Any:
     """A column of Arrow: numbers as an array, with NaN for null, others as a series."""
+    import pandas as pd
     import pyarrow.types as types
 
     kind = column.type
+    if category and types.is_floating(kind):
+        return pd.Series(pd.Categorical(column.to_numpy(zero_copy_only=False)))
+    if category and (types.is_integer(kind) or types.is_boolean(kind)):
+        column = column.dictionary_encode()
+        kind = column.type
     if types.is_decimal(kind) or types.is_float16(kind) or types.is_null(kind):
         column = column.cast("float64")
     elif types.is_boolean(kind) and not column.null_count:
@@ -254,12 +305,32 @@ def _matrix(columns: list[Any]) -> Any:
     return matrix.T
 
 
+def _checked_columns(columns: Any) -> list[str]:
+    """The names of the features."""
+    listed = isinstance(columns, Iterable) and not isinstance(columns, str | bytes)
+    names: list[Any] = [*columns] if listed else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f'columns must be a list of names, as in ["age"]; got {columns!r:.80}.')
+    doubled = {name for name in names if names.count(name) > 1}
+    if doubled:
+        raise ValueError(f"columns names {min(doubled)!r} more than once: name a column once.")
+    if not names:
+        raise ValueError("columns names no features: name some, or leave it out to take all.")
+    return names
+
+
 def _files(paths: Any) -> list[Path]:
     """The files that paths, folders or patterns name."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
+    if not isinstance(paths, Iterable) or isinstance(paths, bytes):
+        raise TypeError(
+            f"paths must be a file, a folder, a pattern or a list of them; got {paths!r:.80}."
+        )
     files: list[Path] = []
     for given in paths:
+        if not isinstance(given, str | os.PathLike):
+            raise TypeError(f"paths must have names of files or folders; got {given!r:.80}.")
         path = Path(given)
         if path.is_dir():
             found = sorted(path.glob("*.parquet"))

@@ -43,6 +43,7 @@ from badacost.validation import (
     check_sample_weight,
     distinct_classes,
     positions_in,
+    refuse_batches,
 )
 
 _FOLDS = 5
@@ -133,7 +134,11 @@ class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> MinimumCostClassifier:
         """Fit the classifier, and what corrects its probabilities.
 
@@ -155,6 +160,13 @@ class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin
             The fitted classifier.
         """
         check_choice("calibration", self.calibration, CALIBRATIONS)
+        refuse_batches(
+            X,
+            "fit the estimator to them, and then MinimumCostClassifier(FrozenEstimator(estimator), "
+            "costs) to arrays of other samples",
+        )
+        if y is None:
+            raise TypeError("MinimumCostClassifier requires y, the classes of the samples.")
         X, labels = indexable(X, _checked_labels(y))
         weight = check_sample_weight(sample_weight, len(labels))
         estimator, seed = self._seeded_estimator()

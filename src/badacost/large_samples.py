@@ -21,6 +21,7 @@ from badacost.arrays import Mask, Samples
 
 _CELLS_AT_ONCE = 2**22
 _MAX_GLIMPSED = 5_000  # rows that are remembered from a pass
+_MAX_COMPARED = 256  # rows of a batch whose values are compared with those of the first pass
 
 Convert = Callable[[Any], Samples]
 
@@ -39,12 +40,16 @@ class Batch:
         return int(self.X.shape[0])
 
     @property
-    def mark(self) -> tuple[int, int]:
-        """Number of rows and a checksum of the classes, to notice batches that change."""
-        labels = np.asarray(self.y)
-        if labels.dtype.kind not in "biuf":
-            labels = np.frombuffer("\0".join(map(str, labels.tolist())).encode(), np.uint8)
-        return self.n_rows, zlib.crc32(np.ascontiguousarray(labels).data)
+    def mark(self) -> tuple[int, ...]:
+        """Number of rows and checksums, to notice batches that change between passes.
+
+        They cover all classes and weights, and the values of rows at equal steps.
+        """
+        X = self.X.tocsr() if is_sparse(self.X) else self.X
+        rows = X[:: self.n_rows // _MAX_COMPARED + 1]
+        values = rows.toarray() if is_sparse(rows) else rows
+        weight = () if self.weight is None else self.weight
+        return self.n_rows, _checksum(values), _checksum(self.y), _checksum(weight)
 
 
 class BatchSource(ABC):
@@ -62,7 +67,7 @@ class LargeSamples(ABC):
 
     ndim = 2
     bins_folder: Any = None
-    y_like: Any = None  # no labels, of the type that labels had
+    y_like: Any = None  # an empty piece of the first labels: it has their type and categories
     watched = False  # whether all rows were shown to someone in the first pass
 
     def __init__(self, n_rows: int, n_features: int, convert: Convert):
@@ -126,9 +131,9 @@ class BatchSamples(LargeSamples):
     """Rows of a source of batches, which shall be those with the `marks` of the first pass."""
 
     def __init__(
-        self, source: BatchSource, marks: list[tuple[int, int]], n_features: int, convert: Convert
+        self, source: BatchSource, marks: list[tuple[int, ...]], n_features: int, convert: Convert
     ):
-        super().__init__(sum(n_rows for n_rows, _ in marks), n_features, convert)
+        super().__init__(sum(n_rows for n_rows, *_ in marks), n_features, convert)
         self._source, self._marks = source, marks
         self.bins_folder = source.bins_folder
 
@@ -145,8 +150,16 @@ class BatchSamples(LargeSamples):
         raise ValueError(
             f"Batch {number} is not what it was in the first pass over the data: batches must be "
             "the same, in the same order, each time they are read. Fix the seed of what draws or "
-            "shuffles them."
+            "shuffles them; see that their function has not returned the same iterator twice."
         )
+
+
+def _checksum(values: Any) -> int:
+    """A number that tells arrays apart, whatever the type of numbers that are equal."""
+    values = np.asarray(values)
+    if values.dtype.kind in "biuf":
+        return zlib.crc32(np.ascontiguousarray(values, np.float64).data)
+    return zlib.crc32("\0".join(map(str, values.ravel().tolist())).encode())
 
 
 def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -166,7 +167,8 @@ def _mistake_in(X: Any, y: Any) -> str | None:
     if text is not None:
         return (
             f"X contains text, such as {text!r:.80}: make text categories, for example with "
-            'astype("category"), or use badacost.tabular.TableClassifier.'
+            'astype("category"), name its columns in categorical_features, or use '
+            "badacost.tabular.TableClassifier."
         )
     if cells.dtype.kind == "f" and np.isinf(cells).any():
         return "X contains infinity: replace such values, by NaN if they are not known."
@@ -186,6 +188,8 @@ def _first_text(cells: NDArray[Any]) -> str | None:
 
 def _cells(data: Any) -> NDArray[Any]:
     """Return the values of data in a row; none where the data make no array."""
+    if is_sparse(data):
+        return np.asarray(data.tocsr().data)
     try:
         return np.asarray(data).ravel()
     except ValueError:
@@ -252,6 +256,7 @@ def check_training_data(
     weights; the samples are then marked as `watched`.
     """
     samples: Any
+    _check_is_table(X)
     if isinstance(X, BatchSource):
         _check_source(estimator, y=y, sample_weight=sample_weight)
         samples, found, given = _read_batches(estimator, X, reset, watch)
@@ -273,6 +278,26 @@ def check_training_data(
     encoded = positions_in(classes, labels).astype(np.min_scalar_type(len(classes)))
     weight = check_sample_weight(sample_weight, len(encoded))
     return _with_weight(samples, encoded, weight, classes)
+
+
+def _check_is_table(X: Any) -> None:
+    """Raise where training samples are a file's name, or come one after another."""
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError(
+            f"X must be a table of samples; got {X!r:.80}. If this is a Parquet file, give "
+            "badacost.batches.ParquetBatches(path, target)."
+        )
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"X must be a table of samples; got {type(X).__name__}, which can be read once only. "
+            "Give badacost.batches.Batches(make), with a function that returns the batches."
+        )
+
+
+def refuse_batches(X: Any, remedy: str) -> None:
+    """Raise where samples come in batches, which only the fit of some classifiers takes."""
+    if isinstance(X, BatchSource):
+        raise TypeError(f"Batches are for the fit of classifiers that grow trees: {remedy}.")
 
 
 def _at_least_two(classes: NDArray[Any]) -> NDArray[Any]:
@@ -366,6 +391,8 @@ class _Labels:
 
     def add(self, batch: Batch) -> None:
         """Add the labels of a batch."""
+        if batch.y is None:
+            raise ValueError("A batch has no classes (y is None): give one for each sample.")
         labels = _check_labels(batch.y)
         if len(labels) != batch.n_rows:
             raise ValueError(
@@ -389,7 +416,10 @@ class _Labels:
     def classes(self) -> NDArray[Any]:
         """Distinct labels, in their order."""
         if self.like is None:
-            raise ValueError("There are no samples in the batches: see what makes them.")
+            raise ValueError(
+                "The batches have no samples: the list of batches, or what its function returns, "
+                "is empty, or all of them are. Give at least one row."
+            )
         return distinct_classes(self._known, self.like)
 
     def positions_in(self, classes: NDArray[Any]) -> NDArray[Any]:
@@ -405,7 +435,7 @@ def _read_batches(
     """Look at all batches: return samples, labels, and weights if there are any."""
     labels = _Labels()
     weights: list[Any] = []
-    marks: list[tuple[int, int]] = []
+    marks: list[tuple[int, ...]] = []
     counts: dict[int, Counter[Any]] = {}
     for batch in source.batches():
         X = batch.X.toarray() if is_sparse(batch.X) else batch.X
@@ -421,9 +451,9 @@ def _read_batches(
                 f"Batch {len(marks) + 1} has other categorical columns than those before: give "
                 "columns the same types in all batches."
             )
-        marks.append(batch.mark)
         weights.append(_check_batch_weight(batch))
         labels.add(batch)
+        marks.append(batch.mark)
         chosen = slice(None) if weights[-1] is None else weights[-1] > 0.0
         for position, counted in count_categories(X, positions, chosen).items():
             counts[position] += counted
@@ -493,6 +523,7 @@ def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
         encoded: NDArray[np.floating] = estimator._columns.encode(X)
         return encoded
     check_is_fitted(estimator)
+    refuse_batches(X, "to predict, give arrays, data frames or sparse matrices, one at a time")
     X = estimator._columns.encode(X)
     with remedies(X):
         checked: NDArray[np.floating] = validate_data(

@@ -154,3 +154,23 @@ def test_mistakes_with_sparse_matrices() -> None:
         BAdaCostClassifier(categorical_features=[0]).fit(S, y)
     with pytest.raises(TypeError, match="Sparse data was passed for X"):
         BAdaCostClassifier(estimator=CostSensitiveTreeClassifier()).fit(S, y)
+
+
+def test_infinity_has_a_remedy() -> None:
+    X, y = data()
+    X[3, 2] = np.inf
+    message = "X contains infinity: replace such values, by NaN"
+    with pytest.raises(ValueError, match=message):
+        BAdaCostClassifier(COSTS, n_estimators=1).fit(sparse.csr_array(X), y)
+    model = BAdaCostClassifier(COSTS, n_estimators=1).fit(sparse.csr_array(np.nan_to_num(X)), y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(sparse.coo_array(X))
+
+
+@pytest.mark.parametrize("name", ["stopping", "one fold"])
+def test_the_sign_of_zero_does_not_choose_samples(name) -> None:
+    X, y = data()
+    model = MODELS[name]
+    signed = np.where(X == 0.0, -0.0, X)
+    expected = model.fit(sparse.csr_array(X), y).forest_.threshold.tobytes()
+    assert model.fit(signed, y).forest_.threshold.tobytes() == expected

@@ -81,7 +81,9 @@ def mix_columns(columns: Iterable[NDArray[Any]], n_rows: int, seed: int) -> NDAr
     """A number for each row that depends on its values, and on nothing else but the seed."""
     mixed = np.full(n_rows, seed + 1, np.uint64) * _MIXER
     for column in columns:
-        mixed = _mix(mixed, column.astype(np.float64).view(np.uint64))
+        values = column.astype(np.float64) + 0.0  # zero has one sign
+        values[np.isnan(values)] = np.nan  # and so have missing values
+        mixed = _mix(mixed, values.view(np.uint64))
     return mixed
 
 

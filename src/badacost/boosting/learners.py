@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from badacost.arrays import FloatArray, Labels, LeafNumbers, RowNumbers, Samples
-from badacost.large_samples import blocks_of, is_sparse
+from badacost.large_samples import LargeSamples, blocks_of, is_sparse
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
@@ -26,6 +26,7 @@ from badacost.tree.sums import WeightedLabels
 from badacost.validation import number_of_features
 
 Criterion = Literal["gini", "entropy"]
+_MAX_LEAVES = 2**28  # of samples in trees of an earlier fit, found in one pass over the samples
 _MIN_FACTOR = 1e-4  # of a class in the splits: cheap classes must still be told apart
 
 
@@ -113,6 +114,16 @@ class SampleSet:
         self._sketch = sketch
         self.mapper: BinMapper | None = None
         self.data: BinnedData | None = None
+        self._expected: list[Tree] = []
+        self._leaves: dict[Tree, LeafNumbers] = {}
+
+    def expect(self, models: list[Any]) -> None:
+        """Be told of models of an earlier fit, in the order in which `rows` will have them.
+
+        Samples that are not in memory are then read once for many trees.
+        """
+        if isinstance(self.X, LargeSamples):
+            self._expected = models
 
     def bin(self, estimator: Any, weight: FloatArray | None, threads: Threads) -> BinnedData:
         """Choose bins as the parameters of an estimator say; `weight` steers them."""
@@ -144,11 +155,27 @@ class SampleSet:
             leaves = np.empty(self.data.bins.shape[1], np.min_scalar_type(len(model.left)))
             model.descend(self.data, leaves)
         else:  # of an earlier fit
-            table = np.zeros((int(model.value.max()) + 1, 1))
-            forest = Forest.from_trees([model], [1.0], table, self.X.shape[1], self.mapper)
-            blocks = [self.X] if is_sparse(self.X) else blocks_of(self.X)
-            leaves = np.concatenate([forest.apply(block, threads)[:, 0] for block in blocks])
+            if model not in self._leaves:
+                self._find_leaves(model, threads)
+            leaves = self._leaves.pop(model)
         return model.value[leaves]
+
+    def _find_leaves(self, tree: Tree, threads: Threads) -> None:
+        """Find the leaves of a tree of an earlier fit, and of those that are expected after it."""
+        n_rows, n_features = self.X.shape
+        n_trees = max(1, _MAX_LEAVES // n_rows)
+        trees, self._expected = self._expected[:n_trees] or [tree], self._expected[n_trees:]
+        table = np.zeros((max(int(tree.value.max()) for tree in trees) + 1, 1))
+        ones = np.ones(len(trees))
+        forest = Forest.from_trees(trees, ones, table, n_features, self.mapper)
+        n_nodes = max(len(tree.left) for tree in trees)
+        found = np.empty((len(trees), n_rows), np.min_scalar_type(n_nodes))
+        first = 0
+        for block in [self.X] if is_sparse(self.X) else blocks_of(self.X):
+            last = first + block.shape[0]
+            found[:, first:last] = forest.apply(block, threads).T
+            first = last
+        self._leaves = dict(zip(trees, found, strict=True))
 
 
 class WeakLearner(Protocol):

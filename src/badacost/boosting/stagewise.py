@@ -394,6 +394,10 @@ class StagewiseClassifier(
             if held_out is not None:
                 held_out.follow(stage)
 
+        models = [model for stage in earlier for model in stage.models]
+        task.samples.expect(models)
+        if task.validation is not None:
+            task.validation[0].expect(models)
         for stage in earlier:
             rows = [task.samples.rows(model, task.threads) for model in stage.models]
             add(replace(stage, rows=rows))
