@@ -144,7 +144,7 @@ def test_parts_of_other_estimators(make, dtype, n_classes) -> None:
 )
 def test_parts_whose_decisions_are_combined_are_refused(model) -> None:
     model.fit(X, Y)
-    with pytest.raises(TypeError, match="where scikit-learn combines decisions. Use a Voting"):
+    with pytest.raises(TypeError, match=r"where scikit-learn combines decisions\. Use a Voting"):
         skl2onnx.to_onnx(model, X[:1])
 
 

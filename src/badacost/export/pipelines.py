@@ -186,7 +186,7 @@ def _check_part(scope: Any, model: Any) -> None:
         takes_shares = (
             isinstance(holder, BaggingClassifier)
             or (isinstance(holder, VotingClassifier) and holder.voting == "soft")
-            or "predict_proba" == _stacked_by(holder, model)
+            or _stacked_by(holder, model) == "predict_proba"
         )
         if not takes_shares:
             raise TypeError(
