@@ -84,4 +84,9 @@ def predict(scale: float) -> Figures:
 
 
 if __name__ == "__main__":
-    run(__doc__ or "", {"predict": predict}, HERE / "results" / "export.json")
+    run(
+        __doc__ or "",
+        {"predict": predict},
+        HERE / "results" / "export.json",
+        ("onnx", "onnxruntime"),
+    )

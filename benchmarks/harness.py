@@ -109,7 +109,7 @@ def process_times(code: str, cache: str) -> tuple[float, float]:
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def circumstances(scale: float) -> dict[str, object]:
+def circumstances(scale: float, packages: tuple[str, ...] = ()) -> dict[str, object]:
     """When, where and with what a measurement was made."""
     cpu = platform.processor()
     if Path("/proc/cpuinfo").exists():
@@ -123,14 +123,22 @@ def circumstances(scale: float) -> dict[str, object]:
         "cores": os.cpu_count(),
         "load_before": os.getloadavg()[0],
         "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
+        **{name: version(name) for name in (*PACKAGES, *packages)},
         "badacost_sources": digest.hexdigest()[:12],
         "scale": scale,
     }
 
 
-def run(description: str, measurements: dict[str, Measurement], results: Path) -> None:
-    """Read the command line, make the measurements, print the figures and write them as JSON."""
+def run(
+    description: str,
+    measurements: dict[str, Measurement],
+    results: Path,
+    packages: tuple[str, ...] = (),
+) -> None:
+    """Read the command line, make the measurements, print the figures and write them as JSON.
+
+    Versions of `packages` are written beside those of the usual ones.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", nargs="+", choices=measurements, default=list(measurements))
     parser.add_argument("--scale", type=float, default=1.0, help="shrink the data, for a smoke run")
@@ -139,7 +147,7 @@ def run(description: str, measurements: dict[str, Measurement], results: Path) -
     output = options.output or (results if options.scale == 1.0 else None)
     for name in options.only:
         measure = measurements[name]
-        result = {**circumstances(options.scale), "figures": []}
+        result = {**circumstances(options.scale, packages), "figures": []}
         print(f"{name}: {(measure.__doc__ or name).splitlines()[0]}", flush=True)
         with threadpool_limits(1):  # OpenMP and BLAS; the threads of badacost are its own
             for figure in measure(options.scale):

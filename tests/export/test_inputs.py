@@ -126,6 +126,53 @@ def test_numbers_among_texts() -> None:
     assert_same_answers(model, run(to_onnx(model), inputs), X)
 
 
+def test_categories_that_are_written_alike_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    cells = rng.choice(np.array([1, "1", "x"], dtype=object), 300)
+    kinds = pd.Categorical(cells, categories=[1, "1", "x"])
+    model = BAdaCostClassifier(COSTS, **SMALL).fit(pd.DataFrame({"kind": kinds}), kinds.codes)
+    with pytest.raises(
+        ValueError, match=r"1 and '1' are written alike in 'kind', .* different tex"
+    ):
+        to_onnx(model)
+
+
+@pytest.mark.parametrize("with_texts", [False, True])
+def test_categories_between_numbers_of_single_precision(with_texts) -> None:
+    """They are rounded as the inputs are, so that 0.1 stays a category."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(6, size=600)
+    frame = pd.DataFrame({"share": pd.Categorical(0.1 * code), "size": rng.normal(size=600)})
+    inputs: Any = frame.astype(np.float32).to_numpy()
+    if with_texts:
+        frame["town"] = pd.Categorical(rng.choice(TOWNS, 600))
+        inputs = {name: frame[[name]].astype(np.float32).to_numpy() for name in ("share", "size")}
+        inputs["town"] = frame[["town"]].astype(object).to_numpy()
+    frame["size"] = frame["size"].astype(np.float32)
+    model = BAdaCostClassifier(COSTS, **SMALL).fit(frame, code * 5 % 3)
+    assert_same_answers(model, run(to_onnx(model, input_type="float"), inputs), frame)
+
+
+def test_categories_that_are_one_number_in_single_precision_are_refused() -> None:
+    X, y = make_matrix(0, 300)
+    X[:, 2] = 1.0 + 2.0**-40 * X[:, 2]
+    model = BAdaCostClassifier(COSTS, categorical_features=[2], **SMALL).fit(X, y)
+    with pytest.raises(ValueError, match=r"the same number in single precision, .* in double prec"):
+        to_onnx(model, input_type="float")
+    assert_same_answers(model, run(to_onnx(model), X), X)
+
+
+def test_columns_without_a_name() -> None:
+    frame, y = make_frame(0, 300)
+    frame = frame.rename(columns={"town": "", "size": "x0", "grade": "x1"})
+    model = BAdaCostClassifier(COSTS, **SMALL).fit(frame, y)
+    exported = to_onnx(model)
+    assert [value.name for value in exported.graph.input] == ["x0_", "x0", "x1"]
+    inputs = as_columns(frame, [""])
+    inputs["x0_"] = inputs.pop("")
+    assert_same_answers(model, run(exported, inputs), frame)
+
+
 def test_without_a_known_category() -> None:
     """A column of categories that was empty in the training says nothing later."""
     X, y = make_matrix(0, 200)

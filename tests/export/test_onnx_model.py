@@ -243,6 +243,7 @@ def test_other_weak_learners_are_refused() -> None:
     [
         ({"input_type": "half"}, ValueError, "input_type must be one of 'double', 'float'"),
         ({"ml_opset": 4}, ValueError, "ml_opset must be 5 or 3; got 4"),
+        ({"ml_opset": [5]}, ValueError, r"ml_opset must be 5 or 3; got \[5\]"),
         ({"abstain": "much"}, TypeError, "give the price of asking a person"),
         ({"abstain": -1.0}, ValueError, "give 0 or more"),
         ({"abstain": 1.0}, ValueError, "has no probabilities"),

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import skl2onnx
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -17,6 +20,7 @@ from badacost import (
     AdaC2M1Classifier,
     BAdaCostClassifier,
     CostBoostClassifier,
+    CostSensitiveTreeClassifier,
     MinimumCostClassifier,
     PIBoostClassifier,
     SAMMEClassifier,
@@ -94,6 +98,54 @@ def test_abstention_is_an_option() -> None:
     got = run(exported, X)
     np.testing.assert_array_equal(got["asked"], model.predict_costs(X).min(axis=1) >= 0.8)
     assert 0 < got["asked"].sum() < len(X)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda costs: VotingClassifier(
+            [("cheap", BAdaCostClassifier(costs, **SMALL)), ("plain", SAMMEClassifier(**SMALL))],
+            voting="soft",
+            flatten_transform=False,
+        ),
+        lambda costs: StackingClassifier(
+            [("cheap", BAdaCostClassifier(costs, **SMALL)), ("plain", LogisticRegression())], cv=2
+        ),
+        lambda costs: CalibratedClassifierCV(BAdaCostClassifier(costs, **SMALL), cv=2),
+        lambda costs: CalibratedClassifierCV(
+            CostSensitiveTreeClassifier(costs, max_depth=3), cv=2, method="isotonic"
+        ),
+        lambda costs: BaggingClassifier(BAdaCostClassifier(costs, **SMALL), 3, random_state=0),
+    ],
+    ids=["voting", "stacking", "calibrated", "isotonic", "bagging"],
+)
+def test_parts_of_other_estimators(make, dtype, n_classes) -> None:
+    """Of probabilities, or of the decision function where scikit-learn prefers it."""
+    samples, labels = X.astype(dtype), np.array([4, 7, 9])[np.minimum(Y, n_classes - 1)]
+    model = make(COSTS[:n_classes, :n_classes]).fit(samples, labels)
+    exported = skl2onnx.to_onnx(model, samples[:1], options={"zipmap": False})
+    got, expected = run(exported, samples), model.predict_proba(samples)
+    np.testing.assert_allclose(got["probabilities"], expected, rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(got["label"], model.predict(samples))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        VotingClassifier([("a", BAdaCostClassifier(COSTS, **SMALL))], flatten_transform=False),
+        StackingClassifier(
+            [("a", BAdaCostClassifier(COSTS, **SMALL))], cv=2, stack_method="predict"
+        ),
+        OneVsRestClassifier(BAdaCostClassifier(**SMALL)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_parts_whose_decisions_are_combined_are_refused(model) -> None:
+    model.fit(X, Y)
+    with pytest.raises(TypeError, match=r"where scikit-learn combines decisions\. Use a Voting"):
+        skl2onnx.to_onnx(model, X[:1])
 
 
 def test_tables_are_refused() -> None:

@@ -26,7 +26,10 @@ def export(
     ] = "5",
     abstain: Annotated[
         float | None,
-        typer.Option(help="Price of asking a person: adds the output asked.", metavar="PRICE"),
+        typer.Option(
+            help="Price of asking a person: adds an output, named asked, that says when to ask.",
+            metavar="PRICE",
+        ),
     ] = None,
     as_json: AsJson = False,
     force: Force = False,

@@ -6,7 +6,7 @@ of its own, since a matrix of ONNX has one type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
+from badacost.costs.matrix import plain
 from badacost.decision import MinimumCostClassifier
 from badacost.export.graph import Graph, Value
 from badacost.export.trees import Features
@@ -44,11 +45,16 @@ def parts_of(model: Any) -> Iterator[Any]:
 
 
 def column_names(model: Any) -> list[str]:
-    """Return the names of the columns, in their order; numbered where a model knows none."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return [f"x{position}" for position in range(model.n_features_in_)]
-    return [str(name) for name in names]
+    """Return the names of the columns, in their order; numbered where they have none."""
+    given = getattr(model, "feature_names_in_", None)
+    names = [""] * model.n_features_in_ if given is None else [str(name) for name in given]
+    for position, name in enumerate(names):
+        if not name:  # which ONNX takes for an input that is left out
+            name = f"x{position}"
+            while name in names:
+                name += "_"
+            names[position] = name
+    return names
 
 
 def categories_of(model: Any) -> dict[int, NDArray[Any]]:
@@ -80,6 +86,7 @@ def add_inputs(graph: Graph, model: Any, dtype: Any) -> tuple[list[Value], Matri
     for position, values in categories_of(inner).items():
         if any(isinstance(value, str) for value in values):
             texts[position] = tuple(_text(value) for value in values)
+            _check_distinct(values, texts[position], f"written alike in {names[position]!r}", "")
         else:
             numbers[position] = values
     return _of_columns(graph, names, texts, numbers, dtype, coded=True)
@@ -127,11 +134,22 @@ def add_codes(graph: Graph, model: Any, matrix: Matrix) -> Features:
 
 
 def _codes_of_numbers(graph: Graph, values: str, known: list[NDArray[Any]], dtype: Any) -> str:
-    """Codes of columns of numbers, (n, n_columns); NaN where a number is not known."""
-    levels = np.full((len(known), max(1, *map(len, known))), np.nan)  # NaN equals nothing
+    """Codes of columns of numbers, (n, n_columns); NaN where a number is not known.
+
+    Numbers are compared in the precision of the inputs, to which those of the training are rounded.
+    """
+    levels = np.full((len(known), max(1, *map(len, known))), np.nan, dtype)  # NaN equals nothing
+    is_double = dtype == np.float64
     for line, numbers in zip(levels, known, strict=True):
-        line[: len(numbers)] = numbers
-    wide = graph.add("Unsqueeze", graph.cast(values, np.float64), graph.constant([2]))
+        with np.errstate(over="ignore"):
+            line[: len(numbers)] = numbers
+        _check_distinct(
+            numbers,
+            line[: len(numbers)].tolist(),
+            f"the same number in {'double' if is_double else 'single'} precision",
+            "" if is_double else ", or export it with inputs in double precision",
+        )
+    wide = graph.add("Unsqueeze", values, graph.constant([2]))
     equal = graph.cast(graph.add("Equal", wide, graph.constant(levels)), np.int32)
     place = graph.add("ArgMax", equal, axis=2, keepdims=1)
     found = graph.add("GatherElements", equal, place, axis=2)
@@ -154,6 +172,19 @@ def _codes_of_texts(graph: Graph, values: str, levels: tuple[str, ...], dtype: A
     )
     found = graph.add("GreaterOrEqual", place, graph.constant(0, np.int64))
     return _known_codes(graph, place, found, dtype)
+
+
+def _check_distinct(known: Iterable[Any], written: Iterable[Any], same: str, instead: str) -> None:
+    """Refuse categories that an exported model could not tell apart."""
+    first: dict[Any, Any] = {}
+    for value, key in zip(known, written, strict=True):
+        if key in first:
+            raise ValueError(
+                f"the categories {plain(first[key])!r} and {plain(value)!r} are {same}, so that an "
+                "exported model could not tell them apart: fit the model with categories that are "
+                f"different texts{instead}."
+            )
+        first[key] = value
 
 
 def _known_codes(graph: Graph, place: str, found: str, dtype: Any) -> str:

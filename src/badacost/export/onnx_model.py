@@ -42,10 +42,12 @@ def to_onnx(
         scikit-learn is converted by skl2onnx, as exactly as that does it.
     input_type : {"double", "float"}, default="double"
         Type of the numbers that the exported model takes. With "float" thresholds are rounded such
-        that numbers in single precision pass them as before.
+        that numbers in single precision pass them as before, and numbers that are categories to
+        the nearest one of single precision.
     ml_opset : {5, 3}, default=5
         Version of the operators for trees: ``TreeEnsemble`` of 5, or ``TreeEnsembleRegressor`` of
-        3, which older runtimes have.
+        3, which older runtimes have. It has no effect on a classifier of scikit-learn, for which
+        skl2onnx chooses the versions, of at most 3.
     abstain : float or None, default=None
         The price of asking a person, as in `decide`. The exported model then has the output
         ``asked``, and the label is that of `decide`, of minimum expected cost.
@@ -85,7 +87,7 @@ def to_onnx(
     True
     """
     check_choice("input_type", input_type, _PRECISIONS)
-    if ml_opset not in _VERSIONS:
+    if not isinstance(ml_opset, int) or ml_opset not in _VERSIONS:
         raise ValueError(f"ml_opset must be 5 or 3; got {ml_opset!r}.")
     onnx = import_onnx()
     check_exportable(model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 
 from badacost import boosting
@@ -17,6 +18,7 @@ from badacost.tabular import TableClassifier
 
 _ML_OPSET = 3  # the last version that skl2onnx knows
 _OPTIONS = {"abstain": None, "zipmap": None}
+_RAW = {"raw_scores": [True, False]}  # what estimators that prefer decision_function ask for
 
 
 def _import_skl2onnx() -> Any:
@@ -34,11 +36,16 @@ def _import_skl2onnx() -> Any:
 def register_converters() -> None:
     """Tell skl2onnx how to convert the classifiers of this library.
 
-    They may then be steps of pipelines and parts of other estimators that `skl2onnx.to_onnx`
-    converts. Their outputs are those of `to_onnx`, in one order: the label, probabilities, scores,
-    expected costs. ``abstain`` is an option; ``zipmap`` has no effect, probabilities are always a
-    matrix. Trees are operators of version 3, the last one that skl2onnx knows, with thresholds in
-    the precision of their inputs.
+    They may then be steps of pipelines that `skl2onnx.to_onnx` converts. Their outputs are those of
+    `to_onnx`, in one order: the label, probabilities, scores, expected costs. ``abstain`` is an
+    option; ``zipmap`` has no effect, probabilities are always a matrix. Trees are operators of
+    version 3, the last one that skl2onnx knows, with thresholds in the precision of their inputs.
+
+    They may also be parts of a `BaggingClassifier`, a `CalibratedClassifierCV`, a
+    `StackingClassifier` of probabilities, and a `VotingClassifier` with ``voting="soft"`` and
+    ``flatten_transform=False``, as exactly as skl2onnx converts those. Estimators that count the
+    decisions of their parts, such as ``voting="hard"``, are refused: skl2onnx takes the most
+    probable class for the decision, which is another one where costs count.
 
     Examples
     --------
@@ -64,7 +71,7 @@ def register_converters() -> None:
     for kind in [*(getattr(boosting, name) for name in boosting.__all__), MinimumCostClassifier]:
         skl2onnx.update_registered_converter(
             kind, f"Badacost{kind.__name__}", _check_types, _convert, parser=_parse,
-            options=_OPTIONS,
+            options=_OPTIONS | (_RAW if hasattr(kind, "decision_function") else {}),
         )  # fmt: skip
 
 
@@ -124,19 +131,25 @@ def _price(holder: Any, model: Any) -> float | None:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the operators of a classifier to those of skl2onnx."""
     model, price = operator.raw_operator, _price(container, operator.raw_operator)
+    wanted = outputs_of(model, price)
+    # Another estimator declares two outputs for each of its parts, by names of its own.
+    is_part = [variable.raw_name for variable in operator.outputs] != [*wanted]
+    if is_part:
+        _check_part(scope, model)
     graph = Graph(scope.get_unique_variable_name(type(model).__name__) + "/", _ML_OPSET)
 
     def foreign(graph: Graph, inner: Any, matrix: Matrix) -> Answers:
         return _add_foreign(scope, operator.inputs, graph, inner)
 
     answers = add_answers(graph, model, _joined(graph, operator.inputs), foreign)
-    outputs = {
-        kind: value._replace(name=variable.full_name)
-        for (kind, value), variable in zip(
-            outputs_of(model, price).items(), operator.outputs, strict=True
-        )
-    }
-    add_outputs(graph, model, answers, outputs, price)
+    if is_part:
+        _add_part(graph, model, answers, operator.outputs, _is_raw(container, model))
+    else:
+        outputs = {
+            kind: value._replace(name=variable.full_name)
+            for (kind, value), variable in zip(wanted.items(), operator.outputs, strict=True)
+        }
+        add_outputs(graph, model, answers, outputs, price)
     for name, tensor in graph.constants.items():
         if tensor.string_data:
             shape = list(tensor.dims)
@@ -149,6 +162,65 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             op_version=_ML_OPSET if node.domain else None,
             name=scope.get_unique_operator_name(node.operator), **node.attributes,
         )  # fmt: skip
+
+
+def _is_raw(container: Any, model: Any) -> bool:
+    """Whether `decision_function` is asked for in place of probabilities."""
+    if not hasattr(model, "decision_function"):
+        return False
+    return bool(container.get_options(model, {"raw_scores": False}, fail=False)["raw_scores"])
+
+
+def _check_part(scope: Any, model: Any) -> None:
+    """Refuse parts of estimators that are not converted to what they are in scikit-learn."""
+    name = type(model).__name__
+    if not hasattr(model, "predict_proba"):
+        raise TypeError(
+            f"a {name} without predict_proba cannot be exported as part of another estimator: use "
+            "a classifier that has it."
+        )
+    for operator in scope.operators.values():
+        holder = operator.raw_operator
+        if not any(part is model for part in getattr(holder, "estimators_", ())):
+            continue
+        takes_shares = (
+            isinstance(holder, BaggingClassifier)
+            or (isinstance(holder, VotingClassifier) and holder.voting == "soft")
+            or _stacked_by(holder, model) == "predict_proba"
+        )
+        if not takes_shares:
+            raise TypeError(
+                f"a {name} in this {type(holder).__name__} cannot be exported: skl2onnx combines "
+                "probabilities where scikit-learn combines decisions. Use a VotingClassifier with "
+                "voting='soft', a StackingClassifier with stack_method='predict_proba', a "
+                f"BaggingClassifier, or the {name} alone."
+            )
+
+
+def _stacked_by(holder: Any, model: Any) -> str | None:
+    """The method of a classifier that a StackingClassifier calls."""
+    if not isinstance(holder, StackingClassifier):
+        return None
+    pairs = zip(holder.estimators_, holder.stack_method_, strict=True)
+    return next(method for part, method in pairs if part is model)
+
+
+def _add_part(graph: Graph, model: Any, answers: Answers, outputs: Any, raw: bool) -> None:
+    """Add the two outputs of a part: the label, and what the other estimator computes with."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    label, numbers = outputs
+    values = answers.probabilities
+    if raw:
+        values = graph.add("Neg", str(answers.charges))
+        if len(model.classes_) == 2:
+            first, second = graph.column(values, 0), graph.column(values, 1)
+            lead = graph.add("Sub", second, first)
+            values = graph.add("Concat", graph.add("Neg", lead), lead, axis=1)
+    dtype = np.float64 if isinstance(numbers.type, DoubleTensorType) else np.float32
+    graph.add_as(numbers.full_name, "Identity", graph.cast(str(values), dtype))
+    kind = outputs_of(model)["label"]
+    add_outputs(graph, model, answers, {"label": kind._replace(name=label.full_name)}, None)
 
 
 def _joined(graph: Graph, inputs: Any) -> Matrix:

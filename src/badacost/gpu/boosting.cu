@@ -4,13 +4,6 @@
 // badacost/boosting/costboost_kernels.py, in the same order.
 #include "portable.cuh"
 
-// What is to be added to the upper half of a sum after its lower half, which was `old`.
-__device__ inline void add_halves(u32 *low, u32 *high, u64 value) {
-  const u32 old = atomicAdd(low, (u32)value);
-  const u32 above = (u32)(value >> 32) + (old + (u32)value < old ? 1u : 0u);
-  if (above) atomicAdd(high, above);
-}
-
 // The gradient of the log-loss of a sample along a direction; behind the last one, the hessian.
 __device__ inline double sketched(const float *shares, int label, double weight,
                                   const double *directions, i64 n, i64 i, int n_classes,

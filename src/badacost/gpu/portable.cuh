@@ -1,5 +1,6 @@
-// Exponential and logarithm with the same bits as badacost/portable_kernels.py: the same operations
-// in the same order, compiled without fused multiplications and additions.
+// What several kernels need. Exponential and logarithm have the same bits as those of
+// badacost/portable_kernels.py: the same operations in the same order, compiled without fused
+// multiplications and additions.
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -11,6 +12,17 @@ typedef long long i64;
 extern __shared__ __align__(16) u8 shared_bytes[];
 #define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(shared_bytes)
 #endif
+
+// What is to be added to the upper half of a sum after its lower half, which was `old`.
+__device__ inline u32 above_of(u32 old, u64 value) {
+  return (u32)(value >> 32) + (old + (u32)value < old ? 1u : 0u);
+}
+
+// Adds to a number of 64 bits, whose halves are apart, in memory that the block shares.
+__device__ inline void add_halves(u32 *low, u32 *high, u64 value) {
+  const u32 above = above_of(atomicAdd(low, (u32)value), value);
+  if (above) atomicAdd(high, above);
+}
 
 __device__ inline double power_of_two(i64 k) { return __longlong_as_double((k + 1023) << 52); }
 

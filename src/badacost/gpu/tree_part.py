@@ -16,7 +16,7 @@ from badacost.gpu.device import Device
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.growth_kernels import N_WORDS
-from badacost.tree.part import Answer, Question, Splits
+from badacost.tree.part import Answer, BinnedPart, Question, Splits
 from badacost.tree.sums import Rows, WeightedLabels
 
 THREADS = 256
@@ -67,26 +67,18 @@ class _Growing:
             self.ranges = np.concatenate([self.ranges, np.zeros((2 * n_nodes, 2), np.int64)])
 
 
-class CudaTreePart:
+class CudaTreePart(BinnedPart):
     """Bins of some rows on a device, and the trees that grow on them; see `TreePart`."""
 
     def __init__(self, data: BinnedData, device: Device):
         if data.bins.dtype != np.uint8:
             raise ValueError('device="cuda" needs bins of one byte: choose at most 256 bins.')
-        self.data, self.device = data, device
+        super().__init__(data)
+        self.device = device
         self.words = _packed(data.bins, device)
         self._n_codes = int(data.n_codes.max())
         self._nothing = device.xp.zeros(1, np.int64)
         self._trees: dict[int, _Growing] = {}
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.data.bins.shape[1]
-
-    def bins_of(self, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
-        """Bins of some rows, (n_features, n)."""
-        return self.data.bins[:, rows]
 
     def begin(
         self, key: int, sums: DeviceSums | WeightedLabels | Rows, rows: RowNumbers | None = None

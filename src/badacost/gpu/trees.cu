@@ -11,17 +11,6 @@ struct Chunk {
   i64 job, start, end;
 };
 
-// What is to be added to the upper half of a sum after its lower half, which was `old`.
-__device__ inline u32 above_of(u32 old, u64 value) {
-  return (u32)(value >> 32) + (old + (u32)value < old ? 1u : 0u);
-}
-
-// Adds to a number of 64 bits, whose halves are apart, in memory that the block shares.
-__device__ inline void add_halves(u32 *low, u32 *high, u64 value) {
-  const u32 above = above_of(atomicAdd(low, (u32)value), value);
-  if (above) atomicAdd(high, above);
-}
-
 __device__ inline u64 halves(u32 low, u32 high) { return ((u64)high << 32) | low; }
 
 // A weight in quanta of a unit, which is a power of two.

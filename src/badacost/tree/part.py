@@ -94,12 +94,11 @@ class _Growing:
             self.nodes = larger
 
 
-class TreePart:
-    """Bins of some rows, and the trees that grow on them."""
+class BinnedPart:
+    """Bins of some rows."""
 
-    def __init__(self, data: BinnedData, threads: Threads | None = None):
-        self.data, self.threads = data, threads or Threads()
-        self._trees: dict[int, _Growing] = {}
+    def __init__(self, data: BinnedData):
+        self.data = data
 
     @property
     def n_rows(self) -> int:
@@ -109,6 +108,15 @@ class TreePart:
     def bins_of(self, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
         """Bins of some rows, (n_features, n)."""
         return self.data.bins[:, rows]
+
+
+class TreePart(BinnedPart):
+    """Bins of some rows, and the trees that grow on them."""
+
+    def __init__(self, data: BinnedData, threads: Threads | None = None):
+        super().__init__(data)
+        self.threads = threads or Threads()
+        self._trees: dict[int, _Growing] = {}
 
     def begin(self, key: int, sums: WeightedLabels | Rows, rows: RowNumbers | None = None) -> None:
         """Begin a tree on some rows, all by default."""

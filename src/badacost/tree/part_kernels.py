@@ -39,7 +39,7 @@ from badacost.tree.histogram_kernels import (
     has_mass,
     rank_categories,
 )
-from badacost.tree.split_kernels import add_scores, improve, mark_set, scan_histogram
+from badacost.tree.split_kernels import add_scores, improve_level, scan_histogram
 
 
 @njit(cache=True, nogil=True)
@@ -231,12 +231,7 @@ def _search_level(data, width, gain, totals, jobs, features, cells, first, last,
             add_scores(
                 gain, width, line, after, missing, totals[jobs[j]], ranked, n_ranked, left, joint
             )
-        for side in range(1 + any_missing):
-            for rank in range(n_ranked if any_missing and side == 0 else n_ranked - 1):
-                better = improve(found, 0, joint[side, rank], feature, ranked[rank], side == 1)
-                if sets is not None and better:
-                    n_last = n_ranked if data.categorical[feature] else 0
-                    mark_set(sets[0], ranked, rank + 1, n_last)
+        improve_level(data, feature, joint, any_missing, ranked, n_ranked, found, sets)
 
 
 @njit(cache=True, nogil=True)

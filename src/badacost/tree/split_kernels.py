@@ -426,6 +426,17 @@ def add_scores(gain, width, cells, after, missing, totals, ranked, n_ranked, lef
 
 
 @njit(**INNER)
+def improve_level(data, feature, joint, any_missing, ranked, n_ranked, found, sets):
+    """Put the best test of a feature by ``joint`` scores into ``found[0]``, if it is better."""
+    for side in range(1 + any_missing):
+        for rank in range(n_ranked if any_missing and side == 0 else n_ranked - 1):
+            better = improve(found, 0, joint[side, rank], feature, ranked[rank], side == 1)
+            if sets is not None and better:
+                n_last = n_ranked if data.categorical[feature] else 0
+                mark_set(sets[0], ranked, rank + 1, n_last)
+
+
+@njit(**INNER)
 def _search_level(
     data, sums, width, gain, nodes, totals, store, jobs, drawn, first, last, found, sets
 ):
@@ -467,12 +478,7 @@ def _search_level(
             add_scores(
                 gain, width, line, after, missing, totals[node], ranked, n_ranked, left, joint
             )
-        for side in range(1 + any_missing):
-            for rank in range(n_ranked if any_missing and side == 0 else n_ranked - 1):
-                better = improve(found, 0, joint[side, rank], feature, ranked[rank], side == 1)
-                if sets is not None and better:
-                    n_last = n_ranked if data.categorical[feature] else 0
-                    mark_set(sets[0], ranked, rank + 1, n_last)
+        improve_level(data, feature, joint, any_missing, ranked, n_ranked, found, sets)
 
 
 @njit(cache=True, nogil=True)
