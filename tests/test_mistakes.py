@@ -1112,11 +1112,11 @@ CALLS = [
         "give both of them or neither",
     ),
     call(
-        "early stopping on six samples",
-        lambda: BAdaCostClassifier(early_stopping=True).fit(X[:6], Y[:6]),
+        "all samples to validate on",
+        lambda: BAdaCostClassifier(early_stopping=True, validation_fraction=6).fit(X[:6], Y[:6]),
         ValueError,
-        "could be held out of 6 samples",
-        "change validation_fraction, or give X_val and y_val",
+        "validation_fraction=6 leaves no samples for training",
+        "choose a smaller one, or give X_val and y_val",
     ),
     # Parameters
     call(

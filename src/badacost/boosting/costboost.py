@@ -236,8 +236,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
                 "With warm_start=True the number of folds must stay as it was: set n_folds and cv "
                 "as for the first fit."
             )
-        samples = rows.fingerprint()
         leaves_out = self._cross_fits or self._holds_out
+        samples = rows.fingerprint() if leaves_out else 0
         if leaves_out and len(self._stage_ends) > 1 and samples != self._samples:
             raise ValueError(
                 "With warm_start=True the samples must stay as they were: earlier trees have seen "

@@ -15,6 +15,7 @@ from badacost.boosting.cross_fit_part import CrossFitPart, CrossFitPlan
 from badacost.boosting.folds import Fold, fingerprint, mix_columns
 from badacost.boosting.learners import SampleSet
 from badacost.boosting.reweighting_part import ReweightingPart
+from badacost.exact_sums import blocks
 from badacost.parts import ByPart, LocalParts, Parts
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
@@ -41,7 +42,11 @@ class FitPart:
 
     def mixed(self, seed: int) -> NDArray[np.uint64]:
         """Numbers that depend on the bins of the rows, see `mix_columns`."""
-        return mix_columns(self.trees.data.bins, len(self.y), seed)
+        bins = self.trees.data.bins
+        return np.concatenate(
+            [mix_columns(bins[:, block], len(self.y[block]), seed) for block in blocks(len(self.y))]
+            or [np.empty(0, np.uint64)]
+        )
 
     def fingerprint(self, n_samples: int) -> np.uint64:
         """See `badacost.boosting.folds.fingerprint`."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Labels, Mask, RowNumbers
+from badacost.exact_sums import blocks
 from badacost.large_samples import blocks_of
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
@@ -112,9 +113,12 @@ def _mix(mixed: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uin
     return mixed ^ (mixed >> np.uint64(29))
 
 
-def fingerprint(columns: Iterable[NDArray[Any]], y: Labels, n_samples: int) -> np.uint64:
+def fingerprint(bins: NDArray[np.unsignedinteger], y: Labels, n_samples: int) -> np.uint64:
     """A number whose sum over the parts of a training set tells sets apart, whatever the order."""
-    mixed = np.full(len(y), n_samples, np.uint64)
-    for column in (*columns, y):
-        mixed = _mix(mixed, column.astype(np.uint64))
-    return mixed.sum(dtype=np.uint64)
+    total = np.zeros(1, np.uint64)
+    for block in blocks(len(y)):  # short enough for the caches
+        mixed = np.full(len(y[block]), n_samples, np.uint64)
+        for column in (*bins[:, block], y[block]):
+            mixed = _mix(mixed, column.astype(np.uint64))
+        total += mixed.sum(dtype=np.uint64)
+    return total[0]
