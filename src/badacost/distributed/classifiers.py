@@ -266,7 +266,7 @@ class DaskTraining(_Classifier):
         check_is_fitted(self)
         return self._answer("apply", X, [*range(self.forest_.n_trees)], np.int32)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of rows that are in this process."""
         _check_computed("score", X, y, sample_weight)
         return super().score(X, y, sample_weight)
