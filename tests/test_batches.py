@@ -581,7 +581,7 @@ def test_mistakes_with_batches() -> None:
         model.score(X_)
     with pytest.raises(TypeError, match=re.escape("MinimumCostClassifier(FrozenEstimator(")):
         MinimumCostClassifier(model).fit(batches)
-    with pytest.raises(TypeError, match="requires y"):
+    with pytest.raises(ValueError, match="requires y"):
         MinimumCostClassifier(model).fit(X_)
     frames = [pd.DataFrame({"a": ["u", "v"]}), pd.DataFrame({"a": [1.0, 2.0]})]
     frames[0] = frames[0].astype("category")

@@ -146,6 +146,7 @@ def test_parameters_survive_clone_and_set_params(cls) -> None:
         "warm_start": True,
         "callbacks": [print],
         "n_jobs": 2,
+        "device": "cuda",
         "random_state": 5,
         "verbose": 1,
     }

@@ -166,7 +166,9 @@ class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin
             "costs) to arrays of other samples",
         )
         if y is None:
-            raise TypeError("MinimumCostClassifier requires y, the classes of the samples.")
+            raise ValueError(
+                "MinimumCostClassifier requires y to be passed, but the target y is None."
+            )
         X, labels = indexable(X, _checked_labels(y))
         weight = check_sample_weight(sample_weight, len(labels))
         estimator, seed = self._seeded_estimator()

@@ -141,6 +141,7 @@ def assert_same_model(one, other, X) -> None:
     assert_same_forest(one.forest_, other.forest_)
 
 
+@pytest.mark.filterwarnings("ignore:The first weak learner is no better than chance")
 @parametrize_with_checks([cls(**{"n_estimators": 8, **quick}) for cls, quick in FAMILY.items()])
 def test_estimator_checks(estimator, check) -> None:
     check(estimator)

@@ -230,7 +230,7 @@ class TestFit:
         """Stumps need many rounds before decisions change: the fit must not stop before."""
         given = ["--algorithm", "badacost", "--early-stopping", "--depth", "1"]
         got = json.loads(fit(*given, "--trees", "60", "--json", *TRIED).stdout)
-        assert 20 < got["n_trees"] <= 60
+        assert 10 < got["n_trees"] <= 60  # more than the rounds that it waits for
 
     def test_rows_without_a_class_are_left_out(self) -> None:
         loans = pd.read_csv("loans.csv")
