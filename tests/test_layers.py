@@ -13,8 +13,18 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/badacost"
 # From the ground up: a room may import rooms of the floors below its own.
 FLOORS = [
-    ("arrays", "atomic_file", "csv_dialect", "parts", "portable_kernels", "progress", "threads"),
-    ("categorical_columns", "large_samples"),
+    (
+        "arrays",
+        "atomic_file",
+        "budget",
+        "csv_dialect",
+        "parts",
+        "portable_kernels",
+        "progress",
+        "threads",
+        "user_file",
+    ),
+    ("categorical_columns", "json_document", "large_samples"),
     ("validation",),
     ("accuracy", "batches", "costs", "exact_sums", "model_file"),
     ("loss", "metrics", "calibration", "persistence", "tree"),

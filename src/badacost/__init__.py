@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SAMMEClassifier,
         WangMultiBoostClassifier,
     )
+    from badacost.budget import set_max_memory
     from badacost.costs import ABSTAIN
     from badacost.decision import MinimumCostClassifier
     from badacost.model_file import ModelFileError
@@ -49,12 +50,14 @@ __all__ = [
     "costs",
     "load",
     "metrics",
+    "set_max_memory",
 ]
 _MODULES = ("costs", "metrics")
 _HOMES = {
     "ABSTAIN": "costs",
     "MinimumCostClassifier": "decision",
     "ModelFileError": "model_file",
+    "set_max_memory": "budget",
 }  # all others are in boosting
 _HOMES_OF_OTHER_MODELS = {"Detector": "detection.detector", "TableClassifier": "tabular.classifier"}
 

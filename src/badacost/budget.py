@@ -1,0 +1,128 @@
+"""What reading a file may take: memory and time, with one limit that users can raise.
+
+A file of some kilobytes can unpack to gigabytes or take minutes to parse. Whoever reads one has a
+`Budget` and asks it before memory is taken: bytes once unpacked, entries (which take memory as
+well) and seconds of parsing, all of them set by `max_memory`. The reader turns the `BudgetError`
+into the error of its kind of file.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass
+
+DEFAULT_MEMORY = 10**9
+_SECONDS_PER_BYTE = 60 / DEFAULT_MEMORY
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([kKMGT]?i?)B?")
+_UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"Ki": 2**10, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_default = DEFAULT_MEMORY
+
+
+class BudgetError(ValueError):
+    """More memory or time than reading a file may take; the message names the remedy."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of reading one file.
+
+    Parameters
+    ----------
+    max_memory : int
+        Bytes that the contents may take once they are unpacked.
+
+    Examples
+    --------
+    >>> budget = Budget.of("2 GB")
+    >>> budget.check(3_900_000_000)
+    Traceback (most recent call last):
+        ...
+    badacost.budget.BudgetError: it would need 3.9 GB, limit 2 GB: pass max_memory= (--max-memory)
+    """
+
+    max_memory: int
+
+    @classmethod
+    def of(cls, max_memory: int | str | None) -> Budget:
+        """Return the budget of an option of users; None is that of `set_max_memory`."""
+        return cls(_default if max_memory is None else as_bytes(max_memory))
+
+    def check(self, n_bytes: int, what: str = "it") -> None:
+        """Refuse contents of more bytes than there may be."""
+        if n_bytes > self.max_memory:
+            raise BudgetError(
+                f"{what} would need {shown(n_bytes)}, limit {shown(self.max_memory)}: "
+                "pass max_memory= (--max-memory)"
+            )
+
+    def clock(self) -> Clock:
+        """Begin to count the seconds of parsing: a minute for each gigabyte of the limit."""
+        return Clock(max(self.max_memory * _SECONDS_PER_BYTE, 1.0))
+
+
+class Clock:
+    """Seconds of one process that reading may still take."""
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+        self._end = time.process_time() + seconds
+
+    def check(self) -> None:
+        """Refuse to go on when time is over."""
+        if time.process_time() > self._end:
+            raise BudgetError(
+                f"it takes more than {self._seconds:.0f} s to read: "
+                "divide it, or pass a larger max_memory= (--max-memory), which allows more time"
+            )
+
+
+def set_max_memory(max_memory: int | str | None) -> None:
+    """Set how much memory the contents of a file may take, wherever `max_memory` is not given.
+
+    Parameters
+    ----------
+    max_memory : int, str or None
+        Bytes, or a text such as "4 GB" or "512 MiB"; None for the limit at the start, 1 GB. The
+        limit holds for each file, in all threads of this process.
+
+    Examples
+    --------
+    >>> import badacost
+    >>> badacost.set_max_memory("4 GB")
+    >>> badacost.set_max_memory(None)
+    """
+    global _default
+    _default = DEFAULT_MEMORY if max_memory is None else as_bytes(max_memory)
+
+
+def as_bytes(size: int | str) -> int:
+    """Return a number of bytes that is given as such, or as a text like "4 GB".
+
+    >>> as_bytes("1.5 GB"), as_bytes("64MiB"), as_bytes(2**20)
+    (1500000000, 67108864, 1048576)
+    """
+    if isinstance(size, str):
+        found = _SIZE.fullmatch(size.strip())
+        unit = (_UNITS | _BINARY).get(found[2]) if found else None
+        if found and unit and 1 <= float(found[1]) * unit < 2**63:
+            return int(float(found[1]) * unit)
+    elif type(size) is int and 1 <= size < 2**63:
+        return size
+    raise ValueError(
+        f"max_memory must be a number of bytes or a text like '4 GB'; got {size!r:.80}."
+    )
+
+
+def shown(n_bytes: int) -> str:
+    """Return a number of bytes for people, rounded up so that it is not below a limit it exceeds.
+
+    >>> shown(3_900_000_001), shown(10**9), shown(1500)
+    ('3.91 GB', '1 GB', '1.5 kB')
+    """
+    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= size:
+            return f"{math.ceil(100 * n_bytes / size) / 100:g} {unit}"
+    return f"{n_bytes} bytes"

@@ -1,0 +1,71 @@
+"""JSON as the standard has it, refused before it takes much memory."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from badacost.budget import Budget, BudgetError
+from badacost.json_document import parse_json
+
+BUDGET = Budget.of("100 MB")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)  # fmt: skip
+
+
+@given(VALUES)
+def test_values_come_back(value) -> None:
+    assert parse_json(json.dumps(value).encode(), BUDGET) == value
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_a_value_or_a_value_error(data) -> None:
+    with suppress(ValueError):
+        parse_json(data, BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1, "a": 2}', "a key is repeated"),
+        ("[NaN]", "NaN is not a finite number"),
+        ("[1e999]", "1e999 is not a finite number"),
+        ("[" * 100_000, "nested too deep|Expecting value"),
+    ],
+)
+def test_what_is_refused(text, reason) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_json(text.encode(), BUDGET)
+
+
+def test_the_last_of_repeated_keys() -> None:
+    assert parse_json(b'{"a": 1, "a": 2}', BUDGET, unique_keys=False) == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(dict.fromkeys(map(str, range(20_000)), 0.5)),
+        json.dumps([[number / 7] for number in range(20_000)]),
+        json.dumps([{"key": str(number)} for number in range(20_000)]),
+        json.dumps([number + 0.1 for number in range(50_000)]),
+        "[" + "{}," * 20_000 + "{}]",
+        "[" + "[]," * 20_000 + "[]]",
+    ],
+)
+def test_memory_is_estimated_from_above(text) -> None:
+    data = text.encode()
+    tracemalloc.start()
+    parse_json(data, BUDGET)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    with pytest.raises(BudgetError, match=r"would need .* MB, limit"):
+        parse_json(data, Budget(peak))
