@@ -30,7 +30,7 @@ RUNS = [
 def test_published_training_run(data: str, name: str) -> None:
     """The authors' own classifier: labels of every round equal, steps and weights to 1e-9."""
     run = read_run(GOLDEN / f"training_{data}.npz", name)
-    costs, tree, depth, shrinkage = name.split("__")
+    _, tree, depth, shrinkage = name.split("__")
     rounds = []
     model = BAdaCostClassifier(
         run.costs,

@@ -18,9 +18,9 @@ SMALL = {
 }  # fmt: skip
 
 
-def test_quick_table(shared: Path, tmp_path: Path, capsys) -> None:
+def test_quick_table(uci_folder: Path, tmp_path: Path, capsys) -> None:
     command = ["table1", "--quick", "--output", str(tmp_path), "--jobs", "1"]
-    command += ["--data", str(shared / "data" / "uci")]
+    command += ["--data", str(uci_folder)]
     assert main(command) == 0
     assert "BAdaCost, bayes" in capsys.readouterr().out
     assert "12 algorithms on 2 data sets" in (tmp_path / "uci.md").read_text()
