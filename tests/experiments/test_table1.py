@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,35 +142,3 @@ def test_a_failure_names_algorithm_and_fold(uci_folder: Path, tmp_path: Path, mo
     one = replace(SMALL, data_sets=("car",), contenders=("SAMME",))
     with pytest.raises(RuntimeError, match="SAMME failed on car, fold 0: no luck"):
         run(one, tmp_path / "results.jsonl", data=uci_folder, n_jobs=1)
-
-
-_PROGRAM = """
-import sys
-from pathlib import Path
-from experiments.table1 import Settings, run
-settings = Settings(data_sets=("cmc", "car"), contenders=("AdaC2.M1", "BAdaCost"), n_folds=2)
-run(settings, Path(sys.argv[1]), data=sys.argv[2], n_jobs=2)
-"""
-
-
-def test_killed_run_ends_as_an_undisturbed_one(uci_folder: Path, tmp_path: Path) -> None:
-    def command(name: str) -> list[str]:
-        return [sys.executable, "-c", _PROGRAM, str(tmp_path / name), str(uci_folder)]
-
-    def results(name: str) -> dict:
-        lines = (tmp_path / name).read_text().splitlines()[1:]
-        return costs_of([json.loads(line) for line in lines])
-
-    subprocess.run(command("undisturbed"), check=True, timeout=120, cwd=ROOT)
-    killed = tmp_path / "killed"
-    process = subprocess.Popen(command("killed"), start_new_session=True, cwd=ROOT)
-    while not killed.exists() or killed.read_bytes().count(b"\n") < 6:
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    n_done = killed.read_bytes().count(b"\n")
-    assert 6 <= n_done < 13
-    subprocess.run(command("killed"), check=True, timeout=120, cwd=ROOT)
-    assert results("killed") == results("undisturbed")
-    assert len(results("killed")) == 2 * 2 * 3
