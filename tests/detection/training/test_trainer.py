@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import random
@@ -567,6 +568,38 @@ class TestResuming:
         write_model(path, "Detector", model.header, {})
         with pytest.raises(ModelFileError, match="belongs to another training"):
             module._read_calibration(path, digest)
+
+
+# Of the tiny detectors: a hash of the structure of their trees, and sums of thresholds, scores,
+# weights of poses and rejections, of which BLAS may change the last digits.
+SIGNATURES = {
+    "costboost": ("97285a566c5edbe2", (22.70055, 21.48116, 10.04617, -2.293342)),
+    "badacost": ("3cb31a47ddf4efd2", (1.755083, 3.205143, 5.833904, -0.3205143)),
+    "samme": ("d42112212ae76407", (6.470263, 8.850576, 5.833904, -0.9117747)),
+    "subcat": ("6b8dd854c356ac86", (9.702076, 429.0652, 15.33977, -46.76928)),
+}
+SIGNED_VERSION = 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_other_results_need_another_version(expected, tmp_path, algorithm) -> None:
+    """If this fails since results changed: raise ALGORITHM_VERSION, then write what was found."""
+    (tmp_path / "detector").write_bytes(expected[algorithm])
+    digest, sums = hashlib.sha256(), np.zeros(4)
+    for cascade in Detector.load(tmp_path / "detector").cascades:
+        forest = cascade.forest
+        for part in (forest.feature, forest.left, forest.value, forest.offsets):
+            digest.update(part.astype("<i8").tobytes())
+        sums += (
+            np.nansum(np.abs(forest.threshold)),
+            np.abs(forest.table * forest.tree_weights.sum()).sum(),
+            np.abs(cascade.pose.weights).sum(dtype=np.float64),
+            cascade.rejections.sum(),
+        )
+    structure, numbers = SIGNATURES[algorithm]
+    assert digest.hexdigest()[:16] == structure
+    assert sums == pytest.approx(numbers, rel=1e-5)
+    assert identity_module.ALGORITHM_VERSION == SIGNED_VERSION
 
 
 _PROGRAM = """
