@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from fnmatch import fnmatch
 
+import numpy as np
 import pytest
 
 from badacost.atomic_file import TEMPORARY_NAMES, replaced_file
+from badacost.model_file import write_model
+from tests.file_size_limit import file_size_limit
 
 
 def test_the_new_file_takes_the_place_of_the_old_one(tmp_path) -> None:
@@ -39,3 +44,52 @@ def test_a_path_that_cannot_be_replaced(tmp_path) -> None:
     with pytest.raises(OSError, match="folder"), replaced_file(tmp_path / "folder") as temporary:
         temporary.write_text("new")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.ENOSPC, "the disk is full: make room there, or name a file on another disk."),
+        (errno.EFBIG, r"files may not become that large here: raise the limit \(ulimit -f\)."),
+        (errno.EROFS, "the disk is read-only: name a file on another disk."),
+        (errno.EACCES, "its folder may not be written to: change its permissions, or"),
+        (errno.EIO, "Input/output error: name a file in another folder."),
+    ],
+)
+def test_why_a_file_cannot_be_written(tmp_path, number, message) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    cause = OSError(number, os.strerror(number))
+    with (
+        pytest.raises(type(cause), match=f"^cannot write '{path}': {message}"),
+        replaced_file(path),
+    ):
+        raise cause
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_sentences_are_not_changed(tmp_path) -> None:
+    with pytest.raises(OSError, match=r"^enough$"), replaced_file(tmp_path / "file"):
+        raise OSError("enough")
+
+
+def test_a_limit_of_the_size_of_files(tmp_path) -> None:
+    path = tmp_path / "model.badacost"
+    write_model(path, "Kind", {}, {"a": np.zeros(3)})
+    old = path.read_bytes()
+    noise = np.random.default_rng(0).random(4096)
+    message = r"cannot write .*model\.badacost': files may not become that large"
+    with file_size_limit(4096), pytest.raises(OSError, match=message):
+        write_model(path, "Kind", {}, {"a": noise})
+    assert path.read_bytes() == old
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_and_devices_are_not_replaced(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", os.devnull):
+        with pytest.raises(OSError, match="it is a device or a pipe: name a file"):
+            replaced_file(path).__enter__()
+    assert list(tmp_path.iterdir()) == [tmp_path / "pipe"]
