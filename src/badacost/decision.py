@@ -29,6 +29,7 @@ from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import charged_costs, plain, warn_of_alphabet
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import (
+    check_memory_of_costs,
     labels_from_json,
     labels_to_json,
     model_to_file,
@@ -316,9 +317,10 @@ class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin
 
     @classmethod
     def _from_model_file(cls, model: ModelFile, estimator: Any) -> Self:
-        header, classes = model.header, labels_from_json(model.header["classes"])
+        header, classes = model.header, labels_from_json(model.header["classes"], model.budget)
         if not np.array_equal(np.sort(classes), np.sort(estimator.classes_)):
             refuse("its classes are not those of its estimator")
+        check_memory_of_costs(model, len(classes))
         _check_has_scores(estimator, "none")
         inner = FrozenEstimator(estimator) if header["frozen"] else estimator
         rebuilt = cls(clone(inner), **header["parameters"])
