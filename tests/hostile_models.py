@@ -12,10 +12,8 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from badacost import BAdaCostClassifier
 from badacost.model_file import ModelFile

@@ -469,7 +469,7 @@ def test_trees_have_a_limit(write) -> None:
     detector = multi_class()
     for name in ("fids", "thrs", "child", "hs"):
         detector["clf"][name] = np.zeros((1, 2**14), np.uint8)
-    with pytest.raises(ModelFileError, match="its trees would need 3.28 MB, limit 3 MB"):
+    with pytest.raises(ModelFileError, match=r"its trees would need 3\.28 MB, limit 3 MB"):
         load_matlab(write(detector, compress=True), max_memory="3 MB")
 
 

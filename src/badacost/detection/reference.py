@@ -304,8 +304,10 @@ def _cascade(struct: _Struct, n_planes: int, cell: int, budget: Budget) -> Casca
 def _nodes(
     clf: _Struct, values: FloatArray, n_values: int, shape: tuple[int, int, int]
 ) -> dict[str, Any]:
-    """Nodes of a forest, from arrays with a tree in each column; children count from 1, and 0
-    marks a leaf."""
+    """Nodes of a forest, from arrays with a tree in each column.
+
+    Children count from 1, and 0 marks a leaf.
+    """
     features, thresholds, children = (clf.numbers(name, 2) for name in ("fids", "thrs", "child"))
     if len({array.shape for array in (features, thresholds, children, values)}) != 1:
         refuse("the arrays of its nodes differ in shape")
