@@ -1,0 +1,69 @@
+"""``python -m campaigns``: the programs and their options."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from campaigns import fuzz, limits
+
+_ABOUT = "Attacks on the library. Each call is made in a child process with limits."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a program, and return the exit status: 1 where something was found."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        print("Stopped. The same command resumes where it stopped.", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, ImportError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+
+
+def run_fuzz(options: Namespace) -> int:
+    """Try seeded cases for some minutes, or one case again."""
+    if options.case:
+        return fuzz.run_case(options.case)
+    return fuzz.run(options.folder, options.seed, options.minutes, options.kinds)
+
+
+def run_limits(options: Namespace) -> int:
+    """Measure the list of hostile files."""
+    return limits.run(options.cases, options.source, options.output)
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="python -m campaigns", description=_ABOUT)
+    programs = parser.add_subparsers(dest="program", required=True)
+
+    text = "Seeded cases of every kind of file and every estimator; the same command resumes."
+    fuzzing = programs.add_parser("fuzz", help=text, description=text)
+    fuzzing.set_defaults(run=run_fuzz)
+    add = fuzzing.add_argument
+    add("--minutes", type=float, default=10.0, help="how long (default 10)")
+    add("--seed", type=int, default=0, help="random seed (default 0)")
+    add("--folder", type=Path, default=Path("fuzz"), help="journal and findings (default fuzz)")
+    add("--kinds", type=_names, help=f"names with commas (default all: {', '.join(fuzz.KINDS)})")
+    add("--case", metavar="KIND:SEED:NUMBER", help="run one case again, and show what it does")
+
+    text = "Files that would take gigabytes or minutes: seconds, megabytes and message of each."
+    bounds = programs.add_parser("limits", help=text, description=text)
+    bounds.set_defaults(run=run_limits)
+    add = bounds.add_argument
+    add("--cases", type=_names, help="names with commas (default all)")
+    add("--source", type=Path, help="folder src of another checkout, to measure that one")
+    add("--output", type=Path, help="file for the table, .md or .json")
+    return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
