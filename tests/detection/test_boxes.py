@@ -1,8 +1,7 @@
-"""Detections, overlaps and suppression: against a plain double loop, and the published results."""
+"""Detections, overlaps and suppression: against a plain double loop."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import tracemalloc
 from dataclasses import replace
@@ -11,12 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.io import loadmat
 
 from badacost.detection.boxes import Detections, Suppression, overlaps, with_aspect_ratios
 
 NAMES = ("left", "front", "right")
-KINDS = {"max": "all", "maxg": "greedy"}
 
 
 def same(a: Detections, b: Detections) -> bool:
@@ -371,42 +368,3 @@ class TestSuppression:
     def test_refuses(self, changed, error):
         with pytest.raises(error, match=next(iter(changed))):
             Suppression(**changed)
-
-
-def published(path, first_class: int, n_views: int) -> Detections:
-    """Boxes of a published result; the first view has the number `first_class`."""
-    table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
-    boxes = np.hstack([table[:, :2], table[:, :2] + table[:, 2:4]])
-    names = [f"view {k}" for k in range(n_views)]
-    return Detections(boxes, table[:, 4], table[:, 5].astype(int) - first_class, names)
-
-
-@pytest.mark.parametrize("kind", ["badacost", "samme", "subcat"])
-@pytest.mark.parametrize("objects", ["kitti", "faces"])
-def test_published_suppression(shared, objects, kind):
-    model = f"{objects}_{kind}"
-    golden = shared / "golden" / "detection"
-    settings = json.loads((golden / "settings.json").read_text())
-    path = shared / "data" / "models" / f"{model}.mat"
-    detector = loadmat(path, squeeze_me=True, struct_as_record=False, mat_dtype=True)["detector"]
-    ratios = None if kind == "subcat" else detector.clf.aRatio
-    n_views = len(detector if kind == "subcat" else ratios)
-    n_images = 0
-    for config in sorted(path for path in (golden / model).iterdir() if path.is_dir()):
-        rule = settings[f"{model}/{config.name.removesuffix('_exact')}"]["nms"]
-        suppression = Suppression(KINDS[rule["type"]], rule["overlap"], rule["ovrDnm"])
-        for raw in sorted(config.glob("*.raw.csv")):
-            found = published(raw, 1 if kind == "subcat" else 2, n_views)
-            final = published(
-                raw.with_name(raw.name.replace(".raw.", ".final.")),
-                1 if kind == "subcat" else 2,
-                n_views,
-            )
-            if ratios is not None:
-                found = with_aspect_ratios(found, ratios)
-            kept = suppression.apply(found)
-            assert np.array_equal(kept.labels, final.labels), raw
-            assert np.array_equal(kept.scores, final.scores), raw
-            assert np.allclose(kept.boxes, final.boxes, rtol=0.0, atol=1e-6), raw
-            n_images += len(found) > len(kept)
-    assert n_images >= 10

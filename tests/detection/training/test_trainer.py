@@ -193,14 +193,6 @@ class TestAlgorithms:
         config = replace(TINY, algorithm=algorithm)
         assert trained(scenes, tmp_path, config, n_jobs=2) == expected[algorithm]
 
-    @needs_compiler
-    def test_the_device_does_not_matter(
-        self, scenes, tmp_path, expected, monkeypatch, algorithm
-    ) -> None:
-        pretend_cuda(monkeypatch)
-        config = replace(TINY, algorithm=algorithm)
-        assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
-
     def test_resume_after_every_checkpoint(
         self, scenes, tmp_path, expected, monkeypatch, algorithm
     ) -> None:
@@ -503,6 +495,14 @@ from tests.tiny_training import TINY, VIEWS, tiny_scenes
 rounds._TREES_BETWEEN_CHECKPOINTS = 1
 train_detector(tiny_scenes(), VIEWS, TINY, folder=sys.argv[1]).save(sys.argv[2])
 """
+
+
+@needs_compiler
+@pytest.mark.parametrize("algorithm", ["costboost", "badacost"])  # the kinds of trees there are
+def test_the_device_does_not_matter(scenes, tmp_path, expected, monkeypatch, algorithm) -> None:
+    pretend_cuda(monkeypatch)
+    config = replace(TINY, algorithm=algorithm)
+    assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill")
