@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-quick lint types docs bench table1 rivals cars faces format clean
+.PHONY: demo test test-quick versions fuzz soak lint types docs bench table1 rivals cars faces format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
@@ -21,6 +21,11 @@ QUICK := $(addprefix tests/, \
 
 test-quick: lint
 	$(BIN)/pytest -n $(WORKERS) $(QUICK) $(PYTEST_ARGS)
+
+# The same tests with each Python at hand and with the oldest dependencies; SESSION chooses one, as in make versions SESSION=oldest.
+versions: .venv/pip
+	$(BIN)/python -m pip install --quiet --group versions
+	$(BIN)/nox $(if $(SESSION),--session $(SESSION)) -- -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -54,7 +59,7 @@ format: .venv/dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
+	rm -rf .venv .nox build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
 	find src tests experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pip: pyproject.toml
