@@ -1,17 +1,15 @@
-"""Detections, overlaps and suppression: against a plain double loop."""
+"""Detections, and overlaps against a plain double loop."""
 
 from __future__ import annotations
 
 import pickle
-import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from badacost.detection.boxes import Detections, Suppression, overlaps, with_aspect_ratios
+from badacost.detection.boxes import Detections, overlaps, with_aspect_ratios
 
 NAMES = ("left", "front", "right")
 
@@ -42,31 +40,10 @@ def slow_overlap(a: np.ndarray, b: np.ndarray, denominator: str) -> float:
     )
 
 
-def slow_suppression(found: Detections, rule: Suppression) -> Detections:
-    ordered = found.best_first()
-    keeps = np.ones(len(ordered), dtype=bool)
-    for i in range(len(ordered)):
-        if rule.kind == "greedy" and not keeps[i]:
-            continue
-        for j in range(i + 1, len(ordered)):
-            if rule.per_class and ordered.labels[i] != ordered.labels[j]:
-                continue
-            overlap = slow_overlap(ordered.boxes[i], ordered.boxes[j], rule.denominator)
-            keeps[j] &= not overlap > rule.overlap
-    return ordered[keeps]
-
-
 # Quarters of pixels: exact in floats, coarse enough for boxes to be equal, to touch, to be flat.
 quarters = st.integers(-80, 80).map(lambda i: i / 4.0)
 boxes_of_quarters = st.tuples(quarters, quarters, quarters, quarters).map(
     lambda c: (min(c[0], c[2]), min(c[1], c[3]), max(c[0], c[2]), max(c[1], c[3]))
-)
-rules = st.builds(
-    Suppression,
-    kind=st.sampled_from(["greedy", "all"]),
-    overlap=st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0]),
-    denominator=st.sampled_from(["union", "min"]),
-    per_class=st.booleans(),
 )
 
 
@@ -236,135 +213,3 @@ class TestAspectRatios:
     def test_refuses(self, ratios):
         with pytest.raises(ValueError, match="ratios must"):
             with_aspect_ratios(crowd(0, 2), ratios)
-
-
-class TestSuppression:
-    @given(detections(), rules)
-    def test_against_a_double_loop(self, found, rule):
-        assert same(rule.apply(found), slow_suppression(found, rule))
-
-    @pytest.mark.parametrize("kind", ["greedy", "all"])
-    @pytest.mark.parametrize("side", [150.0, 2000.0])
-    def test_many_boxes_against_a_double_loop(self, kind, side):
-        found = crowd(3, 400, side)
-        rule = Suppression(kind, 0.4)
-        kept = rule.apply(found)
-        assert same(kept, slow_suppression(found, rule))
-        assert 20 < len(kept) < 400
-
-    @given(detections(), rules)
-    def test_laws(self, found, rule):
-        kept = rule.apply(found)
-        assert (np.diff(kept.scores) <= 0.0).all()
-        assert same(rule.apply(kept), kept)
-        greedy = Suppression("greedy", rule.overlap, rule.denominator, rule.per_class).apply(found)
-        assert {*map(tuple, kept.boxes)} <= {*map(tuple, greedy.boxes)}
-        together = overlaps(greedy, greedy, rule.denominator)
-        if rule.per_class:
-            together *= greedy.labels[:, None] == greedy.labels
-        assert (np.triu(together, 1) <= rule.overlap).all()
-
-    @given(detections(distinct=True), rules)
-    def test_what_is_dropped_overlaps_something_better(self, found, rule):
-        kept = rule.apply(found)
-        better = kept if rule.kind == "greedy" else found
-        for dropped in found[~np.isin(found.scores, kept.scores)]:
-            rivals = better[better.scores > dropped.scores]
-            if rule.per_class:
-                rivals = rivals[rivals.labels == dropped.labels]
-            assert overlaps(rivals, dropped, rule.denominator).max() > rule.overlap
-
-    @given(detections(distinct=True), rules, st.randoms(use_true_random=False))
-    def test_order_does_not_matter(self, found, rule, random):
-        order = list(range(len(found)))
-        random.shuffle(order)
-        assert same(rule.apply(found[order]), rule.apply(found))
-
-    @given(detections(distinct=True), st.sampled_from(["greedy", "all"]))
-    def test_per_class_is_one_class_at_a_time(self, found, kind):
-        together = Suppression(kind, 0.3, per_class=True).apply(found)
-        alone = [Suppression(kind, 0.3).apply(found[found.labels == k]) for k in range(3)]
-        assert same(together, Detections.concatenate(alone).best_first())
-
-    def test_none_only_sorts(self):
-        found = crowd(4, 50)
-        assert same(Suppression("none").apply(found), found.best_first())
-
-    def test_limit(self):
-        found = crowd(5, 50)
-        everything = Suppression(overlap=0.2).apply(found)
-        assert len(everything) > 3
-        assert same(Suppression(overlap=0.2, max_boxes=3).apply(found), everything[:3])
-
-    def test_of_equal_scores_the_first_stays(self):
-        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], [1, 1], [0, 1], ["a", "b"])
-        assert Suppression().apply(found).views == ["a"]
-        assert Suppression().apply(found[::-1]).views == ["b"]
-
-    def test_overlap_equal_to_the_threshold_stays(self):
-        found = Detections([[0, 0, 2, 1], [1, 0, 3, 1]], [2, 1], [0, 0], ["a"])
-        assert len(Suppression(overlap=0.5, denominator="min").apply(found)) == 2
-        assert len(Suppression(overlap=0.49, denominator="min").apply(found)) == 1
-
-    def test_a_vote_moves_boxes_to_the_weighted_mean(self):
-        found = Detections(
-            [[0, 0, 10, 10], [2, 0, 12, 10], [6, 0, 16, 10], [40, 0, 50, 10]],
-            [0.8, 0.4, 0.7, 0.9], [1, 0, 0, 2], NAMES,
-        )  # fmt: skip
-        kept = Suppression(overlap=0.2, vote=0.5).apply(found)
-        assert kept.scores.tolist() == [0.9, 0.8]
-        assert kept.labels.tolist() == [2, 1]
-        odds = 0.4 / 0.6  # the third overlaps by a quarter only
-        share = odds / (0.8 / 0.2 + odds)
-        expected = [[40, 0, 50, 10], [2 * share, 0, 10 + 2 * share, 10]]
-        np.testing.assert_allclose(kept.boxes, expected)
-
-    @given(detections(), rules, st.sampled_from([0.0, 0.3, 0.5]))
-    def test_votes_against_a_loop(self, found, rule, vote):
-        found = replace(found, scores=1.0 / (1.0 + np.exp(-found.scores)))
-        plain, voted = rule.apply(found), replace(rule, vote=vote).apply(found)
-        assert same(replace(voted, boxes=plain.boxes), plain)
-        for before, after in zip(plain.boxes, voted.boxes, strict=True):
-            weights = np.array(
-                [
-                    score / max(1.0 - score, 1e-12) if shared > vote else 0.0
-                    for box, score in zip(found.boxes, found.scores, strict=True)
-                    for shared in [slow_overlap(before, box, "union")]
-                ]
-            )
-            if weights.sum() > 0.0:
-                before = (weights[:, None] * found.boxes).sum(axis=0) / weights.sum()
-            np.testing.assert_allclose(after, before, atol=1e-9)
-
-    @pytest.mark.parametrize("scores", [[0.1, -5.0], [1.5, 0.5]])
-    def test_only_probabilities_vote(self, scores):
-        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], scores, [0, 0], ["a"])
-        with pytest.raises(ValueError, match="probabilities"):
-            Suppression(vote=0.5).apply(found)
-
-    @pytest.mark.parametrize("kind", ["greedy", "all"])
-    def test_memory_does_not_grow_with_pairs(self, kind):
-        found = crowd(6, 3000, 5000.0)
-        tracemalloc.start()
-        Suppression(kind).apply(found)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 3000 * 3000
-
-    @pytest.mark.parametrize(
-        ("changed", "error"),
-        [
-            ({"kind": "soft"}, ValueError),
-            ({"overlap": 1.5}, ValueError),
-            ({"overlap": "0.5"}, TypeError),
-            ({"denominator": "first"}, ValueError),
-            ({"per_class": 1}, TypeError),
-            ({"max_boxes": 0}, ValueError),
-            ({"max_boxes": 2.5}, TypeError),
-            ({"vote": -0.1}, ValueError),
-            ({"vote": "0.5"}, TypeError),
-        ],
-    )
-    def test_refuses(self, changed, error):
-        with pytest.raises(error, match=next(iter(changed))):
-            Suppression(**changed)
