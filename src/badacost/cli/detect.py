@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from badacost.cli.options import Device, Quiet, check_jobs
+from badacost.cli.options import Device, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.progress import ProgressBar
 
@@ -79,6 +79,7 @@ def detect(
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
     device: Device = "cpu",
+    max_memory: MaxMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Find objects in pictures, folders of pictures (with all folders inside) and videos.
