@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import os
 import struct
 import tracemalloc
@@ -16,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.io import savemat
 
 from badacost.budget import Budget, Clock
 from badacost.detection import Detections, Detector, load_detector
