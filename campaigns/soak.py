@@ -10,45 +10,21 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
 from badacost.progress import ProgressBar
+from campaigns import cluster
+from campaigns.case import Case
 from campaigns.processes import Child, orphans
-from campaigns.soak_tasks import TASKS, Task, snapshot
+from campaigns.soak_tasks import COMPILE, TASKS, Task, snapshot
 from experiments.journal import Journal
 
 _PATIENCE = 120.0  # seconds for what takes a few
 _AGAIN = 0.4  # share of the resumed runs that are killed, too
+_ORDER = (*TASKS, None, *TASKS, COMPILE, *TASKS, None)  # None for the cluster
 _COLUMNS = ("cases", "kills", "late", "resumes", "mismatches", "leftovers")
-
-
-@dataclass
-class Case:
-    """What became of one case: a run that was killed, and resumed until it was finished.
-
-    Attributes
-    ----------
-    kills : int
-        Kills while it worked.
-    late : int
-        Moments at which it had ended already.
-    resumes : int
-        Runs after a kill.
-    mismatches : list of str
-        What was not as it should be: files, exit states, processes that hang.
-    leftovers : list of str
-        Files and processes that nobody needs.
-    """
-
-    task: str
-    kills: int = 0
-    late: int = 0
-    resumes: int = 0
-    moments: list[float] = field(default_factory=list)
-    mismatches: list[str] = field(default_factory=list)
-    leftovers: list[str] = field(default_factory=list)
 
 
 class Killed:
@@ -167,12 +143,21 @@ def run(folder: Path, seed: int, kills: int | None, minutes: float | None) -> in
 def _cases(folder: Path, seed: int, number: int) -> Iterator[Case]:
     """Yield cases from a number on; tasks take turns."""
     prepared: dict[str, Killed] = {}
-    while True:
-        task = TASKS[number % len(TASKS)]
-        if task.name not in prepared:
-            prepared[task.name] = Killed(task, folder)
-        yield prepared[task.name].case(Random(f"{seed} {number}"))
-        number += 1
+    workers: cluster.Cluster | None = None
+    try:
+        while True:
+            task, random = _ORDER[number % len(_ORDER)], Random(f"{seed} {number}")
+            if task is None:
+                workers = workers or cluster.Cluster()
+                yield workers.case(random)
+            else:
+                if task.name not in prepared:
+                    prepared[task.name] = Killed(task, folder)
+                yield prepared[task.name].case(random)
+            number += 1
+    finally:
+        if workers is not None and (left := workers.close()):
+            print(f"{cluster.NAME}: left processes {left}")
 
 
 def _summary(cases: list[Case]) -> int:

@@ -125,7 +125,7 @@ def write_model(
     text = json.dumps(document, allow_nan=False, sort_keys=True).encode("ascii")
     if len(text) > _MAX_DOCUMENT_BYTES:
         raise ValueError(f"the header takes {len(text)} bytes, over {_MAX_DOCUMENT_BYTES}.")
-    with replaced_file(target) as temporary, open(temporary, "xb") as file:
+    with replaced_file(target) as temporary, open(temporary, "wb") as file:
         with zipfile.ZipFile(file, "w") as archive:
             _write_member(archive, _DOCUMENT, text)
             for name in sorted(arrays):
