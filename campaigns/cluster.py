@@ -75,7 +75,7 @@ def _serve(pipe: Any) -> None:
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
             memory_limit=None,
         ) as cluster,
