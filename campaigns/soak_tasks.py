@@ -221,7 +221,12 @@ TASKS = (
     Task("badacost fit", _prepare_fit, _fit, ("model.badacost",)),
     Task("model.save", _prepare_save, _save, ("model.badacost",)),
     Task("badacost train-detector", _prepare_training, _train, ("cars.badacost",)),
-    Task("badacost detect", _prepare_detection, _detect, ("found.jsonl",)),
+    Task(
+        "badacost detect",
+        _prepare_detection,
+        lambda folder: _detect(folder, "--resume"),
+        ("found.jsonl",),
+    ),
     Task("experiments table1", lambda folder: None, _experiment("table1", "--pool", "30")),
     Task(
         "experiments rivals",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 from fnmatch import fnmatch
 
+import numpy as np
 import pytest
 
 from badacost import atomic_file
 from badacost.atomic_file import TEMPORARY_NAMES, replaced_file
+from badacost.model_file import write_model
+from tests.file_size_limit import file_size_limit
 
 
 @pytest.fixture(params=["unnamed", "named"], autouse=True)
@@ -77,3 +81,52 @@ def test_a_killed_process_leaves_nothing(tmp_path) -> None:
     assert done.returncode == -signal.SIGKILL
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.ENOSPC, "the disk is full: make room there, or name a file on another disk."),
+        (errno.EFBIG, r"files may not become that large here: raise the limit \(ulimit -f\)."),
+        (errno.EROFS, "the disk is read-only: name a file on another disk."),
+        (errno.EACCES, "its folder may not be written to: change its permissions, or"),
+        (errno.EIO, "Input/output error: name a file in another folder."),
+    ],
+)
+def test_why_a_file_cannot_be_written(tmp_path, number, message) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    cause = OSError(number, os.strerror(number))
+    with (
+        pytest.raises(type(cause), match=f"^cannot write '{path}': {message}"),
+        replaced_file(path),
+    ):
+        raise cause
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_sentences_are_not_changed(tmp_path) -> None:
+    with pytest.raises(OSError, match=r"^enough$"), replaced_file(tmp_path / "file"):
+        raise OSError("enough")
+
+
+def test_a_limit_of_the_size_of_files(tmp_path) -> None:
+    path = tmp_path / "model.badacost"
+    write_model(path, "Kind", {}, {"a": np.zeros(3)})
+    old = path.read_bytes()
+    noise = np.random.default_rng(0).random(4096)
+    message = r"cannot write .*model\.badacost': files may not become that large"
+    with file_size_limit(4096), pytest.raises(OSError, match=message):
+        write_model(path, "Kind", {}, {"a": noise})
+    assert path.read_bytes() == old
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_and_devices_are_not_replaced(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", os.devnull):
+        with pytest.raises(OSError, match="it is a device or a pipe: name a file"):
+            replaced_file(path).__enter__()
+    assert list(tmp_path.iterdir()) == [tmp_path / "pipe"]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from numbers import Integral
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -138,7 +138,7 @@ class FileStems:
 
     def of(self, source: ImageSource) -> str:
         """Return a name that no other file has; some file systems do not tell A from a."""
-        stem = source.name if source.path is None else source.path.stem
+        stem = PurePath(source.name).name if source.path is None else source.path.stem
         stem = self._stems.get(str(source.path), stem)
         if source.frame is not None:
             stem += f"-{source.frame:06d}"
@@ -146,8 +146,12 @@ class FileStems:
         while unused.casefold() in self._used:
             number += 1
             unused = f"{stem}-{number}"
-        self._used.add(unused.casefold())
+        self.take(unused)
         return unused
+
+    def take(self, stem: str) -> None:
+        """Note a name that a file has already."""
+        self._used.add(stem.casefold())
 
 
 def read_image(
@@ -253,7 +257,7 @@ def find_images(folder: str | os.PathLike[str], *, recursive: bool = True) -> li
 
     Examples
     --------
-    >>> from pathlib import Path
+    >>> from pathlib import Path, PurePath
     >>> from tempfile import TemporaryDirectory
     >>> from badacost.detection.images import find_images
     >>> with TemporaryDirectory() as folder:
@@ -301,7 +305,7 @@ def read_video(
 
     Examples
     --------
-    >>> from pathlib import Path
+    >>> from pathlib import Path, PurePath
     >>> from tempfile import TemporaryDirectory
     >>> import av
     >>> import numpy as np
