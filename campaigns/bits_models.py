@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
@@ -175,6 +176,7 @@ MODELS: dict[str, Callable[[int], str]] = {
 
 def digests(names: tuple[str, ...], n_jobs: int) -> dict[str, str]:
     """Fit models, and return their digests; what went wrong is in the place of a digest."""
+    logging.getLogger("badacost").setLevel(logging.ERROR)  # so few windows make poor detectors
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # these are only a few rounds

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +25,9 @@ class Child:
     def __init__(self, work: Callable[[], int], log: Path):
         sys.stdout.flush()
         sys.stderr.flush()
-        self.pid = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS are harmless
+            self.pid = os.fork()
         if self.pid == 0:
             _be_child(work, log)
 
@@ -50,9 +53,9 @@ def _be_child(work: Callable[[], int], log: Path) -> None:
     status = 1
     try:
         os.setsid()
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(file, 1)
-        os.dup2(file, 2)
+        sys.stdout = sys.stderr = log.open("a", buffering=1)
+        for number in (1, 2):  # of its own children, too
+            os.dup2(sys.stdout.fileno(), number)
         status = work()
     except BaseException:
         traceback.print_exc()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Generator
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
@@ -114,33 +114,28 @@ class Killed:
         case.leftovers += [f"temporary {name}" for name in snapshot(self.temporary)]
 
 
-def run(folder: Path, seed: int, kills: int | None, minutes: float | None) -> int:
+def run(folder: Path, seed: int, kills: int, minutes: float | None) -> int:
     """Kill so often, or for so long, and return 1 if anything was not as it should be.
 
     Finished cases are in a journal: the same command resumes.
     """
-    deadline = None if minutes is None else time.monotonic() + 60.0 * minutes
+    deadline = math.inf if minutes is None else time.monotonic() + 60.0 * minutes
     folder = folder.absolute()
     journal = Journal(folder / "soak.jsonl", {"campaign": "soak", "seed": seed})
     n_done = sum(record["kills"] for record in journal.records)
-    goal = kills if kills is not None else sys.maxsize
-    bar = ProgressBar(kills or 1, "Kills")
-    try:
-        for case in _cases(folder, seed, len(journal.records)):
+    bar = ProgressBar(kills, "Kills")
+    with closing(bar), closing(_cases(folder, seed, len(journal.records))) as cases:
+        while n_done < kills and time.monotonic() < deadline:
+            case = next(cases)
             journal.append(asdict(case))
             n_done += case.kills
-            if kills is not None:
-                bar.update(min(n_done, kills))
+            bar.update(min(n_done, kills))
             for text in (*case.mismatches, *case.leftovers):
-                print(f"\n{case.task}, killed after {case.moments} s: {text}")
-            if n_done >= goal or (deadline is not None and time.monotonic() > deadline):
-                break
-    finally:
-        bar.close()
+                print(f"{case.task}, killed after {case.moments} s: {text}")
     return _summary([Case(**record) for record in journal.records])
 
 
-def _cases(folder: Path, seed: int, number: int) -> Iterator[Case]:
+def _cases(folder: Path, seed: int, number: int) -> Generator[Case]:
     """Yield cases from a number on; tasks take turns."""
     prepared: dict[str, Killed] = {}
     workers: cluster.Cluster | None = None

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import llvmlite
 import numba
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
@@ -81,7 +80,7 @@ class _KernelCache(FunctionCache):
         *types_and_processor, code = self._index_key(sig, codegen)
         digest = hashlib.sha256(repr(types_and_processor).encode())
         name = f"{self._impl.filename_base}.{digest.hexdigest()[:16]}.nbc"
-        return Path(self.cache_path, name), repr((types_and_processor, code)).encode()
+        return Path(self.cache_path, name), repr((name, types_and_processor, code)).encode()
 
 
 def _digest(key: bytes, data: bytes) -> bytes:
@@ -92,7 +91,7 @@ def _digest(key: bytes, data: bytes) -> bytes:
 @cache
 def _sources() -> bytes:
     """Return a digest of all kernels, which call each other, and of what compiles them."""
-    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
+    digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(Path(__file__).parent.rglob("*_kernels.py")):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.digest()

@@ -1,0 +1,1 @@
+"""Attacks on the library: programs of the repository, not of the package."""
