@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-quick versions fuzz soak lint types docs bench table1 rivals cars faces format clean
+.PHONY: demo test test-quick versions fuzz soak bits lint types docs bench table1 rivals cars faces format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
@@ -54,13 +54,21 @@ bench: .venv/dev
 table1 rivals cars faces: .venv/experiments
 	$(BIN)/python -m experiments $@ $(ARGS)
 
+# Kill -9 at random moments, and the same bits whatever happens around a fit.
+KILLS ?= 100
+soak: .venv/dev
+	$(BIN)/python -m campaigns soak --kills $(KILLS) $(ARGS)
+
+bits: .venv/dev
+	$(BIN)/python -m campaigns bits $(ARGS)
+
 format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
 	rm -rf .venv .nox build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
-	find src tests experiments -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests experiments campaigns -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 TEMPORARY_NAMES = f".{'[0-9a-f]' * 32}.tmp"  # pattern of what a killed process can leave behind
+_DESCRIPTORS = "/proc/self/fd"
 _NO_ROOM = "make room there, or name a file on another disk"
 _NO_RIGHT = "change its permissions, or name a file in another folder"
 NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", -1), errno.EFBIG)
@@ -43,7 +44,8 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        A path in the same folder, where there is no file yet.
+        A path to write to: a file without a name where the system has such, so that nothing is
+        left over if the process is killed, or else one in the same folder that is not there yet.
 
     Raises
     ------
@@ -65,11 +67,28 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise OSError(f"cannot write {str(target)!r:.300}: it is {kind}: name a file.")
     temporary = target.with_name(f".{uuid4().hex}.tmp")
     with plain_write_errors(target):
+        unnamed = _unnamed_file(target.parent)
         try:
-            yield temporary
+            if unnamed is None:
+                yield temporary
+            else:
+                yield (place := Path(f"{_DESCRIPTORS}/{unnamed}"))
+                os.link(place, temporary, src_dir_fd=unnamed)  # any, so that links are followed
             os.replace(temporary, target)
         finally:
+            if unnamed is not None:
+                os.close(unnamed)
             temporary.unlink(missing_ok=True)
+
+
+def _unnamed_file(folder: Path) -> int | None:
+    """Open a file without a name, which goes if this process is killed; None if there are none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except OSError:  # of this kind of disk; whoever writes to a folder that is missing is told
+        return None
 
 
 @contextmanager
