@@ -124,9 +124,9 @@ def test_labels_that_cannot_be_sorted(labels, message) -> None:
     for call in (model.score, MinimumCostClassifier(model).fit):
         with pytest.raises(ValueError, match=f"^y {message}"):
             call(X, y)
-    for name, given in (("y_true", (y, Y)), ("y_pred", (Y, y))):
+    for name, pair in (("y_true", (y, Y)), ("y_pred", (Y, y))):
         with pytest.raises(ValueError, match=f"^{name} {message}"):
-            average_cost(*given)
+            average_cost(*pair)
     with pytest.raises(ValueError, match=f"^y {message}"):
         costs_from_class_weights("balanced", y=y)
 
