@@ -24,7 +24,7 @@ FLOORS = [
         "threads",
         "user_file",
     ),
-    ("categorical_columns", "json_document", "large_samples"),
+    ("categorical_columns", "json_document", "large_samples", "parquet_rows"),
     ("validation",),
     ("accuracy", "batches", "costs", "exact_sums", "model_file"),
     ("loss", "metrics", "calibration", "persistence", "tree"),
