@@ -26,7 +26,7 @@ FLOORS = [
         "threads",
         "user_file",
     ),
-    ("categorical_columns", "json_document", "large_samples", "portable_kernels"),
+    ("categorical_columns", "json_document", "large_samples", "parquet_rows", "portable_kernels"),
     ("validation",),
     ("accuracy", "batches", "costs", "exact_sums", "model_file"),
     ("loss", "metrics", "calibration", "persistence", "tree"),
