@@ -274,6 +274,7 @@ class TestSameDetector:
         assert sorted(loaded) == sorted(scene.name for scene in scenes)  # once each
         assert sorted(path.name for path in folder.iterdir()) == [
             "calibration.checkpoint", "cascade.checkpoint", "final.checkpoint",
+            "training.checkpoint",
         ]  # fmt: skip
 
     def test_seed_matters(self, scenes, tmp_path, expected) -> None:
