@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types docs bench table1 rivals cars faces format clean
+.PHONY: demo test lint types docs bench table1 rivals cars faces fuzz limits format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
@@ -38,13 +38,21 @@ bench: .venv/dev
 table1 rivals cars faces: .venv/experiments
 	$(BIN)/python -m experiments $@ $(ARGS)
 
+# Attacks: seeded cases for so many minutes, continued by the same command; hostile files one by one.
+MINUTES ?= 10
+fuzz: .venv/dev
+	$(BIN)/python -m campaigns fuzz --minutes $(MINUTES) $(ARGS)
+
+limits: .venv/dev
+	$(BIN)/python -m campaigns limits $(ARGS)
+
 format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
-	find src tests experiments -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests experiments campaigns -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -m venv .venv

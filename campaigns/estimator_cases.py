@@ -344,9 +344,12 @@ def _check(model: Any, X: Any, folder: Path | None) -> None:
             raise Broken("probabilities do not sum to 1")
         expected = model.predict_costs(X)
         chosen = np.searchsorted(model.classes_, model.decide(X)) if _sorted(model) else None
-        if chosen is not None and not (
-            np.take_along_axis(expected, chosen[:, None], 1)[:, 0] == expected.min(axis=1)
-        ).all():
+        if (
+            chosen is not None
+            and not (
+                np.take_along_axis(expected, chosen[:, None], 1)[:, 0] == expected.min(axis=1)
+            ).all()
+        ):
             raise Broken("a decision is not of minimum expected cost")
     if hasattr(model, "staged_predict"):
         *_, last = model.staged_predict(X)
@@ -399,12 +402,11 @@ class Costs(Kind):
         """Call with what was drawn."""
         data = _changed(_Samples(*samples(12)), case)
         metric = self.bases[case.base]
+        y = [] if data.y is None else data.y
         if metric is None:
-            as_cost_matrix(data.costs, data.y)
-        elif data.y is None:
-            metric([0, 1], data.y)
+            as_cost_matrix(data.costs, y[: data.n_classes])
         else:
-            metric(data.y, data.y[::-1], data.costs, sample_weight=data.weight)
+            metric(y, y[::-1], data.costs, sample_weight=data.weight)
 
 
 ESTIMATOR_KINDS = (Estimators(), Costs())

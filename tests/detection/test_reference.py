@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import struct
 import zlib
 from pathlib import Path
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.io import savemat
 
 from badacost.detection import Detections, Detector, load_detector
 from badacost.detection.cascade import Scanner
@@ -29,6 +27,7 @@ from campaigns.matlab_detectors import (
     plain_acf,
     sub_categories,
 )
+
 
 def look(detector: Detector) -> Detections:
     image = np.random.default_rng(0).integers(0, 256, (24, 30, 3), dtype=np.uint8)

@@ -31,9 +31,9 @@ from badacost.detection.training.rounds import CascadeRounds
 from badacost.detection.training.subject import Task
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.threads import Threads
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 from tests.gpu.fake_cuda import pretend_cuda
 from tests.gpu.on_cpu import needs_compiler
-from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_ROUND = replace(TINY, trees=(2,), validation=0.0)
