@@ -120,10 +120,6 @@ LAYOUTS: dict[str, Callable[[], Any]] = {
     "subcat": sub_categories,
     "acf": plain_acf,
 }
-    "multi-class": multi_class,
-    "subcat": sub_categories,
-    "acf": plain_acf,
-}
 
 
 def matlab_bytes(detector: Any, compress: bool = False, name: str = "detector") -> bytes:

@@ -148,9 +148,8 @@ def test_a_full_disk(tmp_path, monkeypatch) -> None:
 
     monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
     X, y, _ = data()
-    with pytest.raises(OSError, match=r"no room for .* of bins .* a disk with more room") as caught:
+    with pytest.raises(OSError, match=r"No space left .* bins_folder .* a disk with more room"):
         BAdaCostClassifier(n_estimators=1).fit(Batches([(X, y)], bins_folder=tmp_path))
-    assert caught.value.errno == errno.ENOSPC
 
 
 def test_no_file_of_bins_stays_after_an_error(tmp_path) -> None:

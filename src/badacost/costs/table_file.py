@@ -20,6 +20,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
+from badacost.atomic_file import replaced_file
 from badacost.costs.builders import labelled_costs
 from badacost.costs.matrix import (
     MAX_COST,
@@ -143,7 +144,8 @@ def write_costs(
         writer.writerow([name, *(repr(cost).removesuffix(".0") for cost in row)])
     class_labels(names)  # 0 and "0" are two classes, but one text
     if isinstance(path, str | PathLike):
-        Path(path).write_bytes(text.getvalue().encode())
+        with replaced_file(path) as temporary:
+            temporary.write_bytes(text.getvalue().encode())
     else:
         path.write(text.getvalue())
 
