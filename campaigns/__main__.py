@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped. The same command resumes where it stopped.", file=sys.stderr)
         return 130
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
 
@@ -71,7 +71,12 @@ def _parser() -> ArgumentParser:
     add = fuzzing.add_argument
     add("--minutes", type=float, default=10.0, help="how long (default 10)")
     add("--seed", type=int, default=0, help="random seed (default 0)")
-    add("--folder", type=Path, default=Path("fuzz"), help="journal and findings (default fuzz)")
+    add(
+        "--folder",
+        type=Path,
+        default=Path("build/fuzz"),
+        help="journal and findings (default build/fuzz)",
+    )
     add("--kinds", type=_names, help="names with commas (default all)")
     add("--case", metavar="KIND:SEED:NUMBER", help="run one case again, and show what it does")
 

@@ -15,6 +15,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -32,6 +33,7 @@ _FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.
 _CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink",
             "os.truncate", "os.chmod", "shutil.rmtree")  # fmt: skip
 _ALLOWED = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, PermissionError, OSError)
+_CACHES = ("__pycache__", "numba")  # of compiled code
 _SPEAKING = ("sklearn", "joblib", "lightgbm")
 _RAISES = ("RAISE_VARARGS", "RERAISE")
 
@@ -122,7 +124,9 @@ def _one_child(
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS are harmless
+        pid = os.fork()
     if pid == 0:
         os.close(reading)
         _be_the_child(calls, folder, limits, writing)
@@ -186,6 +190,7 @@ def _be_the_child(
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
+        tempfile.tempdir = str(folder)
         _guard(folder.resolve())
         for call in calls:
             report = json.dumps(asdict(_outcome(call, limits))) + "\n"
@@ -263,12 +268,12 @@ def _place(trace: TracebackType | None) -> str:
 
 def _guard(folder: Path) -> None:
     """Refuse, from now on, to write elsewhere, to start programs and to open connections."""
-    allowed = (f"{folder}{os.sep}", os.devnull, f"/proc/{os.getpid()}/")
+    allowed = (f"{folder}{os.sep}", f"{os.devnull}{os.sep}", f"/proc/{os.getpid()}/")
 
     def check_path(path: Any, event: str) -> None:
         if isinstance(path, bytes | str | os.PathLike):
-            name = os.path.realpath(os.fsdecode(path))
-            if not name.startswith(allowed) and "__pycache__" not in name and "numba" not in name:
+            name = f"{os.path.realpath(os.fsdecode(path))}{os.sep}"
+            if not name.startswith(allowed) and not any(word in name for word in _CACHES):
                 raise Broken(f"{event} outside of the folder: {name}")
 
     def hook(event: str, given: tuple[Any, ...]) -> None:

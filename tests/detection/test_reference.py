@@ -22,6 +22,7 @@ from badacost.detection.cascade import Scanner
 from badacost.detection.matlab_file import read_variable
 from badacost.detection.reference import load_matlab
 from badacost.model_file import ModelFileError
+from campaigns import hostile_models
 from campaigns.matlab_detectors import (
     LAYOUTS,
     N_TREES,
@@ -30,7 +31,6 @@ from campaigns.matlab_detectors import (
     plain_acf,
     sub_categories,
 )
-from tests import hostile_models
 
 
 def look(detector: Detector) -> Detections:

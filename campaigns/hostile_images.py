@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 BOX_LAYOUTS = (
     "apart", "same", "huge over small", "half huge", "one line", "crossing lines", "concentric",
@@ -10,7 +14,7 @@ BOX_LAYOUTS = (
 )  # fmt: skip
 
 
-def many_boxes(layout: str, n: int, seed: int = 0) -> np.ndarray:
+def many_boxes(layout: str, n: int, seed: int = 0) -> NDArray[Any]:
     """Return n boxes, (n, 4), in an arrangement that some way of comparing them is slow for."""
     rng = np.random.default_rng(seed)
     side = 40.0 * np.sqrt(n)
@@ -38,8 +42,8 @@ def many_boxes(layout: str, n: int, seed: int = 0) -> np.ndarray:
         boxes[:, :2] = rng.uniform(0.0, 100.0, (n, 2))
         boxes[:, 2:] += boxes[:, :2]
     elif layout == "grid":  # of whole numbers, so that boxes touch and overlaps are equal
-        corner = rng.integers(0, max(2, int(np.sqrt(n))), (n, 2))
-        boxes = np.hstack([corner, corner + rng.integers(0, 4, (n, 2))]).astype(np.float64)
+        corner = rng.integers(0, max(2, int(np.sqrt(n))), (n, 2)).astype(np.float64)
+        boxes = np.hstack([corner, corner + rng.integers(0, 4, (n, 2))])
     elif layout == "flat":  # without an area, between others
         boxes[::2, 2 + rng.integers(0, 2)] = boxes[::2, 0]
         boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2])
@@ -53,7 +57,7 @@ def many_boxes(layout: str, n: int, seed: int = 0) -> np.ndarray:
     return boxes
 
 
-def large_picture(path: Path, height: int, width: int, **options: object) -> Path:
+def large_picture(path: Path, height: int, width: int, **options: Any) -> Path:
     """Write a picture of one colour, in the format of its suffix; `options` are those of PIL."""
     from PIL import Image
 
