@@ -16,7 +16,7 @@ def expected() -> dict[str, str]:
     return digests(FEW, 1)
 
 
-@pytest.mark.parametrize("case", ["3 threads", "forked", "16 at once, n_jobs=2", "after Ctrl-C"])
+@pytest.mark.parametrize("case", ["3 threads", "forked", "16 at once x 2", "after Ctrl-C"])
 def test_same_bits(case, expected, tmp_path) -> None:
     assert bits.CASES[case](FEW, tmp_path) == expected
     assert len(set(expected.values())) == len(FEW)

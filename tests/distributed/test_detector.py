@@ -13,7 +13,7 @@ from badacost.detection.training import rounds
 from badacost.detection.training.boosters import Booster
 from badacost.distributed.parts import DaskParts
 from tests.distributed.killing import kill_in, n_actors, wait_until
-from tests.tiny_training import TINY, VIEWS, tiny_scenes
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
 pytest.importorskip("dask")
 

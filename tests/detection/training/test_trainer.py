@@ -37,7 +37,7 @@ from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.threads import Threads
 from tests.gpu.fake_cuda import pretend_cuda
 from tests.gpu.on_cpu import needs_compiler
-from tests.tiny_training import TINY, VIEWS, tiny_scenes
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_ROUND = replace(TINY, trees=(2,), validation=0.0)
@@ -575,7 +575,7 @@ from badacost.detection import train_detector
 from badacost.detection.training import rounds
 from tests.gpu.fake_cuda import pretend_cuda
 from tests.gpu.on_cpu import needs_compiler
-from tests.tiny_training import TINY, VIEWS, tiny_scenes
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
 rounds._TREES_BETWEEN_CHECKPOINTS = 1
 train_detector(tiny_scenes(), VIEWS, TINY, folder=sys.argv[1]).save(sys.argv[2])
