@@ -109,7 +109,9 @@ def unwritable_cache(names: tuple[str, ...], folder: Path) -> Digests:
     with TemporaryDirectory() as place:
         os.chmod(place, 0o777)
         variables |= {"TMPDIR": place, "XDG_CACHE_HOME": "/proc/nowhere"}
-        rights = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if not os.getuid() else {}
+        rights: dict[str, Any] = (
+            {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if not os.getuid() else {}
+        )
         return spawned(names, folder, env=variables, **rights)
 
 
