@@ -11,13 +11,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import av
-import numpy as np
 from PIL import Image
 
 from badacost.detection import Detections
 from badacost.detection.annotations import AnnotatedImage, read_annotations
 from badacost.detection.evaluation import align, evaluate_voc
-from badacost.detection.images import ImageSource, count_frames, read_image, read_video, size_of_file
+from badacost.detection.images import (
+    ImageSource,
+    count_frames,
+    read_image,
+    read_video,
+    size_of_file,
+)
 from badacost.detection.interchange import open_results, read_results
 from campaigns.cases import FileKind
 from campaigns.mutations import BYTES, JSON, JSON_LINES, TEXT, Mutation
@@ -186,9 +191,7 @@ class Results(FileKind):
                         source = ImageSource(image, (40, 56), Path(image), None)
                         results.write(replace(kind, source=source))
                 paths = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-                found[name] = {
-                    str(path.relative_to(folder)): path.read_bytes() for path in paths
-                }
+                found[name] = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
         return found
 
     def mutations_of(self, base: str) -> Mapping[str, Mutation]:

@@ -344,9 +344,12 @@ def _check(model: Any, X: Any, folder: Path | None) -> None:
             raise Broken("probabilities do not sum to 1")
         expected = model.predict_costs(X)
         chosen = np.searchsorted(model.classes_, model.decide(X)) if _sorted(model) else None
-        if chosen is not None and not (
-            np.take_along_axis(expected, chosen[:, None], 1)[:, 0] == expected.min(axis=1)
-        ).all():
+        if (
+            chosen is not None
+            and not (
+                np.take_along_axis(expected, chosen[:, None], 1)[:, 0] == expected.min(axis=1)
+            ).all()
+        ):
             raise Broken("a decision is not of minimum expected cost")
     if hasattr(model, "staged_predict"):
         *_, last = model.staged_predict(X)

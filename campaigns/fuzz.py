@@ -31,8 +31,7 @@ from campaigns.table_cases import TABLE_KINDS
 from experiments.journal import Journal
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (*MODEL_KINDS, *TABLE_KINDS, *DETECTION_KINDS, *ESTIMATOR_KINDS)
+    kind.name: kind for kind in (*MODEL_KINDS, *TABLE_KINDS, *DETECTION_KINDS, *ESTIMATOR_KINDS)
 }
 LIMITS = Limits()
 _BATCH_SECONDS = 2.0
@@ -40,9 +39,7 @@ _MAX_BATCH = 400
 _MAX_TRIALS = 40
 
 
-def run(
-    folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = None
-) -> int:
+def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = None) -> int:
     """Try cases until the time is over; return 1 if there are findings, of earlier runs as well.
 
     Parameters
@@ -124,9 +121,7 @@ def summary(records: Iterable[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _batches(
-    names: Sequence[str], journal: Journal, end: float
-) -> Iterator[tuple[Kind, range]]:
+def _batches(names: Sequence[str], journal: Journal, end: float) -> Iterator[tuple[Kind, range]]:
     """Yield kinds in turn with the numbers of their next cases, until the time is over.
 
     Kinds get about the same time: a batch is as large as the speed so far suggests.
@@ -166,9 +161,7 @@ def _run_in(kind: Kind, case: Case, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _kept(
-    kind: Kind, seed: int, number: int, outcome: Outcome, findings: Path
-) -> dict[str, Any]:
+def _kept(kind: Kind, seed: int, number: int, outcome: Outcome, findings: Path) -> dict[str, Any]:
     """Look for the smallest case with the same finding, and keep its files."""
     name = f"{kind.name}:{seed}:{number}"
     smallest = smaller(kind.case(seed, number), partial(_is_same, kind, outcome))

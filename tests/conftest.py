@@ -1,4 +1,4 @@
-"""Shared fixtures: where the published results lie, and the data they were made from."""
+"""What holds for all tests: where compiled code is kept, and no figure left behind."""
 
 from __future__ import annotations
 
@@ -24,16 +24,3 @@ def _figures_are_closed() -> Iterator[None]:
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of published results: a skip where it is absent, a failure in CI."""
-    default = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get("BADACOST_SHARED", default))
-    if not (folder / "golden").is_dir():
-        message = f"published results not found in {folder}: set BADACOST_SHARED to their folder"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return folder

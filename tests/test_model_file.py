@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import struct
 import tempfile
+import tracemalloc
 import zipfile
 import zlib
 from pathlib import Path
@@ -19,6 +21,7 @@ from numpy.testing import assert_array_equal
 
 from badacost import __version__, load, model_file
 from badacost.model_file import ModelFileError, read_model, write_model
+from tests import hostile_models
 
 KIND = "BAdaCostClassifier"
 
@@ -129,12 +132,6 @@ def test_header_nested_in_itself(tmp_path):
         write_model(tmp_path / "model", KIND, {"loop": loop}, {})
 
 
-def test_header_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_file, "_MAX_DOCUMENT_BYTES", 1000)
-    with pytest.raises(ValueError, match="over 1000"):
-        write_model(tmp_path / "model", KIND, {"text": "x" * 1000}, {})
-
-
 @pytest.mark.parametrize(
     ("name", "array", "error"),
     [
@@ -188,7 +185,16 @@ def test_not_an_archive(tmp_path, data):
 
 
 def test_folder(tmp_path):
-    refused(tmp_path, "not a regular file")
+    refused(tmp_path, "is a folder: name a file")
+
+
+def test_what_is_no_regular_file(tmp_path):
+    """A pipe is not waited for, and links that lead nowhere are named."""
+    (pipe, loop) = paths = tmp_path / "pipe", tmp_path / "loop"
+    os.mkfifo(pipe)
+    loop.symlink_to(loop)
+    for path in paths:
+        refused(path, r"cannot read the model file: .* (is not a regular|cannot be opened)")
 
 
 @pytest.mark.parametrize(
@@ -300,21 +306,67 @@ def test_encrypted_member(tmp_path):
     refused(path, "encrypted")
 
 
+def peak_of(action):
+    """Bytes that an action takes at most."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def test_zip_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
     text = document(arrays={"a": {"dtype": "|u1", "shape": [2**24]}})
     path = hostile(tmp_path / "model", text, b"\0" * 2**24)
     assert path.stat().st_size < 2**15
-    assert read_model(path).arrays["a"].size == 2**24
-    monkeypatch.setattr(model_file, "_read_member", None)
-    refused(path, "over the limit of 1000000", max_bytes=10**6)
+    assert read_model(path, max_memory="20 MB").arrays["a"].size == 2**24
+    monkeypatch.setattr(model_file, "_read_array", None)
+    refused(path, r"it would need 16.78 MB, limit 1 MB: pass max_memory= \(--m", max_memory="1 MB")
     patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 2**32 - 2)
-    refused(path, "over the limit of 2147483648")
+    refused(path, r"needs 16777216")
 
 
-def test_large_document_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    path = hostile(tmp_path / "model", b" " * (2**24 + 1))
-    monkeypatch.setattr(model_file, "_read_member", None)
-    refused(path, r"model\.json takes")
+def test_an_array_is_unpacked_into_its_place(tmp_path):
+    """There is never more than one copy of it."""
+    text = document(arrays={"a": {"dtype": "<f8", "shape": [2**21]}})
+    path = hostile(tmp_path / "model", text, np.arange(2.0**21).tobytes())
+    assert peak_of(lambda: read_model(path)) < 2**24 + 2**22
+    assert_array_equal(read_model(path).arrays["a"], np.arange(2.0**21))
+
+
+@pytest.mark.parametrize(
+    ("build", "size", "limit", "match"),
+    [
+        (hostile_models.array_bomb, 2**26, "10 MB", "it would need 67.11 MB, limit 10 MB: pass"),
+        (hostile_models.deep_json, 10**6, "10 MB", "it would need .* limit 10 MB"),
+        (hostile_models.deep_json, 10**4, "1 GB", "nested too deep"),
+        (hostile_models.many_keys, 10**4, "1 MB", "it would need .* limit 1 MB"),
+        (hostile_models.many_members, 40_000, "10 MB", "it would need 29.7 MB, limit 10 MB"),
+        (hostile_models.many_classes, 500, "20 MB", "a model of 500 classes would need 50 MB"),
+        (hostile_models.many_features, 2**31 - 1, "1 GB", "2147483647 features would need 51.5"),
+        (hostile_models.many_labels, 300, "1 GB", "the labels would need 3.6 GB, limit 1 GB"),
+    ],
+    ids=["array", "deep", "deeper", "keys", "members", "classes", "features", "labels"],
+)
+def test_files_that_claim_too_much(tmp_path, build, size, limit, match):
+    """They are refused before their claims take memory."""
+    path = tmp_path / "model"
+    build(path, size)
+
+    def fail():
+        with pytest.raises(ModelFileError, match=match) as caught:
+            load(path, max_memory=limit)
+        assert f"cannot read the model file {str(path)!r}" in str(caught.value)
+
+    assert peak_of(fail) < 2**23
+
+
+def test_the_kind_is_checked_before_arrays_are_unpacked(tmp_path, monkeypatch):
+    write_model(tmp_path / "model", "Unknown", {}, {"a": np.zeros(3)})
+    monkeypatch.setattr(model_file, "_read_array", None)
+    with pytest.raises(ModelFileError, match="holds a model of the unknown kind 'Unknown'"):
+        load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("declared", [0, 8, 24, 2**20])

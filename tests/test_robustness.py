@@ -14,8 +14,14 @@ from hypothesis.extra import numpy as arrays
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from badacost import BAdaCostClassifier, CostSensitiveTreeClassifier
-from badacost.costs import zero_one_costs
+from badacost import (
+    BAdaCostClassifier,
+    CostSensitiveTreeClassifier,
+    MinimumCostClassifier,
+    PIBoostClassifier,
+)
+from badacost.costs import costs_from_class_weights, zero_one_costs
+from badacost.metrics import average_cost
 
 X, Y = load_iris(return_X_y=True)
 
@@ -75,7 +81,7 @@ def fitted(model, data, y, weight=None):
         (X, np.where(Y == 0, np.nan, Y), ValueError, "y contains NaN: leave out"),
         (X, Y + 0.5, ValueError, "Unknown label type: continuous"),
         (X, np.eye(3)[Y], ValueError, "y should be a 1d array"),
-        (X, [None] * 150, ValueError, "Unknown label type"),
+        (X, [None] * 150, ValueError, "y contains None: leave out"),
         (np.full((150, 2), "a"), Y, ValueError, "X contains text, such as 'a': make text"),
         (pd.DataFrame({"a": ["u", "v", "w"] * 50}), Y, ValueError, "X contains text, such as 'u'"),
         (np.where(X > 7, np.inf, X), Y, ValueError, "X contains infinity: replace"),
@@ -92,6 +98,37 @@ def fitted(model, data, y, weight=None):
 def test_bad_training_data(make, data, y, error, message) -> None:
     with pytest.raises(error, match=message):
         make().fit(data, y)
+
+
+MIXED = [
+    ([1, "a", None], "contains None: leave out"),
+    ([1, "a", 2.5], "has labels of different types, such as 1 and 'a': make all of them text"),
+    (["a", b"a", "b"], "has labels of different types, such as 'a' and b'a'"),
+    ([True, "a", "b"], "has labels of different types, such as True and 'a'"),
+    (["a", np.nan, "b"], "contains NaN: leave out"),
+    (["a", pd.NA, "b"], "contains <NA>: leave out"),
+    ([{}, {1: 2}, {}], "has labels of type dict: make them text or numbers"),
+    ([(1, 2), (3,), (4,)], "has labels of type tuple: make them text or numbers"),
+]
+
+
+@pytest.mark.parametrize(("labels", "message"), MIXED)
+def test_labels_that_cannot_be_sorted(labels, message) -> None:
+    y = np.empty(150, dtype=object)
+    y[:] = labels * 50
+    kinds = [*map(MAKERS.get, MAKERS), MinimumCostClassifier, PIBoostClassifier]
+    for model in (make() for make in kinds):
+        with pytest.raises(ValueError, match=f"^y {message}"):
+            model.fit(X, y)
+    model = boost().fit(X, Y)
+    for call in (model.score, MinimumCostClassifier(model).fit):
+        with pytest.raises(ValueError, match=f"^y {message}"):
+            call(X, y)
+    for name, given in (("y_true", (y, Y)), ("y_pred", (Y, y))):
+        with pytest.raises(ValueError, match=f"^{name} {message}"):
+            average_cost(*given)
+    with pytest.raises(ValueError, match=f"^y {message}"):
+        costs_from_class_weights("balanced", y=y)
 
 
 @pytest.mark.parametrize(

@@ -62,15 +62,16 @@ _HOMES = {
 _HOMES_OF_OTHER_MODELS = {"Detector": "detection.detector", "TableClassifier": "tabular.classifier"}
 
 
-def load(path: "str | os.PathLike[str]", *, max_bytes: int = 2**31) -> Any:
+def load(path: "str | os.PathLike[str]", *, max_memory: int | str | None = None) -> Any:
     """Load a model that was saved by `badacost`.
 
     Parameters
     ----------
     path : str or path-like
         The model file. It may come from anyone: nothing in it is executed.
-    max_bytes : int, default=2**31
-        Refuse a file whose contents are larger than this.
+    max_memory : int, str or None, default=None
+        Refuse a file whose contents would take more memory than this: bytes, or a text like
+        "4 GB"; by default what `set_max_memory` has set, 1 GB at the start.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def load(path: "str | os.PathLike[str]", *, max_bytes: int = 2**31) -> Any:
     """
     from badacost.persistence import load_model
 
-    return load_model(path, _import_model, max_bytes=max_bytes)
+    return load_model(path, _import_model, max_memory=max_memory)
 
 
 def _import_model(name: str) -> None:

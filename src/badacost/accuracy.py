@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
-from badacost.validation import refuse_batches
+from badacost.validation import refuse_batches, remedies
 
 
 class AccuracyMixin(ClassifierMixin):
@@ -51,4 +51,5 @@ class AccuracyMixin(ClassifierMixin):
         refuse_batches(X, "give score the X and y of one batch, or average the scores of several")
         if y is None:
             raise TypeError("score needs y, the true classes of the samples.")
-        return float(super().score(X, y, sample_weight))
+        with remedies(None, y):
+            return float(super().score(X, y, sample_weight))

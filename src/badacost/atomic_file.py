@@ -16,6 +16,7 @@ TEMPORARY_NAMES = f".{'[0-9a-f]' * 32}.tmp"  # pattern of what a killed process 
 _DESCRIPTORS = "/proc/self/fd"
 _NO_ROOM = "make room there, or name a file on another disk"
 _NO_RIGHT = "change its permissions, or name a file in another folder"
+NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", -1), errno.EFBIG)
 _REASONS = {
     errno.ENOSPC: f"the disk is full: {_NO_ROOM}",
     getattr(errno, "EDQUOT", -1): f"the quota of the disk is used up: {_NO_ROOM}",
@@ -106,5 +107,10 @@ another disk.
     except OSError as error:
         if error.errno is None:  # it is a sentence already
             raise
-        reason = _REASONS.get(error.errno, f"{error.strerror}: name a file in another folder")
-        raise type(error)(f"cannot write {os.fspath(path)!r:.300}: {reason}.") from error
+        raise write_error(path, error) from error
+
+
+def write_error(path: str | os.PathLike[str], error: OSError) -> OSError:
+    """Return the error of a system as one that says in a sentence what to do."""
+    reason = _REASONS.get(error.errno or 0, f"{error.strerror}: name a file in another folder")
+    return type(error)(f"cannot write {os.fspath(path)!r:.300}: {reason}.")

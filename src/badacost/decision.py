@@ -15,11 +15,10 @@ import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import assert_all_finite, check_random_state, get_tags, indexable
+from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from badacost.accuracy import AccuracyMixin
 from badacost.arrays import FloatArray
@@ -29,6 +28,7 @@ from badacost.costs.decisions import CostDecisionMixin
 from badacost.costs.matrix import charged_costs, plain, warn_of_alphabet
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import (
+    check_memory_of_costs,
     labels_from_json,
     labels_to_json,
     model_to_file,
@@ -39,11 +39,13 @@ from badacost.persistence import (
 from badacost.validation import (
     category_order,
     check_choice,
+    check_labels,
     check_number,
     check_sample_weight,
     distinct_classes,
     positions_in,
     refuse_batches,
+    remedies,
 )
 
 _FOLDS = 5
@@ -169,7 +171,7 @@ class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin
             raise ValueError(
                 "MinimumCostClassifier requires y to be passed, but the target y is None."
             )
-        X, labels = indexable(X, _checked_labels(y))
+        X, labels = indexable(X, check_labels(y))
         weight = check_sample_weight(sample_weight, len(labels))
         estimator, seed = self._seeded_estimator()
         _check_has_scores(estimator, self.calibration)
@@ -316,9 +318,10 @@ class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin
 
     @classmethod
     def _from_model_file(cls, model: ModelFile, estimator: Any) -> Self:
-        header, classes = model.header, labels_from_json(model.header["classes"])
+        header, classes = model.header, labels_from_json(model.header["classes"], model.budget)
         if not np.array_equal(np.sort(classes), np.sort(estimator.classes_)):
             refuse("its classes are not those of its estimator")
+        check_memory_of_costs(model, len(classes))
         _check_has_scores(estimator, "none")
         inner = FrozenEstimator(estimator) if header["frozen"] else estimator
         rebuilt = cls(clone(inner), **header["parameters"])
@@ -479,17 +482,10 @@ def _check_has_scores(estimator: Any, calibration: Calibration) -> None:
     raise TypeError(f"{type(estimator).__name__} has no predict_proba: {remedy}.")
 
 
-def _checked_labels(y: ArrayLike) -> NDArray[Any]:
-    """Return the classes of the samples as an array."""
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return labels
-
-
 def _classes(estimator: Any, y: NDArray[Any], weight: FloatArray) -> NDArray[Any]:
     """Return the classes that will be predicted."""
-    found = np.unique(y)
+    with remedies(None, y):
+        found = np.unique(y)
     if _is_frozen(estimator):
         check_is_fitted(estimator)
         known = np.asarray(estimator.classes_)

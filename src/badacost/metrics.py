@@ -27,7 +27,13 @@ from badacost.costs.decisions import (
 from badacost.costs.matrix import as_classes, check_known, listed, named_classes, plain
 from badacost.costs.matrix import charged_costs as charged_costs
 from badacost.costs.sample_costs import check_sample_cost
-from badacost.validation import category_order, check_choice, check_sample_weight, distinct_classes
+from badacost.validation import (
+    category_order,
+    check_choice,
+    check_sample_weight,
+    distinct_classes,
+    remedies,
+)
 
 Normalization = Literal["all", "true", "pred"] | None
 _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
@@ -241,17 +247,20 @@ def bill_of(
     n_samples = len(labels_true)
     if not n_samples:
         raise ValueError("y_true and y_pred are empty: give at least one sample.")
-    asked = _asked(decided)
+    with remedies(None, decided, "y_pred"):
+        asked = _asked(decided)
     asking = asking_prices(0.0 if abstain is None else abstain, n_samples)
     if abstain is None and asked.any():
         raise ValueError(
             f"{asked.sum()} samples of y_pred are {ABSTAIN!r}, which has no price: pass abstain=."
         )
-    labels_pred = _of_one_type(decided[~asked])
-    # Refuses numbers beside strings, and values that are no class.
-    unique_labels(*(part for part in (labels_true, labels_pred) if len(part)))
     weight = check_sample_weight(sample_weight, n_samples)
-    seen, codes = np.unique(np.concatenate([labels_true, labels_pred]), return_inverse=True)
+    answered = decided[~asked]
+    with remedies(None, labels_true, "y_true"), remedies(None, answered, "y_pred"):
+        labels_pred = _of_one_type(answered)
+        # Refuses numbers beside strings, and values that are no class.
+        unique_labels(*(part for part in (labels_true, labels_pred) if len(part)))
+        seen, codes = np.unique(np.concatenate([labels_true, labels_pred]), return_inverse=True)
     order = category_order(y_true)
     if labels is None and order is not None and np.shape(cost_matrix) == (len(order),) * 2:
         labels = named_classes(cost_matrix) or order

@@ -2,7 +2,7 @@
 
 A file from a user is untrusted. Reading ends in arrays and a header whose form was
 verified, or in `ModelFileError`; nothing in a file can run code, write outside of memory, or take
-more than a given number of bytes. `model.json` holds the kind of the model, a header and the type
+more memory than its budget. `model.json` holds the kind of the model, a header and the type
 and shape of each array; the array `name` is the member ``arrays/name.bin``, little-endian.
 """
 
@@ -16,24 +16,27 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from badacost import __version__
 from badacost.atomic_file import replaced_file
+from badacost.budget import Budget, BudgetError
+from badacost.json_document import parse_json
+from badacost.user_file import open_regular
 
-MAX_BYTES = 2**31
+UNLIMITED = Budget(sys.maxsize)
 _FORMAT = "badacost"
 _VERSION = 2  # 1 had fewer arrays
 _DOCUMENT = "model.json"
-# Parsed JSON can take some thirty times its text: headers are held to less than arrays.
-_MAX_DOCUMENT_BYTES = 2**24
+_BYTES_OF_MEMBER = 14  # in memory, for a byte of the archive's directory
+_BLOCK = 2**18  # that is unpacked at once
 _DTYPES = ("|b1", "<i4", "<i8", "|u1", "<u2", "<u4", "<f4", "<f8")
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
 _ENCRYPTED = 0x41
@@ -72,12 +75,15 @@ class ModelFile:
         Arrays in native byte order, writable.
     library : str
         Version of badacost that wrote the file.
+    budget : Budget
+        What a model of these contents may take; no limit where they come from no file.
     """
 
     kind: str
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     library: str = ""
+    budget: Budget = UNLIMITED
 
 
 def write_model(
@@ -123,8 +129,6 @@ def write_model(
         "arrays": {name: _array_entry(name, array) for name, array in arrays.items()},
     }
     text = json.dumps(document, allow_nan=False, sort_keys=True).encode("ascii")
-    if len(text) > _MAX_DOCUMENT_BYTES:
-        raise ValueError(f"the header takes {len(text)} bytes, over {_MAX_DOCUMENT_BYTES}.")
     with replaced_file(target) as temporary, open(temporary, "wb") as file:
         with zipfile.ZipFile(file, "w") as archive:
             _write_member(archive, _DOCUMENT, text)
@@ -136,15 +140,23 @@ def write_model(
         os.fsync(file.fileno())
 
 
-def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> ModelFile:
+def read_model(
+    path: str | os.PathLike[str],
+    *,
+    max_memory: int | str | None = None,
+    check_kind: Callable[[str], None] | None = None,
+) -> ModelFile:
     """Read and check a model file, without rebuilding the model.
 
     Parameters
     ----------
     path : str or path-like
         The model file.
-    max_bytes : int, default=2**31
-        Refuse a file whose contents are larger than this.
+    max_memory : int, str or None, default=None
+        Refuse a file whose contents would take more than this: bytes, or a text like "4 GB";
+        by default what `badacost.set_max_memory` has set, 1 GB at the start.
+    check_kind : callable, optional
+        Is called with the kind before arrays are unpacked, to raise ModelFileError.
 
     Returns
     -------
@@ -156,46 +168,77 @@ def read_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> M
     FileNotFoundError
         Where there is no such file.
     ModelFileError
-        Where the file is not a complete, unaltered archive of the expected layout.
+        Where the file is not a complete, unaltered archive of the expected layout, or too large.
     """
-    with _archive(path) as archive:
-        document, members = _read_document(archive, max_bytes)
-        arrays = {
-            name: _read_array(archive, members[_member(name)], entry)
+    budget = Budget.of(max_memory)
+    with _archive(path, budget) as archive:
+        document, members = _read_document(archive, budget)
+        if check_kind is not None:
+            check_kind(document["kind"])
+        shapes = {
+            name: _checked_entry(members[_member(name)], entry)
             for name, entry in document["arrays"].items()
         }
-    return ModelFile(document["kind"], document["header"], arrays, document["library"])
+        budget.check(sum(info.file_size for info in members.values()))
+        arrays = {
+            name: _read_array(archive, members[_member(name)], *shape)
+            for name, shape in shapes.items()
+        }
+    return ModelFile(document["kind"], document["header"], arrays, document["library"], budget)
 
 
 def read_kind(path: str | os.PathLike[str]) -> str:
     """Return the name of the class of the model in a file, without reading its arrays."""
-    with _archive(path) as archive:
-        document, _ = _read_document(archive, sys.maxsize)  # the document has a limit of its own
+    budget = Budget.of(None)
+    with _archive(path, budget) as archive:
+        document, _ = _read_document(archive, budget)
     return str(document["kind"])
 
 
+def open_model(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open the file of a model; what is no regular file becomes a ModelFileError."""
+    try:
+        return open_regular(path)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except OSError as error:
+        raise ModelFileError(f"cannot read the model file: {error}") from None
+
+
 @contextmanager
-def _archive(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
+def _archive(path: str | os.PathLike[str], budget: Budget) -> Iterator[zipfile.ZipFile]:
     """Open a model file; whatever is wrong with its contents becomes a ModelFileError."""
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"there is no model file {os.fspath(path)!r}: check its name and folder."
-        )
-    if not os.path.isfile(path):
-        raise ModelFileError(f"cannot read {describe(path)}: it is not a regular file.")
-    with open(path, "rb") as file:
+    with open_model(path) as file:
         try:
-            with zipfile.ZipFile(file) as archive:
+            with zipfile.ZipFile(_Guarded(file, budget)) as archive:  # type: ignore[arg-type]
                 yield archive
-        # What zipfile raises on damaged input; ModelFileError is a ValueError.
+        # What zipfile raises on damaged input; ModelFileError and BudgetError are ValueErrors.
         except (
             zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, OverflowError,
             RuntimeError, ValueError,
         ) as error:  # fmt: skip
-            reason = str(error) or "it ends too early"
-            if not isinstance(error, ModelFileError):
+            reason = str(error).rstrip(".") or "it ends too early"
+            if not isinstance(error, ModelFileError | BudgetError):
                 reason = f"it is damaged or no model file ({reason}), name one that badacost wrote"
             raise ModelFileError(f"cannot read {describe(path)}: {reason}.") from error
+
+
+class _Guarded:
+    """A file of which `zipfile` reads a directory only if its entries fit into the budget."""
+
+    def __init__(self, file: BinaryIO, budget: Budget):
+        self._file, self._budget = file, budget
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        """Return so many bytes; the directory is read at once, all else in small blocks."""
+        if size > _BLOCK:
+            self._budget.check(_BYTES_OF_MEMBER * size)
+        return self._file.read(size)
+
+    def seekable(self) -> bool:
+        """Return whether positions can be chosen."""
+        return True
 
 
 def refuse(reason: str) -> NoReturn:
@@ -254,7 +297,7 @@ def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def _read_document(
-    archive: zipfile.ZipFile, max_bytes: int
+    archive: zipfile.ZipFile, budget: Budget
 ) -> tuple[dict[str, Any], dict[str, zipfile.ZipInfo]]:
     """Check an open archive from the outside in; return its document and its other members."""
     members = {info.filename: info for info in archive.infolist()}
@@ -262,65 +305,50 @@ def _read_document(
         refuse("two members have the same name")
     if _DOCUMENT not in members:
         refuse(f"it has no {_DOCUMENT}")
-    total = sum(info.file_size for info in members.values())
-    if total > max_bytes:
-        refuse(f"it expands to {total} bytes, over the limit of {max_bytes}")
     info = members.pop(_DOCUMENT)
-    if info.file_size > _MAX_DOCUMENT_BYTES:
-        refuse(f"{_DOCUMENT} takes {info.file_size} bytes, over {_MAX_DOCUMENT_BYTES}")
-    document: dict[str, Any] = _parse(_read_member(archive, info))
+    budget.check(2 * info.file_size, f"its {_DOCUMENT}")
+    document: dict[str, Any] = _parse(_read_text(archive, info), budget)
     _check_document(document)
     entries = document["arrays"]
     if not all(_ARRAY_NAME.fullmatch(name) for name in entries):
         refuse("an array has a name that is not made of letters, digits and _")
-    wrong = sorted(set(members) ^ {_member(name) for name in entries})
+    wrong = set(members) ^ {_member(name) for name in entries}
     if wrong:
-        refuse(f"members and arrays do not match at {wrong[0][:80]!r}")
+        refuse(f"members and arrays do not match at {min(wrong)[:80]!r}")
     return document, members
 
 
-def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a member, never more than the directory declares."""
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield the bytes of a member in blocks, never more than the directory declares."""
     name = info.filename[:80]
     if info.flag_bits & _ENCRYPTED:
         refuse(f"the member {name!r} is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         refuse(f"the member {name!r} is compressed by the unknown method {info.compress_type}")
+    n_bytes = 0
     with archive.open(info) as member:
-        # Asking for one byte more makes zipfile verify the checksum of an empty member too.
-        data = member.read(info.file_size + 1)
-    if len(data) != info.file_size:
-        refuse(f"the member {name!r} has {len(data)} bytes, not {info.file_size}")
-    return data
+        # The last block, which is empty, makes zipfile verify the checksum.
+        while block := member.read(_BLOCK):
+            n_bytes += len(block)
+            if n_bytes <= info.file_size:
+                yield block
+    if n_bytes != info.file_size:
+        refuse(f"the member {name!r} has {n_bytes} bytes, not {info.file_size}")
 
 
-def _parse(text: bytes) -> Any:
+def _read_text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a member."""
+    return b"".join(_unpacked(archive, info))
+
+
+def _parse(text: bytes, budget: Budget) -> Any:
     """Parse JSON as the standard has it: no repeated keys, no NaN, no infinity."""
     try:
-        return json.loads(
-            text.decode("utf-8"),
-            object_pairs_hook=_unique_keys,
-            parse_float=_finite,
-            parse_constant=_finite,
-        )
-    except (ValueError, RecursionError) as error:
+        return parse_json(text, budget)
+    except BudgetError:
+        raise
+    except ValueError as error:
         raise ModelFileError(f"{_DOCUMENT} is not valid JSON: {error}") from error
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON as a dict."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        refuse("a key is repeated")
-    return result
-
-
-def _finite(text: str) -> float:
-    """Return a number of JSON, which can be too large for a float."""
-    number = float(text)
-    if not math.isfinite(number):
-        refuse(f"{text[:80]} is not a finite number")
-    return number
 
 
 def _check_document(document: Any) -> None:
@@ -340,8 +368,8 @@ def _check_document(document: Any) -> None:
             refuse(f"{key!r} in {_DOCUMENT} is not of type {expected.__name__}")
 
 
-def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, entry: Any) -> NDArray[Any]:
-    """Return the array of a member, in native byte order."""
+def _checked_entry(info: zipfile.ZipInfo, entry: Any) -> tuple[np.dtype[Any], list[int]]:
+    """Return type and shape of the array of a member, which has as many bytes as these need."""
     name = info.filename
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape"}:
         refuse(f"{name} is not described by a dtype and a shape")
@@ -359,8 +387,18 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, entry: Any) -> 
     declared = math.prod(shape) * dtype.itemsize
     if declared != info.file_size:
         refuse(f"{name} has {info.file_size} bytes where its shape needs {declared}")
-    data = _read_member(archive, info)
-    if dtype == np.bool_ and np.frombuffer(data, np.uint8).max(initial=0) > 1:
-        refuse(f"{name} holds bytes that are not booleans")
-    # The copy is writable: kernels would be compiled again for read-only arrays.
-    return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    return dtype, shape
+
+
+def _read_array(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype: np.dtype[Any], shape: list[int]
+) -> NDArray[Any]:
+    """Return the array of a member, writable and in native byte order."""
+    array = np.empty(shape, dtype)
+    stored, position = array.reshape(-1).view(np.uint8), 0
+    for block in _unpacked(archive, info):
+        stored[position : position + len(block)] = np.frombuffer(block, np.uint8)
+        position += len(block)
+    if dtype == np.bool_ and stored.max(initial=0) > 1:
+        refuse(f"{info.filename} holds bytes that are not booleans")
+    return array.astype(dtype.newbyteorder("="), copy=False)

@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.budget import Budget, BudgetError
 from badacost.costs.matrix import plain
 from badacost.model_file import (
-    MAX_BYTES,
+    UNLIMITED,
     ModelFile,
     ModelFileError,
     describe,
@@ -31,7 +32,6 @@ from badacost.model_file import (
 )
 
 _Class = TypeVar("_Class", bound=type)
-_MAX_LABEL_BYTES = 2**27
 _LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str}
 _LABEL_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|U[1-9][0-9]{0,7}|object")
 # What checks raise on contents that make no model.
@@ -44,6 +44,9 @@ REBUILDING_ERRORS = (
     RecursionError,
 )
 Finder = Callable[[str], object]  # imports the module of the class of a name, if it knows one
+# What a pair of classes takes in all matrices at once, and in a mapping besides.
+_BYTES_OF_COST, _BYTES_OF_NAMED_COST = 64, 200
+_COPIES_OF_LABELS = 3  # of the array: itself, those that sort it
 _classes: dict[str, Any] = {}
 
 
@@ -74,14 +77,22 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(
-    path: str | os.PathLike[str], find: Finder | None = None, *, max_bytes: int = MAX_BYTES
+    path: str | os.PathLike[str],
+    find: Finder | None = None,
+    *,
+    max_memory: int | str | None = None,
 ) -> Any:
     """Return the model in a file, of a class that is registered or that `find` imports."""
-    model = read_model(path, max_bytes=max_bytes)
-    if _class_of(model.kind, find) is None:
-        raise ModelFileError(f"{describe(path)} holds {_unknown(model.kind)}.")
+
+    def check_kind(kind: str) -> None:
+        if _class_of(kind, find) is None:
+            refuse(f"it holds {_unknown(kind)}")
+
+    model = read_model(path, max_memory=max_memory, check_kind=check_kind)
     try:
         return _rebuilt(model, find)
+    except BudgetError as error:
+        raise ModelFileError(f"cannot read {describe(path)}: {error}.") from error
     except REBUILDING_ERRORS as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else error
         raise ModelFileError(f"{describe(path)} is damaged or was altered: {reason}") from error
@@ -192,13 +203,15 @@ def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": name, "values": values}
 
 
-def labels_from_json(obj: Any) -> NDArray[Any]:
+def labels_from_json(obj: Any, budget: Budget = UNLIMITED) -> NDArray[Any]:
     """Return the labels that `labels_to_json` took apart.
 
     Parameters
     ----------
     obj : object
         What the file holds; anything.
+    budget : Budget
+        What the labels may take.
 
     Returns
     -------
@@ -215,6 +228,7 @@ def labels_from_json(obj: Any) -> NDArray[Any]:
     reason = _label_fault(values, name)
     if reason:
         refuse(f"the labels are not valid, {reason}")
+    budget.check(_COPIES_OF_LABELS * np.dtype(name).itemsize * len(values), "the labels")
     labels = np.empty(len(values), dtype=name)
     try:
         with np.errstate(over="ignore"):
@@ -224,6 +238,12 @@ def labels_from_json(obj: Any) -> NDArray[Any]:
     if labels.tolist() != values:
         refuse(f"the labels do not fit {name}")
     return labels
+
+
+def check_memory_of_costs(model: ModelFile, n_classes: int) -> None:
+    """Refuse a model whose matrices of costs would take more than its file may."""
+    bytes_of_pair = _BYTES_OF_NAMED_COST if model.header["costs_given"] else _BYTES_OF_COST
+    model.budget.check(bytes_of_pair * n_classes**2, f"a model of {n_classes} classes")
 
 
 def _label_fault(values: list[Any], name: str) -> str | None:
@@ -240,6 +260,4 @@ def _label_fault(values: list[Any], name: str) -> str | None:
         # JSON joins halves of a surrogate pair, so that such a text would not come back.
         if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
             return f"{value[:80]!r} is not valid text"
-    if kind != "O" and np.dtype(name).itemsize * len(values) > _MAX_LABEL_BYTES:
-        return f"{len(values)} labels of type {name} take more than {_MAX_LABEL_BYTES} bytes"
     return None

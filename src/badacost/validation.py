@@ -42,6 +42,7 @@ Watch = Callable[[Any, Any], None]  # is told samples and their weights
 SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 _NUMBERS = "biuf"  # kinds of arrays
 _MAX_LABELS_NAMED = 5  # in errors
+_MISSING = ("NAType", "NaTType")  # of pandas
 _FEW = 1000  # values of samples that are checked without scikit-learn, which takes 0.1 ms
 
 
@@ -147,21 +148,43 @@ def check_sample_weight(
 
 
 @contextmanager
-def remedies(X: Any, y: Any = None) -> Iterator[None]:
-    """Say what to do about what scikit-learn refuses, where it is a common mistake."""
+def remedies(X: Any, y: Any = None, name: str = "y") -> Iterator[None]:
+    """Say what to do about what numpy and scikit-learn refuse, where it is a common mistake."""
     try:
         yield
-    except ValueError as error:
-        mistake = _mistake_in(X, y)
+    except (TypeError, ValueError) as error:
+        mistake = _mistake_in_labels(y, name) or _mistake_in_samples(X)
         if mistake is None:
             raise
         raise ValueError(mistake) from error
 
 
-def _mistake_in(X: Any, y: Any) -> str | None:
-    """Return what is wrong with data and its remedy, if it is one of the common mistakes."""
-    if any(isinstance(label, float | np.floating) and np.isnan(label) for label in _cells(y)):
-        return "y contains NaN: leave out samples without a class."
+def _mistake_in_labels(y: Any, name: str) -> str | None:
+    """Return what is wrong with labels and its remedy: some are missing, or cannot be sorted."""
+    cells = y if isinstance(y, np.ndarray) and y.dtype.kind == "O" else _cells(y)
+    examples: dict[str, Any] = {}
+    for label in cells.ravel() if cells.dtype.kind in "fO" else ():
+        if label is None or type(label).__name__ in _MISSING or _is_nan(label):
+            shown = "NaN" if _is_nan(label) else repr(label)
+            return f"{name} contains {shown}: leave out samples without a class."
+        kind = "text" if isinstance(label, str) else type(label).__name__
+        examples.setdefault("number" if isinstance(label, Real | np.bool_) else kind, label)
+    if len(examples) > 1:
+        first, second = [*examples.values()][:2]
+        return (
+            f"{name} has labels of different types, such as {first!r:.40} and {second!r:.40}: make "
+            "all of them text, or all of them numbers."
+        )
+    other = examples.keys() - {"text", "number"}
+    return f"{name} has labels of type {min(other)}: make them text or numbers." if other else None
+
+
+def _is_nan(label: Any) -> bool:
+    return isinstance(label, float | np.floating) and bool(np.isnan(label))
+
+
+def _mistake_in_samples(X: Any) -> str | None:
+    """Return what is wrong with samples and its remedy, if it is one of the common mistakes."""
     cells = _cells(X)
     text = _first_text(cells) if cells.dtype.kind in "OSU" else None
     if text is not None:
@@ -229,7 +252,8 @@ def positions_in(classes: ArrayLike, labels: ArrayLike, name: str = "y") -> NDAr
     else:
         index = {label: k for k, label in enumerate(known.tolist())}
         places = (index.get(label, -1) for label in values.tolist())
-        found = np.fromiter(places, np.intp, len(values))
+        with remedies(None, values, name):  # labels that cannot be looked up
+            found = np.fromiter(places, np.intp, len(values))
     if (found < 0).any():
         unknown = dict.fromkeys(f"{label!r:.40}" for label in values[found < 0].tolist())
         named = ", ".join([*unknown][:_MAX_LABELS_NAMED])
@@ -273,8 +297,10 @@ def check_training_data(
             samples, labels = validate_data(
                 estimator, X, y, reset=reset, **_accepted(estimator), **SAMPLES
             )
-    check_classification_targets(labels)
-    classes = _at_least_two(distinct_classes(labels, y))
+    with remedies(None, y):
+        check_classification_targets(labels)
+        classes = distinct_classes(labels, y)
+    classes = _at_least_two(classes)
     encoded = positions_in(classes, labels).astype(np.min_scalar_type(len(classes)))
     weight = check_sample_weight(sample_weight, len(encoded))
     return _with_weight(samples, encoded, weight, classes)
@@ -349,17 +375,19 @@ def _check_mapped(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[MappedSa
     """Return a memory-mapped array as samples, and labels."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y, the classes of the samples.")
-    labels = _check_labels(y)
+    labels = check_labels(y)
     check_consistent_length(X, labels)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return MappedSamples(X, _block_reader(estimator)), labels
 
 
-def _check_labels(y: Any) -> NDArray[Any]:
-    """Return labels as an array, none of them missing."""
+def check_labels(y: Any) -> NDArray[Any]:
+    """Return labels of classes as an array, none of them missing."""
     with remedies(None, y):
         labels: NDArray[Any] = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
+        if len(labels):
+            check_classification_targets(labels)
     return labels
 
 
@@ -393,14 +421,13 @@ class _Labels:
         """Add the labels of a batch."""
         if batch.y is None:
             raise ValueError("A batch has no classes (y is None): give one for each sample.")
-        labels = _check_labels(batch.y)
+        labels = check_labels(batch.y)
         if len(labels) != batch.n_rows:
             raise ValueError(
                 f"A batch has {batch.n_rows} samples, but {len(labels)} labels: give one for each."
             )
         if not len(labels):
             return
-        check_classification_targets(labels)
         if self.like is None:
             self.like, self._known = batch.y[:0], labels[:0]
         elif (labels.dtype.kind in _NUMBERS) != (self._known.dtype.kind in _NUMBERS):
@@ -408,7 +435,8 @@ class _Labels:
                 f"Classes are numbers in some batches and text in others, such as {labels[0]!r:.40}"
                 ": make them alike."
             )
-        here, places = np.unique(labels, return_inverse=True)
+        with remedies(None, labels):
+            here, places = np.unique(labels, return_inverse=True)
         self._known = np.unique(np.concatenate([self._known, here]))
         codes = [self._code_of.setdefault(label, len(self._code_of)) for label in here.tolist()]
         self._codes.append(np.array(codes, np.min_scalar_type(max(codes)))[places])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-import io
+import os
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.io import savemat
 
+from badacost.budget import Budget, Clock
 from badacost.detection import Detections, Detector, load_detector
 from badacost.detection.cascade import Scanner
 from badacost.detection.matlab_file import read_variable
@@ -29,6 +30,8 @@ from campaigns.matlab_detectors import (
     plain_acf,
     sub_categories,
 )
+from tests import hostile_models
+
 
 def look(detector: Detector) -> Detections:
     image = np.random.default_rng(0).integers(0, 256, (24, 30, 3), dtype=np.uint8)
@@ -237,8 +240,12 @@ def test_files_that_are_none(write, tmp_path) -> None:
         load_matlab(write(multi_class(), name="model"))
     with pytest.raises(FileNotFoundError):
         load_matlab(tmp_path / "missing.mat")
-    with pytest.raises(ModelFileError, match="not a regular file"):
-        load_matlab(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for load in (load_matlab, load_detector):
+        for name in ("", "pipe", "loop"):
+            with pytest.raises(ModelFileError, match="cannot read the model file"):
+                load(tmp_path / name)
     (tmp_path / "text").write_text("MATLAB 7.3 MAT-file " + 200 * "x")
     for load in (load_matlab, load_detector):
         with pytest.raises(ModelFileError):
@@ -287,7 +294,7 @@ NUMBER = matrix(6, (1, 1), element(9, b"\0" * 8), name=b"detector")
                 matrix(2, (1, 2**31 - 1), element(5, b"\x20\0\0\0"), element(1, b""),
                        name=b"detector")
             ),
-            "parts",
+            "would need 859 GB",
         ),
         (
             matlab_file(
@@ -312,25 +319,59 @@ NUMBER = matrix(6, (1, 1), element(9, b"\0" * 8), name=b"detector")
 def test_elements_that_the_reader_would_trust(tmp_path, data, message) -> None:
     (tmp_path / "detector.mat").write_bytes(data)
     with pytest.raises(ModelFileError, match=message):
-        read_variable(tmp_path / "detector.mat", "detector")
+        read_variable(tmp_path / "detector.mat", "detector", Budget.of("1 MB"))
 
 
 def test_elements_that_are_read(tmp_path) -> None:
     path = tmp_path / "detector.mat"
     for data in (NUMBER, element(15, zlib.compress(NUMBER)), nested(3)):
         path.write_bytes(matlab_file(matrix(6, (0, 0), element(9, b""), name=b"other"), data))
-        assert read_variable(path, "detector").shape == (1, 1)
+        assert read_variable(path, "detector", Budget.of("1 MB")).shape == (1, 1)
 
 
-def test_expansion_has_a_limit(tmp_path) -> None:
+@pytest.mark.parametrize("pack", [False, True])
+def test_expansion_has_a_limit(tmp_path, pack) -> None:
     path = tmp_path / "detector.mat"
-    zeros = element(14, b"\0" * 2**24)
-    path.write_bytes(matlab_file(element(15, zlib.compress(zeros))))
-    with pytest.raises(ModelFileError, match="expands to more than 1000000 bytes"):
-        read_variable(path, "detector", max_bytes=10**6)
-    path.write_bytes(matlab_file(zeros))
-    with pytest.raises(ModelFileError, match="more than 1000000 bytes"):
-        read_variable(path, "detector", max_bytes=10**6)
+    zeros = matrix(6, (1, 2**21), element(9, b"\0" * 2**24), name=b"detector")
+    path.write_bytes(matlab_file(element(15, zlib.compress(zeros)) if pack else zeros))
+    with pytest.raises(ModelFileError, match=r"it would need 33\.\d+ MB, limit 1 MB: pass max_mem"):
+        load_detector(path, max_memory="1 MB")
+
+
+@pytest.mark.parametrize(
+    ("build", "size", "limit", "match"),
+    [
+        (hostile_models.matlab_many_fields, 300, "1 GB", "a struct has 300 fields, more than 256"),
+        (hostile_models.matlab_empty_struct, 300, "1 GB", "a struct has 300 fields, more than 256"),
+        (hostile_models.matlab_many_fields, 10**5, "1 MB", "it would need 3.21 MB, limit 1 MB"),
+        (hostile_models.matlab_bytes_as_doubles, 2**20, "5 MB", "it would need 10.4. MB, limit 5"),
+        (hostile_models.matlab_many_variables, 10**4, "1 MB", "it has no variable 'detector'"),
+    ],
+    ids=["fields", "no entries", "many fields", "bytes", "variables"],
+)
+def test_files_that_claim_too_much(tmp_path, build, size, limit, match) -> None:
+    path = tmp_path / "detector.mat"
+    build(path, size)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=match):
+        load_detector(path, max_memory=limit)
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
+
+
+def test_trees_have_a_limit(write) -> None:
+    detector = multi_class()
+    for name in ("fids", "thrs", "child", "hs"):
+        detector["clf"][name] = np.zeros((1, 2**14), np.uint8)
+    with pytest.raises(ModelFileError, match=r"its trees would need 3\.28 MB, limit 3 MB"):
+        load_matlab(write(detector, compress=True), max_memory="3 MB")
+
+
+def test_time_has_a_limit(tmp_path, monkeypatch) -> None:
+    hostile_models.matlab_many_variables(tmp_path / "detector.mat", 10)
+    monkeypatch.setattr(Budget, "clock", lambda _: Clock(-1.0))
+    with pytest.raises(ModelFileError, match="to read: divide it"):
+        load_matlab(tmp_path / "detector.mat")
 
 
 # Any damage

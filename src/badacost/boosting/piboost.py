@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import comb
 from numbers import Integral
 from typing import Any
 
@@ -24,6 +25,7 @@ from badacost.boosting.reweighting import Reweighting, Rule
 from badacost.boosting.rounds import Stage
 from badacost.boosting.stagewise import StagewiseClassifier, Task
 from badacost.exact_sums import exact_sum
+from badacost.model_file import ModelFile
 from badacost.persistence import saved_model
 from badacost.tree.forest import Tree
 from badacost.validation import check_number, check_samples
@@ -64,6 +66,12 @@ def _separations(n_classes: int, largest: int) -> Mask:
     for row, subset in zip(inside, subsets, strict=True):
         row[list(subset)] = True
     return inside
+
+
+def _n_separations(n_classes: int, largest: int) -> int:
+    """Return the number of rows of `_separations`, which grows with the square of the classes."""
+    sizes = range(1, min(largest, n_classes // 2) + 1)
+    return sum(comb(n_classes, size) // (1 + (2 * size == n_classes)) for size in sizes)
 
 
 def _subset_of(tree: Tree) -> int:
@@ -225,6 +233,13 @@ class PIBoostClassifier(StagewiseClassifier):
 
     def _derive(self) -> None:
         self.subsets_ = _separations(len(self.classes_), self.subsets)
+
+    def _restore(self, model: ModelFile) -> None:
+        self._check_parameters()
+        n_subsets = _n_separations(len(self.classes_), self.subsets)
+        if len(self.forest_.table) != 2 * n_subsets:
+            raise ValueError("its trees were not grown for its classes and parameters")
+        super()._restore(model)
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         if not np.array_equal(_separations(len(self.classes_), self.subsets), self.subsets_):

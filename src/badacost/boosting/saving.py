@@ -16,7 +16,13 @@ from badacost.categorical_columns import CategoricalColumns
 from badacost.costs import labelled_costs
 from badacost.costs.matrix import plain
 from badacost.model_file import ModelFile, refuse
-from badacost.persistence import REBUILDING_ERRORS, labels_from_json, labels_to_json, save_model
+from badacost.persistence import (
+    REBUILDING_ERRORS,
+    check_memory_of_costs,
+    labels_from_json,
+    labels_to_json,
+    save_model,
+)
 from badacost.tree.forest import Forest
 from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 
@@ -126,7 +132,8 @@ class SavedForest:
         unknown = sorted(set(header["parameters"]) - set(cls._saved_parameters()))
         if unknown:
             refuse(f"it has the unknown parameter {unknown[0][:80]!r}")
-        classes = labels_from_json(header["classes"])
+        classes = labels_from_json(header["classes"], model.budget)
+        check_memory_of_costs(model, len(classes))
         if len(np.unique(classes)) < len(classes):
             refuse("its classes are not distinct")
         rebuilt: Any = cls(**header["parameters"])
@@ -135,17 +142,19 @@ class SavedForest:
         rebuilt._set_costs(arrays["cost_matrix"])
         if header["costs_given"]:
             rebuilt.cost_matrix = labelled_costs(rebuilt.charged_costs_, classes)
-        rebuilt.forest_ = forest_from_arrays(arrays)
+        rebuilt.forest_ = forest_from_arrays(arrays, budget=model.budget)
         rebuilt.n_features_in_ = rebuilt.forest_.n_features
         if rebuilt.forest_.table.shape[1] != len(classes):
             refuse("its trees do not have a score for each class")
         if "feature_names" in header:
-            names = rebuilt.feature_names_in_ = labels_from_json(header["feature_names"])
+            names = rebuilt.feature_names_in_ = labels_from_json(
+                header["feature_names"], model.budget
+            )
             if len(names) != rebuilt.n_features_in_:
                 refuse("it does not have a name for each feature")
             if names.dtype != object or not all(isinstance(name, str) for name in names):
                 refuse("the names of its features are not strings")
-        rebuilt._columns = _columns_from_json(header.get("categories", []), rebuilt.forest_)
+        rebuilt._columns = _columns_from_json(header.get("categories", []), rebuilt.forest_, model)
         rebuilt._restore(model)
         return rebuilt
 
@@ -166,10 +175,10 @@ def _for_json(value: Any) -> Any:
     return plain(value)
 
 
-def _columns_from_json(obj: Any, forest: Forest) -> CategoricalColumns:
+def _columns_from_json(obj: Any, forest: Forest, model: ModelFile) -> CategoricalColumns:
     """Return the categorical columns of a file, whose codes must be those of its trees."""
     categories = {
-        position: np.empty(0, object) if labels is None else labels_from_json(labels)
+        position: np.empty(0, object) if labels is None else labels_from_json(labels, model.budget)
         for position, labels in obj
     }
     columns = CategoricalColumns(categories)
@@ -183,9 +192,10 @@ def _columns_from_json(obj: Any, forest: Forest) -> CategoricalColumns:
     if any(len(set(known.tolist())) < len(known) for known in categories.values()):
         refuse("the categories of a feature are not distinct")
     codes = columns.codes()
-    known = [codes.get(column, np.empty(0)) for column in range(forest.n_features)]
-    sizes = np.diff(limits).tolist()
-    if [*map(len, known)] != sizes or not np.array_equal(np.concatenate(known), wanted):
+    sizes = np.zeros(forest.n_features, np.int64)
+    sizes[[*codes]] = [len(known) for known in codes.values()]
+    known = np.concatenate([np.empty(0), *(codes[column] for column in sorted(codes))])
+    if not (np.array_equal(sizes, np.diff(limits)) and np.array_equal(known, wanted)):
         refuse("its trees do not test the categories that it has")
     return columns
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from badacost.atomic_file import replaced_file
-from badacost.cli.options import Device, Quiet, check_jobs
+from badacost.cli.options import Device, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.cli.table_inputs import save_picture
 from badacost.progress import ProgressBar
@@ -86,6 +86,7 @@ def detect(
         typer.Option("--resume", help="Go on with the results that an interrupted run left."),
     ] = False,
     device: Device = "cpu",
+    max_memory: MaxMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Find objects in pictures, folders of pictures (with all folders inside) and videos.

@@ -133,6 +133,7 @@ def evaluate(
         options.of_detection(help="File for a plot of the curves, as curves.png."),
     ] = None,
     jobs: options.Jobs = -1,
+    max_memory: options.MaxMemory = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Evaluate a model: what its decisions cost, or how good its detections are.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from badacost.cli.annotated import annotated_images, yaw_views
-from badacost.cli.options import Device, Jobs, Quiet, check_jobs
+from badacost.cli.options import Device, Jobs, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.cli.table_inputs import check_output, make_folder
 from badacost.progress import duration
@@ -149,6 +149,7 @@ def train_detector(
     ] = False,
     device: Device = "cpu",
     jobs: Jobs = -1,
+    max_memory: MaxMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Train a multi-view detector on annotated pictures.

@@ -27,6 +27,7 @@ _TABLE_KERNELS = (
     "badacost.boosting.wang_kernels",
 )
 DETECTION_KERNELS = (
+    "badacost.detection.box_tree_kernels",
     "badacost.detection.channel_kernels",
     "badacost.detection.decorrelation_kernels",
     "badacost.detection.cascade_kernels",

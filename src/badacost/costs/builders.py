@@ -20,7 +20,7 @@ from badacost.costs.matrix import (
     plain,
     square,
 )
-from badacost.validation import distinct_classes
+from badacost.validation import distinct_classes, remedies
 
 
 def zero_one_costs(n_classes: int, *, labels: Iterable[Any] | None = None) -> Any:
@@ -178,7 +178,8 @@ def costs_from_class_weights(
             raise ValueError(
                 f'class_weights is {class_weights!r}: give weights, or "balanced" together with y.'
             )
-        found, counts = np.unique(np.asarray(y), return_counts=True)
+        with remedies(None, y):
+            found, counts = np.unique(np.asarray(y), return_counts=True)
         class_weights = dict(zip(found, counts.sum() / (len(found) * counts), strict=True))
         classes = distinct_classes(found, y) if classes is None else classes
     if isinstance(class_weights, Mapping):

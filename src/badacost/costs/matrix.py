@@ -8,7 +8,7 @@ zero once a matrix has passed through `as_cost_matrix`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
 
@@ -205,6 +205,9 @@ def class_labels(classes: Iterable[Any]) -> list[Any]:
     labels = [plain(label) for label in classes]
     if len(labels) < 2:
         raise ValueError(f"costs need at least 2 classes, got {labels}: add the missing classes.")
+    for label in labels:
+        if not isinstance(label, Hashable):
+            raise TypeError(f"{label!r:.40} cannot name a class: give text or numbers.")
     check_unique(labels, "classes")
     return labels
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Positions
 from badacost.detection.backend import Backend, CPUBackend, Layout
-from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
+from badacost.detection.boxes import Detections, with_aspect_ratios
 from badacost.detection.cascade import MAX_NODES, Cascade
 from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
 from badacost.detection.cuda_backend import CudaBackend
@@ -27,9 +27,10 @@ from badacost.detection.plan import IdlePlans, Plan, Sighting
 from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.score_curve import ScoreCurve
+from badacost.detection.suppression import Suppression
 from badacost.gpu.device import cuda_device
-from badacost.model_file import ModelFile, ModelFileError, describe, refuse
-from badacost.persistence import load_model, save_model, saved_kind, saved_model
+from badacost.model_file import ModelFile, refuse
+from badacost.persistence import load_model, save_model, saved_model
 from badacost.threads import Threads
 from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 from badacost.validation import check_choice, check_number
@@ -661,13 +662,16 @@ class Detector:
         return ModelFile("Detector", header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Detector:
+    def load(cls, path: str | os.PathLike[str], *, max_memory: int | str | None = None) -> Detector:
         """Read a detector that was saved.
 
         Parameters
         ----------
         path : str or path-like
             The file. It may come from anyone: nothing in it is executed.
+        max_memory : int, str or None, default=None
+            Refuse a file whose contents would take more memory than this: bytes, or a text like
+            "4 GB"; by default what `badacost.set_max_memory` has set, 1 GB at the start.
 
         Raises
         ------
@@ -685,13 +689,7 @@ class Detector:
         ...     Detector.load(Path(folder, "cars.badacost"))
         Detector('Car' in 8 views, 1 cascade of 256 trees)
         """
-        kind = saved_kind(path)
-        if kind is not None and kind != "Detector":
-            raise ModelFileError(
-                f"{describe(path)} holds a {kind[:80]}, not a detector: "
-                "badacost.load reads it, and badacost predict decides with it."
-            )
-        loaded: Detector = load_model(path)
+        loaded: Detector = load_model(path, _check_is_detector, max_memory=max_memory)
         return loaded
 
     @classmethod
@@ -712,16 +710,19 @@ class Detector:
             filters = filters.reshape(shape)
         elif header["n_filters"] != 0:
             refuse("its filters are missing")
-        cascades = []
+        unknown = list[str]()
+        cascades, groups = [], defaultdict[str, dict[str, NDArray[Any]]](dict)
+        for name in arrays:
+            groups[name.partition("_")[0]][name] = arrays[name]
         for index, given in enumerate(header["cascades"]):
             prefix = f"cascade{index}_"
-            own = {name: arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+            own = groups.pop(prefix[:-1])
             rejections = own.pop(f"{prefix}rejections")
             if rejections.dtype != np.float64 or rejections.ndim != 1:
                 refuse("the thresholds of a cascade are not numbers in a row")
             parts = [own.pop(f"{prefix}pose_{name}", None) for name in _POSE_ARRAYS]
-            forest = forest_from_arrays(own, prefix)
-            arrays |= {name: own[name] for name in own.keys() - forest_to_arrays(forest, prefix)}
+            forest = forest_from_arrays(own, prefix, model.budget)
+            unknown += own.keys() - forest_to_arrays(forest, prefix)
             cascades.append(
                 Cascade(
                     forest,
@@ -733,8 +734,9 @@ class Detector:
                     pose=_pose(parts),
                 )
             )
-        if arrays:
-            refuse(f"it should not have {min(arrays)[:80]!r}")
+        unknown += [name for group in groups.values() for name in group]
+        if unknown:
+            refuse(f"it should not have {min(unknown)[:80]!r}")
         return cls(
             pyramid=parameters,
             cascades=cascades,
@@ -787,6 +789,15 @@ def check_device(device: Any) -> None:
     check_choice("device", device, tuple(BACKENDS))
     if device == "cuda":
         cuda_device()
+
+
+def _check_is_detector(kind: str) -> None:
+    """Refuse the file of a model of another kind."""
+    if kind != "Detector":
+        refuse(
+            f"it holds a {kind[:80]}, not a detector: badacost.load reads it, and badacost predict "
+            "decides with it"
+        )
 
 
 def _pose(parts: list[NDArray[Any] | None]) -> PoseRegression | None:

@@ -12,16 +12,16 @@ import math
 import os
 import struct
 import zlib
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from badacost.model_file import ModelFileError, describe, refuse
+from badacost.budget import Budget, BudgetError
+from badacost.model_file import ModelFileError, describe, open_model, refuse
 
-MAX_BYTES = 2**28
 _MAGIC = b"MATLAB 5.0 MAT-file"
 _HEADER_BYTES = 128
 _INT8, _INT32, _UINT32, _MATRIX, _COMPRESSED = 1, 5, 6, 14, 15
@@ -31,69 +31,127 @@ _CELL_CLASS, _STRUCT_CLASS, _CHAR_CLASS = 1, 2, 4
 _NUMBER_CLASSES = range(6, 16)
 _FUNCTION_CLASS = 16
 _COMPLEX_FLAG = 0x800
-_MAX_PARTS = 2**17
+_MAX_FIELDS = 256  # the reader takes the square of their number; published detectors have 30
 _MAX_DIMENSIONS = 8
 _MAX_DEPTH = 16
+# What the reader takes for a matrix, an entry of a struct, a text, and what these consist of.
+_BYTES_OF_PART, _BYTES_OF_STRUCT, _BYTES_OF_TEXT = 250, 400, 300
+_BYTES_OF_NUMBER, _BYTES_OF_LETTER = 8, 8
+_PEEK = 1024  # bytes in which the header of a variable is found, packed or not
+_BLOCK = 2**20  # that is unpacked at once
+_VARIABLES_PER_CHECK = 4096
 
 
 def is_matlab(path: str | os.PathLike[str]) -> bool:
     """Return whether a file says that it is a MATLAB file of version 5 to 7."""
-    with Path(path).open("rb") as file:
+    with open_model(path) as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def read_variable(
-    path: str | os.PathLike[str], name: str, *, max_bytes: int = MAX_BYTES
-) -> NDArray[Any]:
+def read_variable(path: str | os.PathLike[str], name: str, budget: Budget) -> NDArray[Any]:
     """Read a variable that consists of numbers, text, cells and structs.
 
     It is returned as by `scipy.io.loadmat`, structs as objects with attributes. A `ModelFileError`
-    is raised where the file is damaged, has contents of more than `max_bytes`, or does not have the
+    is raised where the file is damaged, would take more than the budget, or does not have the
     variable.
     """
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise ModelFileError(f"cannot read {describe(path)}: it is not a regular file.")
-    with open(path, "rb") as file:
-        data = file.read(max_bytes + 1)
-    try:
-        stream: Any = io.BytesIO(_only(data, name.encode("ascii"), max_bytes))
-        contents = loadmat(stream, struct_as_record=False, mat_dtype=True)
-        return np.asarray(contents[name])
-    # The reader may raise anything on damaged files.
-    except Exception as error:
-        reason = str(error) or type(error).__name__
-        if not isinstance(error, ModelFileError):
-            reason = f"it is damaged ({reason})"
-        raise ModelFileError(f"cannot read {describe(path)}: {reason}.") from error
+    with open_model(path) as file:
+        try:
+            stream: Any = _only(file, name.encode("ascii"), budget)
+            contents = loadmat(stream, struct_as_record=False, mat_dtype=True)
+            return np.asarray(contents[name])
+        # The reader may raise anything on damaged files.
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            if not isinstance(error, ModelFileError | BudgetError):
+                reason = f"it is damaged ({reason})"
+            raise ModelFileError(f"cannot read {describe(path)}: {reason}.") from error
 
 
-def _only(data: bytes, name: bytes, max_bytes: int) -> bytes:
+def _only(file: BinaryIO, name: bytes, budget: Budget) -> io.BytesIO:
     """Return the file with nothing but one variable, expanded and walked through."""
-    if data[: len(_MAGIC)] != _MAGIC or len(data) < _HEADER_BYTES:
+    header = file.read(_HEADER_BYTES)
+    if header[: len(_MAGIC)] != _MAGIC or len(header) < _HEADER_BYTES:
         refuse("it is not a MATLAB file of version 5 to 7")
-    if len(data) > max_bytes:
-        refuse(f"it has more than {max_bytes} bytes")
-    order = "<" if data[126:128] == b"IM" else ">"
-    room, position = max_bytes, _HEADER_BYTES
-    while position < len(data):
-        kind, length = _tag(data, position, order)
-        element = data[position : position + 8 + length]
-        if len(element) < 8 + length:
+    order = "<" if header[126:128] == b"IM" else ">"
+    found = _find(file, name, order, budget)
+    budget.check(2 * found.n_bytes)
+    stream = io.BytesIO()
+    stream.write(header)
+    for block in _blocks(file, found):
+        stream.write(block)
+        if stream.tell() > _HEADER_BYTES + found.n_bytes:
+            refuse(f"something follows the variable {name.decode()!r}")
+    with stream.getbuffer() as data:
+        walk = _Walk(data[_HEADER_BYTES:], order, budget)
+        if walk.matrix(0) != len(data) - _HEADER_BYTES:
+            refuse(f"something follows the variable {name.decode()!r}")
+    stream.seek(0)
+    return stream
+
+
+class _Place(NamedTuple):
+    """Where a variable is in a file, whether it is compressed, and its bytes once it is not."""
+
+    begin: int
+    length: int
+    is_packed: bool
+    n_bytes: int
+
+
+def _find(file: BinaryIO, name: bytes, order: str, budget: Budget) -> _Place:
+    """Return where a variable is; all others are passed over by their lengths."""
+    size, position = os.fstat(file.fileno()).st_size, _HEADER_BYTES
+    clock, number = budget.clock(), 0
+    while position < size:
+        if number % _VARIABLES_PER_CHECK == 0:
+            clock.check()
+        number += 1
+        file.seek(position)
+        head = file.read(_PEEK)
+        kind, length = _tag(head, 0, order)
+        place = _Place(position, 8 + length, False, 8 + length)
+        if position + 8 + length > size:
             refuse("it ends too early")
-        position += len(element)
         if kind == _COMPRESSED:
-            element = zlib.decompressobj().decompress(element[8:], room + 1)
-        room -= len(element)
-        if room < 0:
-            refuse(f"it expands to more than {max_bytes} bytes")
-        if _Walk(element, order).header(0).name == name:
-            if _Walk(element, order).matrix(0) != len(element):
-                refuse(f"something follows the variable {name.decode()!r}")
-            return data[:_HEADER_BYTES] + element
+            head = zlib.decompressobj().decompress(head[8 : 8 + length], _PEEK)
+            kind, n_bytes = _tag(head, 0, order)
+            place = _Place(position + 8, length, True, 8 + n_bytes)
+        if kind != _MATRIX:
+            refuse("a variable is not one")
+        if _name(head, order) == name:
+            return place
+        position += 8 + length
     refuse(f"it has no variable {name.decode()!r}")
 
 
-def _tag(data: bytes, position: int, order: str) -> tuple[int, int]:
+def _name(head: bytes, order: str) -> bytes:
+    """Return the name in the first bytes of a variable; none where it has no proper header."""
+    if len(head) < 32:
+        return b""
+    at = 32 + -(-_tag(head, 24, order)[1] // 8) * 8  # after the flags and the shape
+    if at + 8 > len(head):
+        return b""
+    kind, length = _tag(head, at, order)
+    if kind >> 16:  # a name of at most four letters
+        return head[at + 4 : at + 4 + (kind >> 16)]
+    return head[at + 8 : at + 8 + length]
+
+
+def _blocks(file: BinaryIO, place: _Place) -> Iterator[bytes]:
+    """Yield the bytes of a variable, unpacked."""
+    file.seek(place.begin)
+    unpacker, length = zlib.decompressobj(), place.length
+    while length and (data := file.read(min(length, _BLOCK))):
+        length -= len(data)
+        while place.is_packed and (block := unpacker.decompress(data, _BLOCK)):
+            yield block
+            data = unpacker.unconsumed_tail
+        if not place.is_packed:
+            yield data
+
+
+def _tag(data: bytes | memoryview, position: int, order: str) -> tuple[int, int]:
     """Return the two words that an element begins with."""
     if position + 8 > len(data):
         refuse("it ends too early")
@@ -106,7 +164,6 @@ class _Header(NamedTuple):
 
     class_: int
     n_entries: int
-    name: bytes
     begin: int
     end: int
 
@@ -117,12 +174,19 @@ class _Walk:
     All methods take the position of an element.
     """
 
-    def __init__(self, data: bytes, order: str):
+    def __init__(self, data: memoryview, order: str, budget: Budget):
         self._data = data
         self._order = order
-        self._n_parts = 0
+        self._budget, self._clock = budget, budget.clock()
+        self._memory = len(data)
 
-    def element(self, position: int, kinds: tuple[int, ...]) -> tuple[bytes, int]:
+    def take(self, n_bytes: int) -> None:
+        """Count memory that the reader will take, unless it is too much, or takes too long."""
+        self._memory += n_bytes
+        self._budget.check(self._memory)
+        self._clock.check()
+
+    def element(self, position: int, kinds: tuple[int, ...]) -> tuple[memoryview, int]:
         """Return the contents of an element of numbers or text, and the position after it."""
         kind, length = _tag(self._data, position, self._order)
         begin = position + 8
@@ -142,10 +206,10 @@ class _Walk:
         if kind != _MATRIX or end > len(self._data):
             refuse("a matrix is not one, or ends too early")
         if length == 0:  # a short form of a matrix without entries
-            return _Header(_NUMBER_CLASSES[0], 0, b"", end, end)
+            return _Header(_NUMBER_CLASSES[0], 0, end, end)
         flags, position = self.element(position + 8, (_UINT32,))
         sides, position = self.element(position, (_INT32,))
-        name, position = self.element(position, (_INT8,))
+        _, position = self.element(position, (_INT8,))  # the name
         n_dimensions = len(sides) // 4
         if len(flags) != 8 or len(sides) % 4 or not 2 <= n_dimensions <= _MAX_DIMENSIONS:
             refuse("a matrix has no proper class or shape")
@@ -155,7 +219,7 @@ class _Walk:
         word = struct.unpack(f"{self._order}II", flags)[0]
         if word & _COMPLEX_FLAG:
             refuse("it holds complex numbers")
-        return _Header(word & 0xFF, math.prod(shape), name, position, end)
+        return _Header(word & 0xFF, math.prod(shape), position, end)
 
     def matrix(self, position: int, depth: int = 0) -> int:
         """Return where a matrix ends, after a walk through all that is in it."""
@@ -171,19 +235,23 @@ class _Walk:
         elif header.class_ == _STRUCT_CLASS:
             n_fields, position = self.fields(position)
             n_children = n_entries * n_fields
+            self.take(_BYTES_OF_STRUCT * n_entries)
         elif header.class_ == _FUNCTION_CLASS:  # read, and not used: nothing runs it
             n_children = 1
         elif header.class_ == _CHAR_CLASS or header.class_ in _NUMBER_CLASSES:
             if n_entries > header.end - position:
                 refuse("a matrix has more entries than bytes")
-            kinds = _TEXTS if header.class_ == _CHAR_CLASS else _NUMBERS
-            _, position = self.element(position, kinds)
-            n_entries = 0  # which take no memory beyond their bytes
+            if header.class_ == _CHAR_CLASS:
+                stored, position = self.element(position, _TEXTS)
+                self.take(_BYTES_OF_TEXT + _BYTES_OF_LETTER * n_entries + len(stored))
+            else:
+                stored, position = self.element(position, _NUMBERS)
+                self.take(_BYTES_OF_NUMBER * n_entries + len(stored))
         else:
             refuse("it holds something else than numbers, text, cells and structs")
-        self._n_parts += 1 + n_entries
-        if self._n_parts + n_children > _MAX_PARTS:
-            refuse(f"it has more than {_MAX_PARTS} parts")
+        if 8 * n_children > header.end - position:
+            refuse("a matrix has more parts than bytes")
+        self.take(_BYTES_OF_PART * n_children)
         for _ in range(n_children):
             position = self.matrix(position, depth + 1)
         if position != header.end:
@@ -197,4 +265,7 @@ class _Walk:
         longest = struct.unpack(f"{self._order}i", length)[0]
         if longest < 1 or len(names) % longest:
             refuse("the fields of a struct have no proper names")
-        return len(names) // longest, position
+        n_fields = len(names) // longest
+        if n_fields > _MAX_FIELDS:
+            refuse(f"a struct has {n_fields} fields, more than {_MAX_FIELDS}")
+        return n_fields, position

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io.matlab import mat_struct
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost.arrays import FloatArray
+from badacost.budget import Budget, BudgetError
 from badacost.detection.annotations.views import Views
-from badacost.detection.boxes import Suppression
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import (
     ChannelParameters,
@@ -28,8 +28,9 @@ from badacost.detection.channels import (
 from badacost.detection.detector import Detector
 from badacost.detection.matlab_file import is_matlab, read_variable
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.suppression import Suppression
 from badacost.model_file import ModelFileError, describe, refuse
-from badacost.tree.forest import Forest, Tree
+from badacost.tree.forest import Forest
 
 # Middles of the yaw ranges of the published face detectors, as headings.
 _FACES = {
@@ -38,18 +39,22 @@ _FACES = {
 _MAX_CLASSES = 1024
 _MAX_LEVELS = 12
 _MAX_SIDE = 4096
+_BYTES_OF_NODE = 200  # of a tree, with all that checks of it take at once
 _KINDS: dict[str, Literal["greedy", "all", "none"]] = {
     "maxg": "greedy", "max": "all", "none": "none",
 }  # fmt: skip
 
 
-def load_detector(path: str | os.PathLike[str]) -> Detector:
+def load_detector(path: str | os.PathLike[str], *, max_memory: int | str | None = None) -> Detector:
     """Read a detector of this library, or one that was published as a MATLAB file.
 
     Parameters
     ----------
     path : str or path-like
         A file of `Detector.save`, or what `load_matlab` takes.
+    max_memory : int, str or None, default=None
+        Refuse a file whose contents would take more memory than this: bytes, or a text like
+        "4 GB"; by default what `badacost.set_max_memory` has set, 1 GB at the start.
 
     Returns
     -------
@@ -75,19 +80,24 @@ def load_detector(path: str | os.PathLike[str]) -> Detector:
     ...     load_detector(path)
     Detector('Car' in 8 views, 1 cascade of 256 trees)
     """
-    return load_matlab(path) if is_matlab(path) else Detector.load(path)
+    load = load_matlab if is_matlab(path) else Detector.load
+    return load(path, max_memory=max_memory)
 
 
-def load_matlab(path: str | os.PathLike[str]) -> Detector:
+def load_matlab(path: str | os.PathLike[str], *, max_memory: int | str | None = None) -> Detector:
     """Read the variable ``detector`` of a version 5 to 7 MATLAB file, as the authors published.
 
     The detector has the pyramid, thresholds and suppression that are stored. Views of cars are
     named by their heading, views of faces by where in the image they look. A `ModelFileError` is
-    raised where the file is damaged, or needs what this library does not do.
+    raised where the file is damaged, takes more than `max_memory`, or needs what this library does
+    not do.
     """
-    contents = read_variable(path, "detector")
+    budget = Budget.of(max_memory)
+    contents = read_variable(path, "detector", budget)
     try:
-        return _detector([_Struct(item) for item in contents.ravel()])
+        return _detector([_Struct(item) for item in contents.ravel()], budget)
+    except BudgetError as error:
+        raise ModelFileError(f"cannot read {describe(path)}: {error}.") from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ModelFileError(
             f"{describe(path)} holds no detector that can be used: {error}"
@@ -155,7 +165,7 @@ class _Struct:
         return str(value.flat[0])
 
 
-def _detector(structs: list[_Struct]) -> Detector:
+def _detector(structs: list[_Struct], budget: Budget) -> Detector:
     if not structs:
         refuse("the variable 'detector' is empty")
     first = structs[0].struct("opts")
@@ -164,7 +174,7 @@ def _detector(structs: list[_Struct]) -> Detector:
     filters = _filters(first, pyramid.channels.n_channels)
     n_planes = pyramid.channels.n_channels * (1 if filters is None else len(filters))
     cell = pyramid.channels.shrink * (1 if filters is None else 2)
-    cascades = [_cascade(struct, n_planes, cell) for struct in structs]
+    cascades = [_cascade(struct, n_planes, cell, budget) for struct in structs]
     n_views = sum(cascade.n_views for cascade in cascades)
     category = _category(first)
     names, angles = _views(category, n_views)
@@ -250,12 +260,13 @@ def _suppression(given: _Struct) -> Suppression:
     )
 
 
-def _cascade(struct: _Struct, n_planes: int, cell: int) -> Cascade:
+def _cascade(struct: _Struct, n_planes: int, cell: int, budget: Budget) -> Cascade:
     opts, clf = struct.struct("opts"), struct.struct("clf")
     padded = opts.wholes("modelDsPad")
     if not all(cell <= side <= _MAX_SIDE for side in padded):
         refuse(f"its window of {padded[0]:g} x {padded[1]:g} pixels is too small or too large")
     n_rows, n_columns = padded[0] // cell, padded[1] // cell
+    budget.check(_BYTES_OF_NODE * clf.array("fids").size, "its trees")
     multi_class = clf.has("num_classes")
     if multi_class:
         costs, codes = clf.numbers("Cprime", 2), clf.numbers("Y", 2)
@@ -274,11 +285,11 @@ def _cascade(struct: _Struct, n_planes: int, cell: int) -> Cascade:
         table = leaves.reshape(-1, 1, order="F")
         labels = np.arange(leaves.size, dtype=np.float64).reshape(leaves.shape, order="F")
         weights = np.ones(leaves.shape[1])
-    forest = Forest.from_trees(
-        _trees(clf, labels, len(table), (n_planes, n_rows, n_columns)),
-        weights,
-        table,
-        n_planes * n_rows * n_columns,
+    forest = Forest(
+        **_nodes(clf, labels, len(table), (n_planes, n_rows, n_columns)),
+        tree_weights=weights,
+        table=np.ascontiguousarray(table),
+        n_features=n_planes * n_rows * n_columns,
     )
     return Cascade(
         forest,
@@ -290,20 +301,24 @@ def _cascade(struct: _Struct, n_planes: int, cell: int) -> Cascade:
     )
 
 
-def _trees(
+def _nodes(
     clf: _Struct, values: FloatArray, n_values: int, shape: tuple[int, int, int]
-) -> list[Tree]:
-    """Trees of the columns of node arrays; children count from 1, and 0 marks a leaf."""
+) -> dict[str, Any]:
+    """Nodes of a forest, from arrays with a tree in each column.
+
+    Children count from 1, and 0 marks a leaf.
+    """
     features, thresholds, children = (clf.numbers(name, 2) for name in ("fids", "thrs", "child"))
     if len({array.shape for array in (features, thresholds, children, values)}) != 1:
         refuse("the arrays of its nodes differ in shape")
     depth = clf.whole("treeDepth", 0)
     if depth > _MAX_LEVELS:
         refuse(f"its trees have more than {_MAX_LEVELS} levels of tests")
+    number = np.arange(len(children))[:, None]
     if depth > 0:  # complete trees, whose children are not always stored
-        number = np.arange(1, len(children) + 1)[:, None]
-        children = np.broadcast_to(np.where(number < 2.0**depth, 2.0 * number, 0.0), children.shape)
-    is_used = np.arange(len(children))[:, None] <= children.max(axis=0)  # the rest is padding
+        stored = np.where(number + 1 < 2.0**depth, 2.0 * (number + 1), 0.0)
+        children = np.broadcast_to(stored, children.shape)
+    is_used = number <= children.max(axis=0)  # the rest is padding
     values = np.where(is_used, values, 0.0)
     for name, array, high in (
         ("features", features, math.prod(shape)),
@@ -313,42 +328,27 @@ def _trees(
         whole = (array == np.floor(array)).all()
         if not (whole and (array >= 0).all() and (array < high).all()):
             refuse(f"the {name} of its nodes are not whole numbers from 0 to {high - 1}")
+    feature, threshold, child, value, number = (
+        np.broadcast_to(array, is_used.shape).T[is_used.T]
+        for array in (features, thresholds, children, values, number)
+    )
     _, n_rows, n_columns = shape
     # Published windows are numbered column by column, ours row by row.
-    plane_and_column, row = np.divmod(features.astype(np.int64), n_rows)
+    plane_and_column, row = np.divmod(feature.astype(np.int64), n_rows)
     plane, column = np.divmod(plane_and_column, n_columns)
-    renumbered = (plane * n_rows + row) * n_columns + column
-    return [
-        _tree(
-            renumbered[:, tree],
-            thresholds[:, tree],
-            children[:, tree].astype(np.int64),
-            values[:, tree],
-        )
-        for tree in range(features.shape[1])
-    ]
-
-
-def _tree(
-    features: IndexArray,
-    thresholds: FloatArray,
-    children: IndexArray,
-    values: FloatArray,
-) -> Tree:
-    n_nodes = int(children.max()) + 1
-    number = np.arange(n_nodes)
-    leaf = children[:n_nodes] == 0
-    nothing = np.zeros(n_nodes, np.float32)
-    return Tree(
-        feature=np.where(leaf, 0, features[:n_nodes]).astype(np.int32),
-        threshold=np.where(leaf, np.nan, thresholds[:n_nodes]),
-        left=np.where(leaf, number, children[:n_nodes] - 1).astype(np.int32),
-        missing_left=np.ones(n_nodes, np.bool_),
-        value=values[:n_nodes].astype(np.int32),
-        gain=nothing,
-        count=nothing.astype(np.int32),
-        weight=nothing,
-    )
+    leaf = child == 0
+    nothing = np.zeros(len(leaf), np.float32)
+    return {
+        "feature": np.where(leaf, 0, (plane * n_rows + row) * n_columns + column).astype(np.int32),
+        "threshold": np.where(leaf, np.nan, threshold),
+        "left": np.where(leaf, number, child - 1).astype(np.int32),
+        "missing_left": np.ones(len(leaf), np.bool_),
+        "value": value.astype(np.int32),
+        "gain": nothing,
+        "count": nothing.astype(np.int32),
+        "weight": nothing,
+        "offsets": np.concatenate([[0], np.cumsum(is_used.sum(axis=0), dtype=np.int64)]),
+    }
 
 
 def _category(opts: _Struct) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from badacost.model_file import ModelFileError, refuse
+from badacost.budget import Budget
+from badacost.model_file import UNLIMITED, ModelFileError, refuse
 from badacost.tree.forest import Forest
 
 # Name of the field of Forest: type and number of dimensions in a file.
@@ -32,6 +33,8 @@ _FOREST_ARRAYS: dict[str, tuple[DTypeLike, int]] = {
 }
 # Files of version 1, and forests without categories, lack these.
 _OPTIONAL_ARRAYS = {"category_set", "sets", "categories", "category_offsets"}
+# Peaks of memory, arrays included: checks of a node, checks of a score, importance of a feature.
+_BYTES_OF_NODE, _BYTES_OF_SCORE, _BYTES_OF_FEATURE = 120, 10, 24
 
 
 def forest_to_arrays(forest: Forest, prefix: str = "forest_") -> dict[str, NDArray[Any]]:
@@ -43,7 +46,9 @@ def forest_to_arrays(forest: Forest, prefix: str = "forest_") -> dict[str, NDArr
     }
 
 
-def forest_from_arrays(arrays: Mapping[str, NDArray[Any]], prefix: str = "forest_") -> Forest:
+def forest_from_arrays(
+    arrays: Mapping[str, NDArray[Any]], prefix: str = "forest_", budget: Budget = UNLIMITED
+) -> Forest:
     """Rebuild a forest, every index of which is checked, from the arrays of a model file."""
     parts: dict[str, Any] = {}
     for name, (dtype, ndim) in _FOREST_ARRAYS.items():
@@ -59,6 +64,10 @@ def forest_from_arrays(arrays: Mapping[str, NDArray[Any]], prefix: str = "forest
     n_features = int(parts.pop("n_features"))
     if not 0 <= n_features < 2**31:
         refuse(f"the forest cannot have {n_features} features")
+    budget.check(_BYTES_OF_FEATURE * n_features, f"a forest of {n_features} features")
+    budget.check(
+        _BYTES_OF_NODE * len(parts["feature"]) + _BYTES_OF_SCORE * parts["table"].size, "its forest"
+    )
     try:
         return Forest(**parts, n_features=n_features)
     except (ValueError, IndexError) as error:

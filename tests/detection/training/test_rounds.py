@@ -17,8 +17,8 @@ from badacost.detection.training.rounds import CascadeRounds, Examples
 from badacost.detection.training.samples import WindowFeatures, WindowList
 from badacost.detection.training.store import WindowStore
 from badacost.tree.forest import Forest
-from tests.forests import assert_same_forest
 from campaigns.tiny_training import TINY
+from tests.forests import assert_same_forest
 
 PLAIN = replace(TINY, n_filters=0, trees=(2, 3, 4))
 NOTHING = Mined(WindowList.of([]), np.empty(0), 6)

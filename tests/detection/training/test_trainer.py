@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import random
@@ -35,9 +36,9 @@ from badacost.detection.training.subject import Task
 from badacost.file_lock import FileLock
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.threads import Threads
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 from tests.gpu.fake_cuda import pretend_cuda
 from tests.gpu.on_cpu import needs_compiler
-from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_ROUND = replace(TINY, trees=(2,), validation=0.0)
@@ -199,14 +200,6 @@ class TestAlgorithms:
     def test_threads_do_not_matter(self, scenes, tmp_path, expected, algorithm) -> None:
         config = replace(TINY, algorithm=algorithm)
         assert trained(scenes, tmp_path, config, n_jobs=2) == expected[algorithm]
-
-    @needs_compiler
-    def test_the_device_does_not_matter(
-        self, scenes, tmp_path, expected, monkeypatch, algorithm
-    ) -> None:
-        pretend_cuda(monkeypatch)
-        config = replace(TINY, algorithm=algorithm)
-        assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
 
     def test_resume_after_every_checkpoint(
         self, scenes, tmp_path, expected, monkeypatch, algorithm
@@ -569,6 +562,38 @@ class TestResuming:
             module._read_calibration(path, digest)
 
 
+# Of the tiny detectors: a hash of the structure of their trees, and sums of thresholds, scores,
+# weights of poses and rejections, of which BLAS may change the last digits.
+SIGNATURES = {
+    "costboost": ("97285a566c5edbe2", (22.70055, 21.48116, 10.04617, -2.293342)),
+    "badacost": ("3cb31a47ddf4efd2", (1.755083, 3.205143, 5.833904, -0.3205143)),
+    "samme": ("d42112212ae76407", (6.470263, 8.850576, 5.833904, -0.9117747)),
+    "subcat": ("6b8dd854c356ac86", (9.702076, 429.0652, 15.33977, -46.76928)),
+}
+SIGNED_VERSION = 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_other_results_need_another_version(expected, tmp_path, algorithm) -> None:
+    """If this fails since results changed: raise ALGORITHM_VERSION, then write what was found."""
+    (tmp_path / "detector").write_bytes(expected[algorithm])
+    digest, sums = hashlib.sha256(), np.zeros(4)
+    for cascade in Detector.load(tmp_path / "detector").cascades:
+        forest = cascade.forest
+        for part in (forest.feature, forest.left, forest.value, forest.offsets):
+            digest.update(part.astype("<i8").tobytes())
+        sums += (
+            np.nansum(np.abs(forest.threshold)),
+            np.abs(forest.table * forest.tree_weights.sum()).sum(),
+            np.abs(cascade.pose.weights).sum(dtype=np.float64),
+            cascade.rejections.sum(),
+        )
+    structure, numbers = SIGNATURES[algorithm]
+    assert digest.hexdigest()[:16] == structure
+    assert sums == pytest.approx(numbers, rel=1e-5)
+    assert identity_module.ALGORITHM_VERSION == SIGNED_VERSION
+
+
 _PROGRAM = """
 import sys
 from badacost.detection import train_detector
@@ -580,6 +605,14 @@ from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 rounds._TREES_BETWEEN_CHECKPOINTS = 1
 train_detector(tiny_scenes(), VIEWS, TINY, folder=sys.argv[1]).save(sys.argv[2])
 """
+
+
+@needs_compiler
+@pytest.mark.parametrize("algorithm", ["costboost", "badacost"])  # the kinds of trees there are
+def test_the_device_does_not_matter(scenes, tmp_path, expected, monkeypatch, algorithm) -> None:
+    pretend_cuda(monkeypatch)
+    config = replace(TINY, algorithm=algorithm)
+    assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill")

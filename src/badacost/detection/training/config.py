@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from badacost.arrays import FloatArray
+from badacost.budget import Budget, BudgetError
 from badacost.costs import as_cost_matrix, background_costs, circular_view_costs, zero_one_costs
-from badacost.detection.boxes import Suppression
 from badacost.detection.channels import ChannelParameters, HistogramParameters
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.suppression import Suppression
 from badacost.detection.training.samples import WindowShape
 from badacost.tree.grower import DrawPer
+from badacost.user_file import open_regular
 from badacost.validation import check_choice, check_flag, check_number
 
 Algorithm = Literal["costboost", "badacost", "samme", "subcat"]
 ALGORITHMS: tuple[Algorithm, ...] = ("costboost", "badacost", "samme", "subcat")
-_MAX_BYTES = 2**20
+_BYTES_OF_TOML = 300  # in memory, for a byte of the text
 _MAX_CLASSES = 256
 _WINDOW_MARGIN = 8  # a padded window is larger by one part in this
 
@@ -357,7 +359,13 @@ class TrainingConfig:
         )
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str], *, small: bool = False) -> TrainingConfig:
+    def from_toml(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        small: bool = False,
+        max_memory: int | str | None = None,
+    ) -> TrainingConfig:
         r"""Read a configuration from a TOML file with a line for each parameter to change.
 
         Parameters
@@ -366,9 +374,14 @@ class TrainingConfig:
             The file; what it does not name keeps its default.
         small : bool, default=False
             Whether the defaults are those of `TrainingConfig.small`.
+        max_memory : int, str or None, default=None
+            Refuse a file that would take more memory than this once it is parsed: bytes, or a text
+            like "4 GB"; by default what `badacost.set_max_memory` has set, 1 GB at the start.
 
         Raises
         ------
+        FileNotFoundError
+            Where there is no such file.
         ValueError
             Where it is not TOML, or names a parameter or a value that does not exist.
 
@@ -385,13 +398,15 @@ class TrainingConfig:
         ((40, 64), (16, 64))
         """
         source = Path(path)
-        if not source.is_file():
-            raise FileNotFoundError(f"there is no file {str(source)!r}: check its name and folder.")
-        data = source.read_bytes()
-        if len(data) > _MAX_BYTES:
-            raise ValueError(f"{source} is too large for a configuration.")
+        budget = Budget.of(max_memory)
         try:
+            with open_regular(source) as file:
+                budget.check(_BYTES_OF_TOML * os.fstat(file.fileno()).st_size)
+                data = file.read()
+            budget.check(_BYTES_OF_TOML * len(data) + sum(map(_memory_of_key, data.splitlines())))
             given = tomllib.loads(data.decode())
+        except BudgetError as error:
+            raise ValueError(f"cannot read the configuration {str(source)!r}: {error}.") from error
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{source} is not a TOML file: {error}.") from error
         known = [item.name for item in fields(cls)]
@@ -434,6 +449,14 @@ def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...]:
     except ValueError as error:
         raise ValueError(f"cost_matrix: {error}") from error
     return checked
+
+
+def _memory_of_key(line: bytes) -> int:
+    """Return what the parser takes for the key of a line: the square of its dotted parts."""
+    key = line.partition(b"=")[0]
+    if b'"' in key or b"'" in key:  # the sign may be a part of it
+        key = line
+    return 8 * key.count(b".") ** 2 if b"=" in line else 0
 
 
 def _toml_value(value: Any) -> str:
