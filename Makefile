@@ -3,13 +3,29 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types docs bench table1 rivals cars faces format clean
+.PHONY: demo test test-quick versions fuzz limits soak bits lint types docs bench table1 rivals cars faces format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
 
 test: lint types
 	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+# A file or two of every layer, from costs to commands: what a change most likely breaks.
+QUICK := $(addprefix tests/, \
+	costs test_costs.py test_loss.py test_oracles.py test_validation.py test_layers.py \
+	test_budget.py test_user_file.py test_json_document.py test_model_file.py \
+	tree/test_forest.py boosting/test_badacost.py boosting/test_costboost.py \
+	tabular/test_classifier.py cli/test_predict.py cli/test_demo.py \
+	detection/test_boxes.py detection/test_cascade.py detection/test_detector.py)
+
+test-quick: lint
+	$(BIN)/pytest -n $(WORKERS) $(QUICK) $(PYTEST_ARGS)
+
+# The same tests with each Python at hand and with the oldest dependencies; SESSION chooses one, as in make versions SESSION=oldest.
+versions: .venv/pip
+	$(BIN)/python -m pip install --quiet --group versions
+	$(BIN)/nox $(if $(SESSION),--session $(SESSION)) -- -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -38,13 +54,29 @@ bench: .venv/dev
 table1 rivals cars faces: .venv/experiments
 	$(BIN)/python -m experiments $@ $(ARGS)
 
+# Attacks: seeded cases for so many minutes, continued by the same command; hostile files one by one.
+MINUTES ?= 10
+fuzz: .venv/dev
+	$(BIN)/python -m campaigns fuzz --minutes $(MINUTES) $(ARGS)
+
+limits: .venv/dev
+	$(BIN)/python -m campaigns limits $(ARGS)
+
+# Kill -9 at random moments, and the same bits whatever happens around a fit.
+KILLS ?= 100
+soak: .venv/dev
+	$(BIN)/python -m campaigns soak --kills $(KILLS) $(ARGS)
+
+bits: .venv/dev
+	$(BIN)/python -m campaigns bits $(ARGS)
+
 format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
-	find src tests experiments -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .nox build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis docs/_build docs/gallery docs/api/generated
+	find src tests experiments campaigns -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -m venv .venv

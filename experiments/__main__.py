@@ -13,7 +13,7 @@ from badacost.cli.options import check_jobs
 
 try:
     from experiments import contest, detection, rivals, rivals_report, table1, table1_report
-    from experiments.journal import Journal
+    from experiments.journal import forget, read_records
     from experiments.pages import frame, percent, short, table
 except ModuleNotFoundError as missing:
     sys.exit(f"Error: {missing.name} is missing: install it with pip install --group experiments.")
@@ -57,7 +57,7 @@ def run_table1(options: Namespace) -> None:
     if not options.page:
         journal = options.output / f"{settings.name}.jsonl"
         if options.fresh:
-            journal.unlink(missing_ok=True)
+            forget(journal)
         records = table1.run(settings, journal, data=options.data, n_jobs=options.jobs)
         found = table1_report.write_numbers(table1.header(settings), records, options.output)
         print("Average cost, in 1e-4:", table(frame(found["mean"]).T.map(short)), sep="\n\n")
@@ -75,13 +75,13 @@ def run_rivals(options: Namespace) -> None:
         paths = [options.output / "rivals.jsonl", options.output / "rivals-timing.jsonl"]
         journal = paths[options.timing]
         if options.fresh:
-            journal.unlink(missing_ok=True)
+            forget(journal)
         rivals.run(settings, journal, data=options.data, n_jobs=options.jobs)
         if not paths[0].exists():
             print("The times are recorded: the command without --timing writes the page.")
             return
         header = rivals.header(settings)
-        records, times = (Journal(path, header).records if path.exists() else [] for path in paths)
+        records, times = (read_records(path, header) for path in paths)
         found = rivals_report.write_numbers(header, records, times, options.output)
         print("Average cost:", table(frame(found["costs"]).map(short)), sep="\n\n")
     print(f"The page is {rivals_report.write_page(options.output)}.")

@@ -29,8 +29,11 @@ from badacost.detection.interchange import from_json_lines, to_json_line
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
 from badacost.detection.training.config import TrainingConfig
+from badacost.detection.training.identity import ALGORITHM_VERSION
 from badacost.progress import tracked
+from experiments.file_digests import FileDigests, digest_of
 from experiments.journal import Journal, JournalError
+from experiments.journal import forget as forget_journal
 from experiments.tasks import Record, versions
 
 REFERENCE = "CostBoost"
@@ -38,6 +41,7 @@ _VARIABLE = "BADACOST_DATA"
 _JOURNAL = "journal.jsonl"
 _CHECKPOINTS = "checkpoints"
 _MODEL = ".detector"
+_DIGESTS = "images.json"  # hashes of the files of images
 _OF_TRAINING = ("trees", "max_depth", "n_negatives", "n_accumulated", "n_jittered", "n_octaves_up",
                 "seed")  # fmt: skip
 
@@ -166,17 +170,26 @@ class ContestSettings(ABC):
         }
 
 
-def header(settings: ContestSettings, images: Images) -> dict[str, Any]:
-    """Return what results depend on: settings, images and versions."""
-    digest = hashlib.sha256()
-    for image in [*images.training, *images.test]:
-        digest.update(image.name.encode())
-        for part in (image.boxes, image.labels, image.ignore):
-            digest.update(np.ascontiguousarray(part).tobytes())
+def header(settings: ContestSettings, images: Images, folder: Path) -> dict[str, Any]:
+    """Return what results depend on: settings, annotations, contents of images and versions.
+
+    Hashes of files of images are kept in `folder`.
+    """
+    annotations, contents = hashlib.sha256(), hashlib.sha256()
+    with FileDigests(folder / _DIGESTS) as digests:
+        for image in [*images.training, *images.test]:
+            annotations.update(image.name.encode())
+            for part in (image.boxes, image.labels, image.ignore):
+                annotations.update(np.ascontiguousarray(part).tobytes())
+            seen = image.image
+            digest = digests.of(seen) if isinstance(seen, Path) else digest_of(seen)
+            contents.update(digest.encode())
     return {
         "experiment": settings.name,
         "settings": json.loads(json.dumps(asdict(settings))),
-        "images": digest.hexdigest(),
+        "annotations": annotations.hexdigest(),
+        "images": contents.hexdigest(),
+        "training": ALGORITHM_VERSION,
         "versions": versions("badacost", "numpy", "scipy", "numba", "pillow"),
     }
 
@@ -199,21 +212,23 @@ def run(
     loaded = {name: load_detector(path) for name, path in files.items()}  # errors come first
     for image in images.test[:1]:
         image.load()
-    journal = Journal(folder / _JOURNAL, header(settings, images))
-    runner = _Runner(settings, images, folder, journal, n_jobs)
-    entries = {
-        name: runner.entry(name, runner.trained(name, config))
-        for name, config in settings.configs().items()
-    }
-    for name, detector in loaded.items():
-        runner.check_file(name, files[name])
-        entries[name] = runner.entry(name, detector)
+    folder.mkdir(parents=True, exist_ok=True)
+    with Journal(folder / _JOURNAL, header(settings, images, folder)) as journal:
+        runner = _Runner(settings, images, folder, journal, n_jobs)
+        entries = {
+            name: runner.entry(name, runner.trained(name, config))
+            for name, config in settings.configs().items()
+        }
+        for name, detector in loaded.items():
+            runner.check_file(name, files[name])
+            entries[name] = runner.entry(name, detector)
     return entries
 
 
 def forget(folder: Path) -> None:
     """Remove the journal, the checkpoints and the detectors of a contest; other files stay."""
-    (folder / _JOURNAL).unlink(missing_ok=True)
+    forget_journal(folder / _JOURNAL)
+    (folder / _DIGESTS).unlink(missing_ok=True)
     for model in folder.glob(f"*{_MODEL}"):
         model.unlink()
     if (folder / _CHECKPOINTS).is_dir():

@@ -35,7 +35,7 @@ def run_contest(
     entries = run(settings, images, folder, published=published, n_jobs=n_jobs)
     found = settings.evaluate(images.test, entries)
     return {
-        **header(settings, images),
+        **header(settings, images, folder),
         "data": images.data,
         "detectors": {name: entry.numbers | found[name] for name, entry in entries.items()},
     }

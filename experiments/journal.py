@@ -2,15 +2,20 @@
 
 A killed run leaves at most half a line at the end, which the next run removes; everything before it
 counts. The first line says which experiment it is, so that results of different settings or
-versions never mix.
+versions never mix. One process at a time has the file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
+
+from badacost.atomic_file import plain_write_errors
+from badacost.file_lock import FileLock
 
 _MAX_BYTES = 2**28
 
@@ -20,7 +25,7 @@ class JournalError(ValueError):
 
 
 class Journal:
-    """Finished results on disk; opening it again reads them back.
+    """Finished results on disk; opening it again reads them back, once this one is closed.
 
     Parameters
     ----------
@@ -38,26 +43,53 @@ class Journal:
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "results.jsonl"
-    >>> Journal(path, {"seed": 0}).append({"fold": 1, "cost": 0.5})
-    >>> Journal(path, {"seed": 0}).records
+    >>> with Journal(path, {"seed": 0}) as journal:
+    ...     journal.append({"fold": 1, "cost": 0.5})
+    >>> with Journal(path, {"seed": 0}) as journal:
+    ...     journal.records
     [{'fold': 1, 'cost': 0.5}]
     """
 
     def __init__(self, path: str | os.PathLike[str], header: dict[str, Any]):
         self.path = Path(path)
         self.records: list[dict[str, Any]] = []
-        lines = self._complete_lines()
-        if not lines:
+        with plain_write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._write(header)
-            return
-        found, *self.records = (self._parsed(i, line) for i, line in enumerate(lines, start=1))
-        self._check_header(found, json.loads(json.dumps(header)))
+        self._lock = FileLock(self.path)
+        try:
+            self._read(header)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other processes have the file."""
+        self._lock.release()
 
     def append(self, record: dict[str, Any]) -> None:
         """Record a result; it is on disk when this returns."""
         self._write(record)
         self.records.append(record)
+
+    def _read(self, header: dict[str, Any]) -> None:
+        """Read what is there, or begin."""
+        lines = self._complete_lines()
+        if not lines:
+            self._write(header)
+            return
+        found, *self.records = (self._parsed(i, line) for i, line in enumerate(lines, start=1))
+        self._check_header(found, json.loads(json.dumps(header)))
 
     def _complete_lines(self) -> list[str]:
         """The lines of the file; half a line at its end is cut off."""
@@ -94,7 +126,30 @@ class Journal:
                 )
 
     def _write(self, record: dict[str, Any]) -> None:
-        with self.path.open("ab") as file:
-            file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        with plain_write_errors(self.path):
+            end = self.path.stat().st_size if self.path.exists() else 0
+            try:
+                with self.path.open("ab") as file:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError:
+                with suppress(OSError):  # half a line would spoil the next one
+                    os.truncate(self.path, end)
+                raise
+
+
+def read_records(path: Path, header: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of a journal, none where there is no file."""
+    if not path.exists():
+        return []
+    with Journal(path, header) as journal:
+        return journal.records
+
+
+def forget(path: Path) -> None:
+    """Remove a journal that no other process has."""
+    if path.exists():
+        with FileLock(path):
+            path.unlink()

@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from badacost.atomic_file import replaced_file
+
 TITLES = {
     "car": "CarEval", "chess": "Chess", "isolet": "Isolet", "satimage": "SatImage",
     "letter": "Letter", "shuttle": "Shuttle", "cmc": "Cont.Meth.", "cnae9": "CNAE9",
@@ -27,20 +29,24 @@ def render(template: str, **values: Any) -> str:
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
     """Write a page from a template, and return its path."""
-    path.write_text(render(template, **values))
+    text = render(template, **values)
+    with replaced_file(path) as temporary:
+        temporary.write_text(text)
     return path
 
 
 def save_figure(figure: Any, path: Path, **options: Any) -> None:
     """Write a picture of a page, and close it."""
-    figure.savefig(path, dpi=120, **options)
+    with replaced_file(path) as temporary:
+        figure.savefig(temporary, dpi=120, format=path.suffix[1:], **options)
     plt.close(figure)
 
 
 def write_numbers(path: Path, numbers: dict[str, Any], **options: Any) -> None:
     """Write numbers as JSON, with options of `json.dumps`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(numbers, **options) + "\n")
+    with replaced_file(path) as temporary:
+        temporary.write_text(json.dumps(numbers, **options) + "\n")
 
 
 def read_numbers(folder: Path, pattern: str) -> list[dict[str, Any]]:

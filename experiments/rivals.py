@@ -184,7 +184,6 @@ def run(
     """
     versions(*(CONTENDERS[name].package for name in settings.contenders))  # before a long run
     sizes = {name: _size(name, data) for name in settings.data_sets}
-    journal = Journal(journal_path, header(settings))
     weights = {
         (name, split, contender, n_threads): size * CONTENDERS[contender].weight
         for name, size in sizes.items()
@@ -193,7 +192,8 @@ def run(
         for n_threads in settings.threads
     }
     work = partial(_work, settings, data)
-    run_missing(journal, _KEYS, weights, work, title="rivals", n_jobs=n_jobs)
+    with Journal(journal_path, header(settings)) as journal:
+        run_missing(journal, _KEYS, weights, work, title="rivals", n_jobs=n_jobs)
     return journal.records
 
 

@@ -224,23 +224,23 @@ def run(
     settings = settings.complete()
     for name in settings.data_sets:  # all of them must be there before a long run begins
         load_uci(name, folder=data)
-    journal = Journal(journal_path, header(settings))
     matrices = [(name, i, "") for name in settings.data_sets for i in range(settings.n_folds)]
     fits = [(*task[:2], contender) for task in matrices for contender in settings.contenders]
-    for title, tasks in (("cost matrices", matrices), ("fits", fits)):
-        costs = {
-            (record["data_set"], record["fold"]): np.array(record["costs"])
-            for record in journal.records
-            if "costs" in record
-        }
-        run_missing(
-            journal,
-            _KEYS,
-            {task: _weight(task, settings, data) for task in tasks},
-            partial(_work, settings, costs, data),
-            title=title,
-            n_jobs=n_jobs,
-        )
+    with Journal(journal_path, header(settings)) as journal:
+        for title, tasks in (("cost matrices", matrices), ("fits", fits)):
+            costs = {
+                (record["data_set"], record["fold"]): np.array(record["costs"])
+                for record in journal.records
+                if "costs" in record
+            }
+            run_missing(
+                journal,
+                _KEYS,
+                {task: _weight(task, settings, data) for task in tasks},
+                partial(_work, settings, costs, data),
+                title=title,
+                n_jobs=n_jobs,
+            )
     return journal.records
 
 

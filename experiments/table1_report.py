@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from badacost.atomic_file import replaced_file
 from experiments import pages, paper
 from experiments.pages import losses, mean, read_numbers, short, table
 from experiments.ranking import RankComparison
@@ -97,7 +98,8 @@ def write_numbers(header: dict[str, Any], records: list[Record], folder: Path) -
             for fold, cost in enumerate(folds)
         ]
         columns = ["data_set", "algorithm", "fold", "cost"]
-        pd.DataFrame(lines, columns=columns).to_csv(folder / "uci.csv", index=False)
+        with replaced_file(folder / "uci.csv") as temporary:
+            pd.DataFrame(lines, columns=columns).to_csv(temporary, index=False)
     return found
 
 

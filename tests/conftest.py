@@ -1,8 +1,7 @@
-"""Shared fixtures: where the published results lie, and the data they were made from."""
+"""What holds for all tests: where compiled code is kept, and no figure left behind."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Iterator
@@ -11,10 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Numba does not notice changes in what a compiled function calls in another file.
-_SOURCES = sorted((Path(__file__).resolve().parents[1] / "src").rglob("*_kernels.py"))
-_DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:12]
-_CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba" / _DIGEST
+_CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba"
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # or scikit-learn skips one of its checks
 
@@ -28,16 +24,3 @@ def _figures_are_closed() -> Iterator[None]:
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of published results: a skip where it is absent, a failure in CI."""
-    default = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get("BADACOST_SHARED", default))
-    if not (folder / "golden").is_dir():
-        message = f"published results not found in {folder}: set BADACOST_SHARED to their folder"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return folder

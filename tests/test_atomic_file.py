@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
+import subprocess
+import sys
 from fnmatch import fnmatch
 
+import numpy as np
 import pytest
 
+from badacost import atomic_file
 from badacost.atomic_file import TEMPORARY_NAMES, replaced_file
+from badacost.model_file import write_model
+from tests.file_size_limit import file_size_limit
+
+
+@pytest.fixture(params=["unnamed", "named"], autouse=True)
+def _kind(request, monkeypatch) -> None:
+    """Systems with and without files that have no name."""
+    if request.param == "named":
+        monkeypatch.setattr(atomic_file, "_unnamed_file", lambda folder: None)
 
 
 def test_the_new_file_takes_the_place_of_the_old_one(tmp_path) -> None:
@@ -14,8 +30,8 @@ def test_the_new_file_takes_the_place_of_the_old_one(tmp_path) -> None:
     for text in ("old", "new"):
         with replaced_file(str(path)) as temporary:
             temporary.write_text(text)
-            assert temporary.parent == tmp_path
-            assert fnmatch(temporary.name, TEMPORARY_NAMES)
+            named = [found.name for found in tmp_path.iterdir() if found != path]
+            assert all(fnmatch(name, TEMPORARY_NAMES) for name in named)
             assert not path.exists() or path.read_text() == "old"
         assert path.read_text() == text
     assert list(tmp_path.iterdir()) == [path]
@@ -39,3 +55,78 @@ def test_a_path_that_cannot_be_replaced(tmp_path) -> None:
     with pytest.raises(OSError, match="folder"), replaced_file(tmp_path / "folder") as temporary:
         temporary.write_text("new")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_modes_are_those_of_other_files(tmp_path) -> None:
+    (tmp_path / "usual").touch()
+    with replaced_file(tmp_path / "file") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+_KILLED = """
+import os, signal, sys
+from badacost.atomic_file import replaced_file
+with replaced_file(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files of this system have names")
+def test_a_killed_process_leaves_nothing(tmp_path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    done = subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.ENOSPC, "the disk is full: make room there, or name a file on another disk."),
+        (errno.EFBIG, r"files may not become that large here: raise the limit \(ulimit -f\)."),
+        (errno.EROFS, "the disk is read-only: name a file on another disk."),
+        (errno.EACCES, "its folder may not be written to: change its permissions, or"),
+        (errno.EIO, "Input/output error: name a file in another folder."),
+    ],
+)
+def test_why_a_file_cannot_be_written(tmp_path, number, message) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    cause = OSError(number, os.strerror(number))
+    with (
+        pytest.raises(type(cause), match=f"^cannot write '{path}': {message}"),
+        replaced_file(path),
+    ):
+        raise cause
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_sentences_are_not_changed(tmp_path) -> None:
+    with pytest.raises(OSError, match=r"^enough$"), replaced_file(tmp_path / "file"):
+        raise OSError("enough")
+
+
+def test_a_limit_of_the_size_of_files(tmp_path) -> None:
+    path = tmp_path / "model.badacost"
+    write_model(path, "Kind", {}, {"a": np.zeros(3)})
+    old = path.read_bytes()
+    noise = np.random.default_rng(0).random(4096)
+    message = r"cannot write .*model\.badacost': files may not become that large"
+    with file_size_limit(4096), pytest.raises(OSError, match=message):
+        write_model(path, "Kind", {}, {"a": noise})
+    assert path.read_bytes() == old
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_and_devices_are_not_replaced(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", os.devnull):
+        with pytest.raises(OSError, match="it is a device or a pipe: name a file"):
+            replaced_file(path).__enter__()
+    assert list(tmp_path.iterdir()) == [tmp_path / "pipe"]

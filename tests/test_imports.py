@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,40 +69,66 @@ TINY = "X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]\n"
 MODEL = TINY + "from badacost import BAdaCostClassifier as B; m = B(n_estimators=2).fit(X, y)\n"
 
 
-@pytest.mark.parametrize(
-    ("missing", "extra", "code"),
-    [
-        ("matplotlib", "plot", "import badacost.plotting as p; " + MODEL
-         + "p.CostConfusionDisplay.from_estimator(m, X, y)"),
-        ("jinja2", "report", "from badacost.cost_report import CostExplorer as E; "
-         "E(['a', 'b'], [[0.5, 0.5]], [[0, 1], [1, 0]], [0]).to_html()"),
-        ("jinja2", "report", "import badacost.cost_report as r; " + MODEL
-         + "r.CostReport.from_estimator(m, X, y).save('page.html')"),
-        ("jinja2", "report", "from badacost.detection.models import synthetic_cars as m; "
-         "from badacost.detection.report import write_report as w; w(m(), 'page.html')"),
-        ("pandas", "tables", "import badacost.tabular as t; t.read_table('table.csv')"),
-        ("pyarrow", "tables", "import badacost.tabular as t; t.read_table('table.parquet')"),
-        ("PIL", "detection", "import badacost.detection.images as i; i.read_image('a.png')"),
-        ("PIL", "detection",
-         "from badacost.detection.models import synthetic_cars as m; m().detect('a.png')"),
-        ("av", "detection", "import badacost.detection.images as i; next(i.read_video('a.mp4'))"),
-        ("supervision", "supervision", "from badacost.detection import Detections as D; "
-         "from badacost.detection.interchange import to_supervision as t; t(D.empty(['a']))"),
-        ("onnx", "onnx", "from badacost.export import to_onnx; " + MODEL + "to_onnx(m)"),
-        ("skl2onnx", "onnx", "from badacost.export import register_converters as r; r()"),
-        ("distributed", "dask",
-         "from badacost.distributed import DaskCostBoostClassifier as D; D().fit([[0]], [0])"),
-        ("typer", "cli", "import badacost.cli; badacost.cli.main()"),
-        ("rich", "cli", "import badacost.cli; badacost.cli.main()"),
-    ],
-)  # fmt: skip
-def test_a_missing_package_is_named_with_its_remedy(tmp_path, missing, extra, code) -> None:
+CASES = [
+    ("matplotlib", "plot", "import badacost.plotting as p; " + MODEL
+     + "p.CostConfusionDisplay.from_estimator(m, X, y)"),
+    ("jinja2", "report", "from badacost.cost_report import CostExplorer as E; "
+     "E(['a', 'b'], [[0.5, 0.5]], [[0, 1], [1, 0]], [0]).to_html()"),
+    ("jinja2", "report", "import badacost.cost_report as r; " + MODEL
+     + "r.CostReport.from_estimator(m, X, y).save('page.html')"),
+    ("jinja2", "report", "from badacost.detection.models import synthetic_cars as m; "
+     "from badacost.detection.report import write_report as w; w(m(), 'page.html')"),
+    ("pandas", "tables", "import badacost.tabular as t; t.read_table('table.csv')"),
+    ("pyarrow", "tables", "import badacost.tabular as t; t.read_table('table.parquet')"),
+    ("PIL", "detection", "import badacost.detection.images as i; i.read_image('a.png')"),
+    ("PIL", "detection",
+     "from badacost.detection.models import synthetic_cars as m; m().detect('a.png')"),
+    ("av", "detection", "import badacost.detection.images as i; next(i.read_video('a.mp4'))"),
+    ("supervision", "supervision", "from badacost.detection import Detections as D; "
+     "from badacost.detection.interchange import to_supervision as t; t(D.empty(['a']))"),
+    ("onnx", "onnx", "from badacost.export import to_onnx; " + MODEL + "to_onnx(m)"),
+    ("skl2onnx", "onnx", "from badacost.export import register_converters as r; r()"),
+    ("distributed", "dask",
+     "from badacost.distributed import DaskCostBoostClassifier as D; D().fit([[0]], [0])"),
+    ("typer", "cli", "import badacost.cli; badacost.cli.main()"),
+    ("rich", "cli", "import badacost.cli; badacost.cli.main()"),
+]  # fmt: skip
+# What every case needs is imported once: each one is a process forked from there.
+FORKS = """
+import json, os, sys, traceback
+import badacost.boosting, badacost.persistence
+for number, (missing, _, code) in enumerate(json.loads(sys.argv[1])):
+    if not os.fork():
+        exec({without!r}.format(missing=(missing,)))
+        for name in [name for name in sys.modules if name.partition(".")[0] == missing]:
+            del sys.modules[name]
+        said = "nothing"
+        try:
+            exec(code, {{}})
+        except BaseException as error:
+            said = traceback.format_exception_only(error)[-1]
+        with open(f"case-{{number}}", "w") as file:
+            file.write(said)
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.fixture(scope="module")
+def complaints(tmp_path_factory) -> list[str]:
+    """What each case says in the end."""
+    folder = tmp_path_factory.mktemp("missing")
     for name in ("table.csv", "table.parquet", "a.png", "a.mp4"):
-        (tmp_path / name).write_text("a,b\n1,2\n")
-    found = run(f"import os; os.chdir({str(tmp_path)!r})\n{code}", (missing,))
-    assert found.returncode
-    said = found.stderr.strip().splitlines()[-1]
-    assert f'pip install "badacost[{extra}]"' in said, found.stderr
+        (folder / name).write_text("a,b\n1,2\n")
+    program = FORKS.format(without=WITHOUT)
+    subprocess.run([sys.executable, "-c", program, json.dumps(CASES)], cwd=folder, check=True)
+    return [(folder / f"case-{number}").read_text() for number in range(len(CASES))]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: CASES[number][0])
+def test_a_missing_package_is_named_with_its_remedy(complaints, number) -> None:
+    assert f'pip install "badacost[{CASES[number][1]}]"' in complaints[number]
 
 
 def test_a_source_tree_can_be_imported_without_being_installed() -> None:

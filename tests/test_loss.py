@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal, localcontext
 from pathlib import Path
 
@@ -122,15 +121,21 @@ def test_confusion_weights(dtype):
     assert_allclose(confusion_weights(y, predicted, weights, n_classes), expected)
 
 
-def test_steps_of_the_published_problems(shared: Path):
-    problems = json.loads((shared / "golden" / "training" / "step_size.json").read_text())
-    assert len(problems) == 240
-    steps, expected = [], []
-    for problem in problems:
-        margins = cost_margins(scale_costs(problem["cost"], "reference"))
-        steps.append(optimal_step(problem["weight_sums"], margins))
-        expected.append(problem["beta_exact"])
-    assert_allclose(steps, expected, rtol=1e-12)
+def test_steps_of_the_published_problems():
+    problems = np.load(Path(__file__).parent / "golden" / "steps.npz")
+    sizes = problems["n_classes"].astype(int)
+    assert len(sizes) == 240
+    ends = np.cumsum(sizes**2)[:-1]
+    steps = []
+    for k, costs, mass in zip(
+        sizes,
+        np.split(problems["costs"], ends),
+        np.split(problems["weight_sums"], ends),
+        strict=True,
+    ):
+        margins = cost_margins(scale_costs(costs.reshape(k, k), "reference"))
+        steps.append(optimal_step(mass.reshape(k, k), margins))
+    assert_allclose(steps, problems["beta_exact"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,11 @@ from sklearn.tree import DecisionTreeClassifier
 from badacost import BAdaCostClassifier
 from badacost.costs import zero_one_costs
 from badacost.loss import confusion_weights
+from tests.golden.runs import read_run
 
+GOLDEN = Path(__file__).parent / "golden"
 RUNS = [
-    f"{data}__cost{cost}_K{k}__{tree}__D{depth}__S{shrinkage}__exact"
+    (data, f"cost{cost}_K{k}__{tree}__D{depth}__S{shrinkage}")
     for data, k, depth in [("cancer", 2, 1), ("iris", 3, 1), ("gauss4", 4, 2), ("digits", 10, 3)]
     for cost in ["01", "asym", "det"]
     for tree in ["q", "x"]
@@ -25,43 +26,31 @@ RUNS = [
 ]
 
 
-def test_every_tie_free_run_is_listed(shared: Path) -> None:
-    index = json.loads((shared / "golden/training/index.json").read_text())
-    names = {
-        run["run"] for run in index if run["run"].endswith("exact") and "_raw" not in run["run"]
-    }
-    assert names == set(RUNS)
-    assert len(RUNS) == 48
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_published_training_run(shared: Path, name: str) -> None:
+@pytest.mark.parametrize(("data", "name"), RUNS)
+def test_published_training_run(data: str, name: str) -> None:
     """The authors' own classifier: labels of every round equal, steps and weights to 1e-9."""
-    data, costs, tree, depth, shrinkage, _ = name.split("__")
-    folder = shared / "golden/training"
-    table = np.loadtxt(folder / f"data/{data}.csv", delimiter=",", skiprows=1)
-    X, y = table[:, :-1].astype(np.float32), table[:, -1].astype(int)
-    published = np.load(folder / f"runs/{name}.npz")
+    run = read_run(GOLDEN / f"training_{data}.npz", name)
+    _, tree, depth, shrinkage = name.split("__")
     rounds = []
     model = BAdaCostClassifier(
-        np.loadtxt(folder / f"data/{costs}.csv", delimiter=","),
-        n_estimators=len(published["beta"]),
+        run.costs,
+        n_estimators=len(run.beta),
         learning_rate=float(shrinkage[1:]),
         max_depth=int(depth[1:]) + 1,
         min_samples_split=11 if tree == "q" else 2,
         binning="uniform" if tree == "q" else "exact",
         cost_scale="reference",
         callbacks=[rounds.append],
-    ).fit(X, y)
+    ).fit(run.X, run.y)
 
     weak = np.array([done.predicted for done in rounds]) + 1
     weights = np.array([done.sample_weight for done in rounds])
-    np.testing.assert_array_equal(weak, published["weak_pred"])
-    np.testing.assert_array_equal(list(model.staged_predict(X)), published["strong_pred"])
-    np.testing.assert_allclose(model.estimator_weights_, published["beta"], rtol=1e-9)
-    np.testing.assert_allclose(weights, published["weights"], rtol=1e-9, atol=1e-300)
-    scores = model.cost_scores(X)
-    np.testing.assert_allclose(scores, (published["Cprime"] @ published["margin"]).T, atol=1e-8)
+    np.testing.assert_array_equal(weak, run.weak_pred)
+    np.testing.assert_array_equal(list(model.staged_predict(run.X)), run.strong_pred)
+    np.testing.assert_allclose(model.estimator_weights_, run.beta, rtol=1e-9)
+    np.testing.assert_allclose(run.weights[-1], run.last_weights, rtol=1e-12)
+    np.testing.assert_allclose(weights, run.weights, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(model.cost_scores(run.X), run.scores[-1], atol=1e-8)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])

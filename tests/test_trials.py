@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from badacost import BAdaCostClassifier, CostBoostClassifier
 from badacost.costs.decisions import Prices
@@ -89,7 +90,7 @@ class TestRun:
     def test_the_three_rules(self) -> None:
         samples = wine()
         rules = ("own", "bayes", "likeliest")
-        contender = Contender("it", LogisticRegression(max_iter=10_000), rules)
+        contender = Contender("it", GaussianNB(), rules)
         fitted = contender.fit(samples, PRICES, 0)
         answers = contender.decide(fitted, samples.features, PRICES)
         shares = fitted.predict_proba(samples.features)

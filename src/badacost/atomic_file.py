@@ -1,7 +1,11 @@
-"""Files that are written as a whole: a reader sees the old file or the new one, never a part."""
+"""Files that are written as a whole: a reader sees the old file or the new one, never a part.
+
+What keeps a file from being written, as a full disk, is told in one sentence with the remedy.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +13,23 @@ from pathlib import Path
 from uuid import uuid4
 
 TEMPORARY_NAMES = f".{'[0-9a-f]' * 32}.tmp"  # pattern of what a killed process can leave behind
+_DESCRIPTORS = "/proc/self/fd"
+_NO_ROOM = "make room there, or name a file on another disk"
+_NO_RIGHT = "change its permissions, or name a file in another folder"
+NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", -1), errno.EFBIG)
+_REASONS = {
+    errno.ENOSPC: f"the disk is full: {_NO_ROOM}",
+    getattr(errno, "EDQUOT", -1): f"the quota of the disk is used up: {_NO_ROOM}",
+    errno.EFBIG: "files may not become that large here: raise the limit (ulimit -f)",
+    errno.EROFS: "the disk is read-only: name a file on another disk",
+    errno.EACCES: f"its folder may not be written to: {_NO_RIGHT}",
+    errno.EPERM: f"its folder may not be written to: {_NO_RIGHT}",
+    errno.ENOENT: "its folder does not exist: create it first",
+    errno.EEXIST: "a file stands where a folder should be: name another",
+    errno.ENOTDIR: "a file stands where a folder should be: name another",
+    errno.EISDIR: "it is a folder: name a file",
+    errno.ENAMETOOLONG: "its name is too long: shorten it",
+}
 
 
 @contextmanager
@@ -23,7 +44,13 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        A path in the same folder, where there is no file yet.
+        A path to write to: a file without a name where the system has such, so that nothing is
+        left over if the process is killed, or else one in the same folder that is not there yet.
+
+    Raises
+    ------
+    OSError
+        Where the file cannot be written, in a sentence; what was there before is as it was.
 
     Examples
     --------
@@ -35,9 +62,55 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['numbers.txt']
     """
     target = Path(path)
+    if target.exists() and not target.is_file():
+        kind = "a folder" if target.is_dir() else "a device or a pipe"
+        raise OSError(f"cannot write {str(target)!r:.300}: it is {kind}: name a file.")
     temporary = target.with_name(f".{uuid4().hex}.tmp")
+    with plain_write_errors(target):
+        unnamed = _unnamed_file(target.parent)
+        try:
+            if unnamed is None:
+                yield temporary
+            else:
+                yield (place := Path(f"{_DESCRIPTORS}/{unnamed}"))
+                os.link(place, temporary, src_dir_fd=unnamed)  # any, so that links are followed
+            os.replace(temporary, target)
+        finally:
+            if unnamed is not None:
+                os.close(unnamed)
+            temporary.unlink(missing_ok=True)
+
+
+def _unnamed_file(folder: Path) -> int | None:
+    """Open a file without a name, which goes if this process is killed; None if there are none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
+        return None
     try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except OSError:  # of this kind of disk; whoever writes to a folder that is missing is told
+        return None
+
+
+@contextmanager
+def plain_write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say in a sentence why a file or folder cannot be written; other errors are not changed.
+
+    >>> with plain_write_errors("found.csv"):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+        ...
+    OSError: cannot write 'found.csv': the disk is full: make room there, or name a file on \
+another disk.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # it is a sentence already
+            raise
+        raise write_error(path, error) from error
+
+
+def write_error(path: str | os.PathLike[str], error: OSError) -> OSError:
+    """Return the error of a system as one that says in a sentence what to do."""
+    reason = _REASONS.get(error.errno or 0, f"{error.strerror}: name a file in another folder")
+    return type(error)(f"cannot write {os.fspath(path)!r:.300}: {reason}.")

@@ -129,7 +129,7 @@ def write_model(
         "arrays": {name: _array_entry(name, array) for name, array in arrays.items()},
     }
     text = json.dumps(document, allow_nan=False, sort_keys=True).encode("ascii")
-    with replaced_file(target) as temporary, open(temporary, "xb") as file:
+    with replaced_file(target) as temporary, open(temporary, "wb") as file:
         with zipfile.ZipFile(file, "w") as archive:
             _write_member(archive, _DOCUMENT, text)
             for name in sorted(arrays):

@@ -8,7 +8,8 @@ IEEE 754 leaves no choice about their results. ``gpu/portable.cuh`` has the same
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from badacost.kernel_cache import njit
 
 _INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 # The logarithm of two in two parts; a whole number up to 2**11 times the first one is exact.

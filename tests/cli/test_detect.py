@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from badacost import detection
-from badacost.atomic_file import TEMPORARY_NAMES
 from badacost.cli.app import app
 from badacost.detection.annotations import read_coco
 from badacost.detection.boxes import Detections
@@ -26,8 +25,11 @@ from badacost.detection.interchange import from_coco, from_csv, from_json_lines,
 from badacost.detection.models import synthetic_cars
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.stream import images_at_a_time
+from badacost.file_lock import FileLock
+from tests.file_size_limit import file_size_limit
 
 RUNNER = CliRunner()
+STOP = 14.0  # brightness of a picture at which somebody presses Ctrl-C
 NAMES, ANGLES = ("right", "front"), (0.0, 90.0)
 
 
@@ -49,7 +51,7 @@ class BrightnessDetector:
         brightness = float(image.mean())
         if brightness == 13.0:
             raise MemoryError
-        if brightness == 14.0:
+        if brightness == STOP:
             raise KeyboardInterrupt
         boxes = [[0, 0, width, height], [1, 2, 10, 12]]
         scores = [brightness + self.shift, 5.0]
@@ -107,6 +109,20 @@ def video(name: str, n_frames: int) -> None:
                 container.mux(packet)
         for packet in stream.encode():
             container.mux(packet)
+
+
+def contents(place: str) -> dict[str, bytes]:
+    """The files at a place."""
+    files = [Path(place), *Path(place).rglob("*")]
+    return {str(path): path.read_bytes() for path in files if path.is_file()}
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Nobody presses Ctrl-C at the picture for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.cli.test_detect.STOP", -1.0)
+        yield
 
 
 def detect(*arguments: str, status: int = 0) -> Result:
@@ -215,26 +231,12 @@ class TestFormats:
         detect_one = BrightnessDetector.detect
 
         def watched(self, image, *, n_jobs=None):
-            seen.append(len(Path("r.jsonl").read_text().splitlines()))
+            seen.append(len(Path("r.jsonl.partial").read_text().splitlines()))
             return detect_one(self, image)
 
         monkeypatch.setattr(BrightnessDetector, "detect", watched)
         detect("a.png", "b.jpg", "--output", "r.jsonl")
-        assert seen == [0, 1]
-
-    def test_earlier_coco_stays_until_the_new_one_is_complete(self, monkeypatch) -> None:
-        seen = []
-        detect_one = BrightnessDetector.detect
-
-        def watched(self, image, *, n_jobs=None):
-            seen.append(Path("r.json").read_text())
-            return detect_one(self, image)
-
-        monkeypatch.setattr(BrightnessDetector, "detect", watched)
-        Path("r.json").write_text("earlier")
-        detect("a.png", "b.jpg", "--output", "r.json")
-        assert seen == ["earlier", "earlier"]
-        assert list(from_coco(json.loads(Path("r.json").read_text()))) == ["a.png", "b.jpg"]
+        assert seen == [1, 2]  # what they are made from comes first
 
 
 class TestOptions:
@@ -395,26 +397,83 @@ class TestBrokenInputs:
 
 class TestInterruption:
     @pytest.mark.parametrize("format", ["jsonl", "csv", "coco", "kitti"])
-    def test_what_was_written_is_complete(self, format) -> None:
+    @pytest.mark.parametrize(
+        "inputs", [["gone.png", "a.png", "stop.png", "b.jpg"], ["clip.mp4", "stop.png"]]
+    )
+    def test_the_same_command_goes_on(self, format, inputs) -> None:
+        video("clip.mp4", 2)
+        picture("deep/a.png", 150)
         picture("stop.png", 14)
-        if format == "coco":
-            Path("r").write_text("earlier")
-        options = ["--format", format, "--output", "r", "--sheet", "sheet.png"]
-        result = detect("a.png", "stop.png", "b.jpg", *options, status=130)
-        assert "1 picture, 2 detections" in result.stderr
+        files = ["deep", *inputs]
+        options = ["--format", format, "--output", "r", "--draw", "drawn"]
+        status = int("gone.png" in inputs)
+        detect("b.jpg", "--format", format, "--output", "r")
+        earlier = contents("r")
+        result = detect(*files, *options, "--sheet", "sheet.png", status=130)
+        assert "Stopped: results so far are in r" in result.stderr
+        assert ".partial; the same command with --resume goes on." in result.stderr
         assert Path("sheet.png").exists()
-        if format == "coco":
-            assert "Stopped: r was not written." in result.stderr
-            assert Path("r").read_text() == "earlier"
-            assert not list(Path.cwd().glob(TEMPORARY_NAMES))
-            return
-        assert "Stopped: what was written is complete." in result.stderr
-        if format == "kitti":
-            assert os.listdir("r") == ["a.txt"]
-            return
-        text = Path("r").read_text()
-        reader = from_json_lines if format == "jsonl" else from_csv
-        assert list(reader(text)) == ["a.png"]
+        assert earlier.items() <= contents("r").items()
+        with undisturbed():
+            result = detect(*files, *options, "--resume", status=status)
+            failed = ", 1 of them failed" * status
+            assert f"Note: 3 pictures were done before{failed}." in result.stderr
+            resumed, drawn = contents("r"), contents("drawn")
+            detect(*files, *options, status=status)
+        assert contents("r") == resumed
+        assert contents("drawn") == drawn
+        assert not list(Path.cwd().glob("*.partial"))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (["--conf", "0.4"], "with another --conf; leave out resume (--resume) to start again."),
+            (["--fast"], "with another --fast;"),
+            (["--every", "2"], "with another --every;"),
+            (["more.png"], "with another set of inputs;"),
+        ],
+    )
+    def test_other_options_are_refused(self, change, message) -> None:
+        picture("stop.png", 14)
+        picture("more.png", 12)
+        detect("a.png", "stop.png", "--output", "r.csv", status=130)
+        result = detect("a.png", "stop.png", *change, "--output", "r.csv", "--resume", status=2)
+        assert message in result.stderr
+
+    def test_other_files_are_refused(self) -> None:
+        picture("stop.png", 14)
+        call = ("a.png", "stop.png", "--output", "r.csv")
+        detect(*call, status=130)
+        picture("a.png", 101)
+        result = detect(*call, "--resume", status=2)
+        assert "with another set of inputs;" in result.stderr
+        picture("a.png", 100)
+        Path("model.bada").write_text("other")
+        assert "with another model;" in detect(*call, "--resume", status=2).stderr
+
+    def test_two_at_a_time(self) -> None:
+        with FileLock("r.csv"):
+            result = detect("a.png", "--output", "r.csv", status=2)
+        assert result.stderr == (
+            "Error: another process is writing the file 'r.csv': wait until it has ended, or name "
+            "another file.\n"
+        )
+
+    @pytest.mark.parametrize("limit", [100, 1200])
+    def test_files_that_may_not_grow(self, limit) -> None:
+        """The first line, or a later one, is one too many."""
+        Path("r.csv").write_text("earlier")
+        files = [f"{number}.png" for number in range(9)]
+        for name in files:
+            picture(name, 50)
+        with file_size_limit(limit):
+            result = detect(*files, "--output", "r.csv", status=1 if limit > 100 else 2)
+        message = "Error: cannot write 'r.csv.partial': files may not become that large here: raise"
+        assert message in result.stderr
+        assert Path("r.csv").read_text() == "earlier"
+        assert Path("r.csv.partial").exists() == (limit > 100)
+        detect(*files, "--output", "r.csv", "--resume")
+        assert list(from_csv(Path("r.csv").read_text())) == files
 
     def test_coco_on_stdout_is_a_document(self) -> None:
         picture("stop.png", 14)
@@ -433,6 +492,8 @@ class TestMistakes:
             (["a.png", "--sheet", "sheet.txt"], "must have the suffix of a picture"),
             (["a.png", "--draw", "b.jpg"], "is a file: name a folder"),
             (["a.png", "--jobs", "0"], "--jobs must not be 0"),
+            (["a.png", "--resume"], "only results in a file can be resumed"),
+            (["a.png", "--resume", "--sheet", "s.png"], "leave out --sheet or --resume"),
             (["a.png", "--threshold", "nan"], "--threshold must be a number"),
             (["a.png", "--threshold", "1", "--conf", "0.5"], "leave one out"),
             (["a.png", "--conf", "0.9"], "has no probabilities"),
@@ -466,18 +527,3 @@ class TestMistakes:
     def test_missing_package(self, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "PIL", None)
         assert 'pip install "badacost[detection]"' in detect("a.png", status=2).stderr
-
-
-def test_published_model_on_a_frame(shared: Path) -> None:
-    model = shared / "data" / "models" / "kitti_badacost.mat"
-    frame = shared / "golden" / "detection" / "frames" / "kitti_0036_0000000125.jpg"
-    program = "from badacost.cli import main; main()"
-    command = [sys.executable, "-c", program, "detect", str(model), str(frame), "--fast"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = from_json_lines(done.stdout)[str(frame)]
-    golden = shared / "golden" / "detection" / "kitti_badacost" / "fast1_exact"
-    rows = np.loadtxt(golden / f"{frame.stem}.final.csv", delimiter=",", skiprows=1, ndmin=2)
-    boxes = np.column_stack([rows[:, :2], rows[:, :2] + rows[:, 2:4]])
-    assert found.boxes == pytest.approx(boxes, abs=1e-3)
-    assert found.scores == pytest.approx(rows[:, 4], abs=0.1)

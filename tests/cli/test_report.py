@@ -89,11 +89,6 @@ def test_annotations(format) -> None:
     assert "On 1 annotated image," in Path("report.html").read_text(encoding="utf-8")
 
 
-def test_published(shared) -> None:
-    report(str(shared / "data" / "models" / "faces_badacost.mat"))
-    assert "half left" in Path("report.html").read_text(encoding="utf-8")
-
-
 @pytest.fixture
 def grades() -> pd.DataFrame:
     """A fitted classifier of tables, its data, and costs, in the working folder."""

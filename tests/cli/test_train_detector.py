@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from badacost.detection import Detector, TrainingConfig, training
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.scenes import make_scenes
 from badacost.detection.training.rounds import CascadeRounds
+from badacost.file_lock import FileLock
+from tests.file_size_limit import file_size_limit
 
 CONFIG = """
 window = [24, 36]
@@ -118,6 +121,7 @@ class TestCheckpoints:
             "calibration.checkpoint",
             "cascade.checkpoint",
             "final.checkpoint",
+            "training.checkpoint",
         ]
         Path("d").unlink()
         result = train(*arguments)
@@ -129,7 +133,7 @@ class TestCheckpoints:
     def test_nothing_else_is_removed(self) -> None:
         Path("mine").mkdir()
         leftover = f".{'0a' * 16}.tmp"
-        for name in ("notes.txt", ".other.tmp", leftover):
+        for name in ("notes.txt", ".other.tmp", ".lock", leftover):
             Path("mine", name).touch()
         train("synthetic:5", "--output", "d", "--views", "2", "--folder", "mine")
         assert sorted(path.name for path in Path("mine").iterdir()) == [".other.tmp", "notes.txt"]
@@ -155,7 +159,31 @@ class TestCheckpoints:
         train("synthetic:2", "--output", "d", "--views", "2", "--keep")
         Path("d").unlink()
         result = train("synthetic:2", "--output", "d", "--views", "4", status=1)
-        assert "other images or another configuration; choose another folder" in result.stderr
+        assert "from other annotations, with another setting views (" in result.stderr
+        assert "choose another folder, or remove this one to start again." in result.stderr
+
+    def test_another_process(self) -> None:
+        Path("d.training").mkdir()
+        with FileLock("d.training"):
+            result = train("synthetic:2", "--output", "d", "--views", "2", status=1)
+        assert "another process is writing the folder 'd.training': wait until" in result.stderr
+
+    @pytest.mark.parametrize("limit", [100, 3000])
+    def test_files_that_may_not_grow(self, limit) -> None:
+        """The first checkpoint, or a later one, is too large: what is there is of use."""
+        arguments = ("synthetic:2", "--output", "d", "--views", "2", "--quiet")
+        with file_size_limit(limit):
+            result = train(*arguments, status=1)
+        assert re.fullmatch(
+            r"Error: cannot write 'd\.training/(training|cascade)\.checkpoint': files may not "
+            r"become that large here: raise the limit \(ulimit -f\)\.\n",
+            result.stderr,
+        )
+        assert not list(Path("d.training").glob(".*"))
+        train(*arguments)
+        resumed = Path("d").read_bytes()
+        train(*arguments)
+        assert Path("d").read_bytes() == resumed
 
 
 class TestOptions:

@@ -52,9 +52,9 @@ def test_what_is_on_disk_is_known_by_its_name(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(warmup, "_kernels", lambda module: [kernel])
     assert not warmup.is_compiled(("module",))
     line = loop.__code__.co_firstlineno
-    (tmp_path / f"module.loop-{line + 1}.py311.nbi").touch()
+    (tmp_path / f"module.loop-{line + 1}.py311.0.nbc").touch()
     assert not warmup.is_compiled(("module",))
-    (tmp_path / f"module.loop-{line}.py311.nbi").touch()
+    (tmp_path / f"module.loop-{line}.py311.0.nbc").touch()
     assert warmup.is_compiled(("module",))
 
 

@@ -1,10 +1,9 @@
-"""Loading the UCI sets: the real files, damaged ones, where they are looked for, and OpenML."""
+"""Loading the UCI sets: damaged files, where they are looked for, and OpenML."""
 
 from __future__ import annotations
 
 import gzip
 import os
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.utils import Bunch
 
-from badacost.datasets import UCI_NAMES, load_uci, uci
+from badacost.datasets import load_uci, uci
+from tests.uci_tables import write_tables
 
 TOY = uci._Source(
     name="ToySet",
@@ -62,83 +62,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(uci._SOURCES, "toy", TOY)
     monkeypatch.setattr(uci, "fetch_openml", offline)
     return tmp_path
-
-
-# The real files.
-
-FIRST = {
-    "car": ([3, 3, 0, 0, 0, 0], "unacc"),
-    "chess": ([0, 1, 1, 3, 2, 2], "draw"),
-    "cmc": ([24, 2, 3, 3, 1, 1, 2, 3, 0], "1"),
-    "cnae9": ([0] * 333 + [1], "1"),
-    "isolet": ([-0.4394, -0.0930, 0.1718, 0.4620], "1"),
-    "letter": ([2, 8, 3, 5, 1, 8, 13, 0, 6, 6, 10, 8, 0, 8, 0, 8], "T"),
-    "optdigits": ([0, 1, 6, 15, 12, 1, 0, 0, 0, 7, 16], "0"),
-    "pendigits": ([47, 100, 27, 81, 57, 37, 26, 0, 0, 23, 56, 53, 100, 90, 40, 98], "8"),
-    "satimage": ([92, 115, 120, 94, 84, 102, 106, 79], "3"),
-    "segmentation": ([140.0, 125.0, 9, 0.0, 0.0, 0.2777779, 0.06296301], "BRICKFACE"),
-    "shuttle": ([50, 21, 77, 0, 28, 0, 27, 48, 22], "2"),
-    "waveform": ([-1.23, -1.56, -1.75, -0.28, 0.60], "2"),
-}
-CATEGORICAL = {"car": 6, "chess": 3, "cmc": 7}
-
-
-@pytest.mark.parametrize("name", UCI_NAMES)
-def test_real_set_has_the_papers_size(shared: Path, name: str) -> None:
-    bunch = load_uci(name, folder=shared / "data" / "uci")
-    paper = (shared / "spec" / "paper.tex").read_text()
-    row = re.search(rf"^{bunch.name} +& (\d+) +& (\d+) +& (\d+) ", paper, re.MULTILINE)
-    assert row is not None
-    variables, labels, instances = map(int, row.groups())
-    if name == "satimage":
-        labels -= 1  # the paper counts the label without instances
-    assert bunch.data.shape == (instances, variables) == (*bunch.target.shape, variables)
-    assert bunch.data.dtype == np.float64
-    assert bunch.data.flags.c_contiguous
-    assert np.isfinite(bunch.data).all()
-    assert bunch.target.dtype.kind == "U"
-    assert bunch.target_names.tolist() == sorted(set(bunch.target.tolist()))
-    assert len(bunch.target_names) == labels
-    assert len(bunch.feature_names) == len(bunch.categorical) == variables
-    assert bunch.categorical.dtype == bool
-    assert bunch.categorical.sum() == CATEGORICAL.get(name, 0)
-    assert "CC BY 4.0" in bunch.DESCR
-
-
-@pytest.mark.parametrize("name", UCI_NAMES)
-def test_first_row(shared: Path, name: str) -> None:
-    X, y = load_uci(name, folder=shared / "data" / "uci", return_X_y=True)
-    values, label = FIRST[name]
-    np.testing.assert_array_equal(X[0, : len(values)], values)
-    assert y[0] == label
-
-
-@pytest.mark.parametrize(
-    ("name", "column", "levels"),
-    [
-        ("car", 0, "low med high vhigh"),
-        ("car", 1, "low med high vhigh"),
-        ("car", 2, "2 3 4 5more"),
-        ("car", 3, "2 4 more"),
-        ("car", 4, "small med big"),
-        ("car", 5, "low med high"),
-        ("chess", 0, "a b c d e f g h"),
-        ("chess", 4, "a b c d e f g h"),
-    ],
-)
-def test_levels_keep_their_natural_order(shared: Path, name: str, column: int, levels: str) -> None:
-    folder = shared / "data" / "uci"
-    tokens = np.loadtxt(folder / f"{name}.csv.gz", str, delimiter=",", skiprows=1, usecols=column)
-    codes = load_uci(name, folder=folder).data[:, column]
-    np.testing.assert_array_equal([levels.split().index(token) for token in tokens], codes)
-
-
-def test_names_are_in_the_order_of_table_1(shared: Path) -> None:
-    paper = (shared / "spec" / "paper.tex").read_text()
-    table = paper[: paper.index(r"\label{Table:result_UCI}")]
-    printed = re.findall(r"^   ([A-Z][\w.]+) +&  \$", table, re.MULTILINE)[-12:]
-    short = {"CarEval": "car", "Cont.Meth.": "cmc", "Segmenta.": "segmentation"}
-    assert tuple(short.get(name, name.casefold()) for name in printed) == UCI_NAMES
 
 
 # Names and flags.
@@ -534,20 +457,21 @@ def test_waveform_is_not_on_openml(world: Path, openml: Any, download: bool) -> 
     assert calls == []
 
 
-def test_real_set_survives_the_way_through_openml(shared: Path, world: Path, openml: Any) -> None:
-    real = load_uci("car", folder=shared / "data" / "uci")
+def test_set_with_categories_survives_the_way_through_openml(world: Path, openml: Any) -> None:
+    folder = write_tables(world)
+    first = load_uci("car", folder=folder)
     levels = uci._SOURCES["car"].categories
     openml(
         Bunch(
-            data=real.data,
-            target=real.target.astype(object),
-            feature_names=real.feature_names,
+            data=first.data,
+            target=first.target.astype(object),
+            feature_names=first.feature_names,
             categories={name: list(level) for name, level in levels.items()},
         )
     )
     fetched = load_uci("CarEvaluation")
-    np.testing.assert_array_equal(fetched.data, real.data)
-    np.testing.assert_array_equal(fetched.target, real.target)
-    original = gzip.decompress((shared / "data" / "uci" / "car.csv.gz").read_bytes())
+    np.testing.assert_array_equal(fetched.data, first.data)
+    np.testing.assert_array_equal(fetched.target, first.target)
+    original = gzip.decompress((folder / "car.csv.gz").read_bytes())
     cached = world / "home" / "badacost" / "uci" / "car.csv.gz"
     assert gzip.decompress(cached.read_bytes()) == original

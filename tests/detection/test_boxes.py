@@ -1,22 +1,17 @@
-"""Detections, overlaps and suppression: against a plain double loop, and the published results."""
+"""Detections, and overlaps against a plain double loop."""
 
 from __future__ import annotations
 
-import json
 import pickle
-import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.io import loadmat
 
-from badacost.detection.boxes import Detections, Suppression, overlaps, with_aspect_ratios
+from badacost.detection.boxes import Detections, overlaps, with_aspect_ratios
 
 NAMES = ("left", "front", "right")
-KINDS = {"max": "all", "maxg": "greedy"}
 
 
 def same(a: Detections, b: Detections) -> bool:
@@ -45,31 +40,10 @@ def slow_overlap(a: np.ndarray, b: np.ndarray, denominator: str) -> float:
     )
 
 
-def slow_suppression(found: Detections, rule: Suppression) -> Detections:
-    ordered = found.best_first()
-    keeps = np.ones(len(ordered), dtype=bool)
-    for i in range(len(ordered)):
-        if rule.kind == "greedy" and not keeps[i]:
-            continue
-        for j in range(i + 1, len(ordered)):
-            if rule.per_class and ordered.labels[i] != ordered.labels[j]:
-                continue
-            overlap = slow_overlap(ordered.boxes[i], ordered.boxes[j], rule.denominator)
-            keeps[j] &= not overlap > rule.overlap
-    return ordered[keeps]
-
-
 # Quarters of pixels: exact in floats, coarse enough for boxes to be equal, to touch, to be flat.
 quarters = st.integers(-80, 80).map(lambda i: i / 4.0)
 boxes_of_quarters = st.tuples(quarters, quarters, quarters, quarters).map(
     lambda c: (min(c[0], c[2]), min(c[1], c[3]), max(c[0], c[2]), max(c[1], c[3]))
-)
-rules = st.builds(
-    Suppression,
-    kind=st.sampled_from(["greedy", "all"]),
-    overlap=st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0]),
-    denominator=st.sampled_from(["union", "min"]),
-    per_class=st.booleans(),
 )
 
 
@@ -239,174 +213,3 @@ class TestAspectRatios:
     def test_refuses(self, ratios):
         with pytest.raises(ValueError, match="ratios must"):
             with_aspect_ratios(crowd(0, 2), ratios)
-
-
-class TestSuppression:
-    @given(detections(), rules)
-    def test_against_a_double_loop(self, found, rule):
-        assert same(rule.apply(found), slow_suppression(found, rule))
-
-    @pytest.mark.parametrize("kind", ["greedy", "all"])
-    @pytest.mark.parametrize("side", [150.0, 2000.0])
-    def test_many_boxes_against_a_double_loop(self, kind, side):
-        found = crowd(3, 400, side)
-        rule = Suppression(kind, 0.4)
-        kept = rule.apply(found)
-        assert same(kept, slow_suppression(found, rule))
-        assert 20 < len(kept) < 400
-
-    @given(detections(), rules)
-    def test_laws(self, found, rule):
-        kept = rule.apply(found)
-        assert (np.diff(kept.scores) <= 0.0).all()
-        assert same(rule.apply(kept), kept)
-        greedy = Suppression("greedy", rule.overlap, rule.denominator, rule.per_class).apply(found)
-        assert {*map(tuple, kept.boxes)} <= {*map(tuple, greedy.boxes)}
-        together = overlaps(greedy, greedy, rule.denominator)
-        if rule.per_class:
-            together *= greedy.labels[:, None] == greedy.labels
-        assert (np.triu(together, 1) <= rule.overlap).all()
-
-    @given(detections(distinct=True), rules)
-    def test_what_is_dropped_overlaps_something_better(self, found, rule):
-        kept = rule.apply(found)
-        better = kept if rule.kind == "greedy" else found
-        for dropped in found[~np.isin(found.scores, kept.scores)]:
-            rivals = better[better.scores > dropped.scores]
-            if rule.per_class:
-                rivals = rivals[rivals.labels == dropped.labels]
-            assert overlaps(rivals, dropped, rule.denominator).max() > rule.overlap
-
-    @given(detections(distinct=True), rules, st.randoms(use_true_random=False))
-    def test_order_does_not_matter(self, found, rule, random):
-        order = list(range(len(found)))
-        random.shuffle(order)
-        assert same(rule.apply(found[order]), rule.apply(found))
-
-    @given(detections(distinct=True), st.sampled_from(["greedy", "all"]))
-    def test_per_class_is_one_class_at_a_time(self, found, kind):
-        together = Suppression(kind, 0.3, per_class=True).apply(found)
-        alone = [Suppression(kind, 0.3).apply(found[found.labels == k]) for k in range(3)]
-        assert same(together, Detections.concatenate(alone).best_first())
-
-    def test_none_only_sorts(self):
-        found = crowd(4, 50)
-        assert same(Suppression("none").apply(found), found.best_first())
-
-    def test_limit(self):
-        found = crowd(5, 50)
-        everything = Suppression(overlap=0.2).apply(found)
-        assert len(everything) > 3
-        assert same(Suppression(overlap=0.2, max_boxes=3).apply(found), everything[:3])
-
-    def test_of_equal_scores_the_first_stays(self):
-        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], [1, 1], [0, 1], ["a", "b"])
-        assert Suppression().apply(found).views == ["a"]
-        assert Suppression().apply(found[::-1]).views == ["b"]
-
-    def test_overlap_equal_to_the_threshold_stays(self):
-        found = Detections([[0, 0, 2, 1], [1, 0, 3, 1]], [2, 1], [0, 0], ["a"])
-        assert len(Suppression(overlap=0.5, denominator="min").apply(found)) == 2
-        assert len(Suppression(overlap=0.49, denominator="min").apply(found)) == 1
-
-    def test_a_vote_moves_boxes_to_the_weighted_mean(self):
-        found = Detections(
-            [[0, 0, 10, 10], [2, 0, 12, 10], [6, 0, 16, 10], [40, 0, 50, 10]],
-            [0.8, 0.4, 0.7, 0.9], [1, 0, 0, 2], NAMES,
-        )  # fmt: skip
-        kept = Suppression(overlap=0.2, vote=0.5).apply(found)
-        assert kept.scores.tolist() == [0.9, 0.8]
-        assert kept.labels.tolist() == [2, 1]
-        odds = 0.4 / 0.6  # the third overlaps by a quarter only
-        share = odds / (0.8 / 0.2 + odds)
-        expected = [[40, 0, 50, 10], [2 * share, 0, 10 + 2 * share, 10]]
-        np.testing.assert_allclose(kept.boxes, expected)
-
-    @given(detections(), rules, st.sampled_from([0.0, 0.3, 0.5]))
-    def test_votes_against_a_loop(self, found, rule, vote):
-        found = replace(found, scores=1.0 / (1.0 + np.exp(-found.scores)))
-        plain, voted = rule.apply(found), replace(rule, vote=vote).apply(found)
-        assert same(replace(voted, boxes=plain.boxes), plain)
-        for before, after in zip(plain.boxes, voted.boxes, strict=True):
-            weights = np.array(
-                [
-                    score / max(1.0 - score, 1e-12) if shared > vote else 0.0
-                    for box, score in zip(found.boxes, found.scores, strict=True)
-                    for shared in [slow_overlap(before, box, "union")]
-                ]
-            )
-            if weights.sum() > 0.0:
-                before = (weights[:, None] * found.boxes).sum(axis=0) / weights.sum()
-            np.testing.assert_allclose(after, before, atol=1e-9)
-
-    @pytest.mark.parametrize("scores", [[0.1, -5.0], [1.5, 0.5]])
-    def test_only_probabilities_vote(self, scores):
-        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], scores, [0, 0], ["a"])
-        with pytest.raises(ValueError, match="probabilities"):
-            Suppression(vote=0.5).apply(found)
-
-    @pytest.mark.parametrize("kind", ["greedy", "all"])
-    def test_memory_does_not_grow_with_pairs(self, kind):
-        found = crowd(6, 3000, 5000.0)
-        tracemalloc.start()
-        Suppression(kind).apply(found)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 3000 * 3000
-
-    @pytest.mark.parametrize(
-        ("changed", "error"),
-        [
-            ({"kind": "soft"}, ValueError),
-            ({"overlap": 1.5}, ValueError),
-            ({"overlap": "0.5"}, TypeError),
-            ({"denominator": "first"}, ValueError),
-            ({"per_class": 1}, TypeError),
-            ({"max_boxes": 0}, ValueError),
-            ({"max_boxes": 2.5}, TypeError),
-            ({"vote": -0.1}, ValueError),
-            ({"vote": "0.5"}, TypeError),
-        ],
-    )
-    def test_refuses(self, changed, error):
-        with pytest.raises(error, match=next(iter(changed))):
-            Suppression(**changed)
-
-
-def published(path, first_class: int, n_views: int) -> Detections:
-    """Boxes of a published result; the first view has the number `first_class`."""
-    table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
-    boxes = np.hstack([table[:, :2], table[:, :2] + table[:, 2:4]])
-    names = [f"view {k}" for k in range(n_views)]
-    return Detections(boxes, table[:, 4], table[:, 5].astype(int) - first_class, names)
-
-
-@pytest.mark.parametrize("kind", ["badacost", "samme", "subcat"])
-@pytest.mark.parametrize("objects", ["kitti", "faces"])
-def test_published_suppression(shared, objects, kind):
-    model = f"{objects}_{kind}"
-    golden = shared / "golden" / "detection"
-    settings = json.loads((golden / "settings.json").read_text())
-    path = shared / "data" / "models" / f"{model}.mat"
-    detector = loadmat(path, squeeze_me=True, struct_as_record=False, mat_dtype=True)["detector"]
-    ratios = None if kind == "subcat" else detector.clf.aRatio
-    n_views = len(detector if kind == "subcat" else ratios)
-    n_images = 0
-    for config in sorted(path for path in (golden / model).iterdir() if path.is_dir()):
-        rule = settings[f"{model}/{config.name.removesuffix('_exact')}"]["nms"]
-        suppression = Suppression(KINDS[rule["type"]], rule["overlap"], rule["ovrDnm"])
-        for raw in sorted(config.glob("*.raw.csv")):
-            found = published(raw, 1 if kind == "subcat" else 2, n_views)
-            final = published(
-                raw.with_name(raw.name.replace(".raw.", ".final.")),
-                1 if kind == "subcat" else 2,
-                n_views,
-            )
-            if ratios is not None:
-                found = with_aspect_ratios(found, ratios)
-            kept = suppression.apply(found)
-            assert np.array_equal(kept.labels, final.labels), raw
-            assert np.array_equal(kept.scores, final.scores), raw
-            assert np.allclose(kept.boxes, final.boxes, rtol=0.0, atol=1e-6), raw
-            n_images += len(found) > len(kept)
-    assert n_images >= 10

@@ -1,9 +1,6 @@
-"""Learned filters against the neighbourhoods themselves, and beside those of a published model."""
+"""Learned filters against the neighbourhoods themselves."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import subspace_angles, svd
 
-from badacost.detection.channels import (
-    ChannelParameters,
-    compute_channels,
-    rgb_to_luv,
-    triangle_filter,
-)
 from badacost.detection.decorrelation import as_filters, learn_filters
-from badacost.detection.reference import load_matlab
 
 
 def random_windows(seed: int, *shape: int, steps: int = 3) -> np.ndarray:
@@ -79,42 +69,6 @@ def test_orthonormal_and_no_others_have_more_variance(seed, shape, size, data) -
         largest = svd(squares, compute_uv=False)[:n_filters] ** 2
         variance = ((squares @ own.T) ** 2).sum(axis=0)
         np.testing.assert_allclose(variance[: len(largest)], largest, rtol=1e-4, atol=1e-4)
-
-
-def test_published_filters_of_cars(shared) -> None:
-    published = load_matlab(shared / "data" / "models" / "kitti_badacost.mat").filters
-    folder = shared / "data" / "detection" / "kitti_cars"
-    names = (folder / "train.txt").read_text().split()[::3]
-    windows = [window for image in car_windows(folder, names) for window in both_ways(image)]
-    assert len(windows) > 60
-    found = learn_filters(windows)
-    angles = [largest_angle(found[:, i], published[:, i]) for i in range(10)]
-    assert max(angles) < 5.0, angles
-
-
-def car_windows(folder: Path, names: list[str]) -> Iterator[np.ndarray]:
-    """Cars of 48 pixels in windows of 118 x 160, where these lie within the image."""
-    pil = pytest.importorskip("PIL.Image")
-    for name in names:
-        labels = (folder / name.replace("image", "label")).with_suffix(".txt").read_text()
-        with pil.open(folder / name) as image:
-            for kind, *numbers in map(str.split, labels.splitlines()):
-                truncated, occluded, _, left, top, right, bottom = map(float, numbers[:7])
-                if kind != "Car" or truncated > 0.3 or occluded > 1 or bottom - top < 25:
-                    continue
-                centre = np.array([left + right, top + bottom]) / 2
-                reach = (bottom - top) / 48 * np.array([160, 118]) / 2
-                low, high = centre - reach, centre + reach
-                if (low >= 0).all() and (high <= image.size).all():
-                    box = (*low, *high)
-                    yield np.asarray(image.resize((160, 118), pil.Resampling.BICUBIC, box))
-
-
-def both_ways(image: np.ndarray) -> Iterator[np.ndarray]:
-    """Channels of the middle 54 x 96 pixels of an image and of its mirror image."""
-    for turned in (image, image[:, ::-1]):
-        channels = compute_channels(rgb_to_luv(turned), ChannelParameters(shrink=2))
-        yield triangle_filter(channels, 1)[:, 16:43, 16:64]
 
 
 def test_signs_follow_the_first_large_weight() -> None:

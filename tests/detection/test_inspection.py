@@ -1,12 +1,10 @@
-"""Looking inside detectors: counts beside slow ones, published detectors beside the paper."""
+"""Looking inside detectors: counts beside slow ones."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -22,7 +20,6 @@ from badacost.detection import (
     GradientParameters,
     HistogramParameters,
     PyramidParameters,
-    load_detector,
 )
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.channels import compute_channels, rgb_to_luv
@@ -104,11 +101,6 @@ def random_detector(n_cascades: int = 1, **changes) -> Detector:
                        "filters": FILTERS, **changes})  # fmt: skip
 
 
-@cache
-def published(shared: Path, name: str) -> Detector:
-    return load_detector(shared / "data" / "models" / f"{name}.mat")
-
-
 class TestFeatureMap:
     @pytest.mark.parametrize("weighted", [False, True])
     def test_tests_are_counted_one_by_one(self, weighted) -> None:
@@ -178,15 +170,6 @@ class TestFeatureMap:
         with pytest.raises(TypeError, match="must be a FeatureMap"):
             FeatureMapDisplay(np.zeros((2, 2)))
 
-    def test_published_cars_as_the_paper_describes_them(self, shared) -> None:
-        found = feature_map(published(shared, "kitti_badacost"))
-        maps = dict(zip(found.channel_names, found.by_channel, strict=True))
-        rows = maps["U"].sum(axis=1) / maps["U"].sum()
-        assert rows[5:8].sum() > 0.35, "U looks for rear lights, in the middle of the height"
-        mirrored = np.corrcoef(maps["30°"].ravel(), maps["-30°"][:, ::-1].ravel())[0, 1]
-        same = np.corrcoef(maps["30°"].ravel(), maps["-30°"].ravel())[0, 1]
-        assert mirrored > 0.8 > same, "a car and its mirror image use mirrored edges"
-
 
 class TestEfficiency:
     @pytest.mark.parametrize("n_cascades", [1, 3])
@@ -237,16 +220,6 @@ class TestEfficiency:
         with pytest.raises(ValueError, match="at least one"):
             EfficiencyTable({})
 
-    def test_published_beside_the_paper(self, shared) -> None:
-        """The paper's table has 40960 nodes for SubCat; BAdaCost has one level more there."""
-        table = EfficiencyTable.from_detectors(
-            {name: published(shared, name) for name in ("faces_subcat", "faces_badacost")}
-        )
-        assert [row[1:] for row in table.cells] == [
-            ["5", "20480", "2", "40960"],
-            ["1", "1024", "7", "7168"],
-        ]
-
 
 class TestScoreTraces:
     @pytest.mark.parametrize(("n_cascades", "cascade"), [(1, 0), (3, 1)])
@@ -294,13 +267,6 @@ class TestScoreTraces:
             ScoreTracesDisplay.from_detector(random_detector(), [], cascade=1)
         with pytest.raises(ValueError, match="thresholds"):
             ScoreTracesDisplay([], [], [])
-
-    def test_published_faces(self, shared) -> None:
-        detector = published(shared, "faces_badacost")
-        frame = shared / "golden" / "detection" / "frames" / "face_oxford_00001.png"
-        display = ScoreTracesDisplay.from_detector(detector, [frame], n_jobs=-1)
-        np.testing.assert_allclose(display.boxes[:, -1], detector.detect(frame).scores)
-        assert np.median(display.n_trees_of_rejected) < 50
 
 
 class TestViewConfusion:

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from badacost.detection import Cascade, Detector, ImageError, PyramidParameters, load_detector
+from badacost.detection import Cascade, Detector, ImageError, PyramidParameters
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.report import write_report
 from badacost.tree.forest import Forest
@@ -184,15 +184,3 @@ def test_a_failure_leaves_the_old_page(tmp_path) -> None:
         write_report(pixel_detector(), path, annotated=["a.png"])
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(
-    ("name", "frame"),
-    [("faces_badacost", "face_oxford_00001.png"), ("kitti_subcat", None)],
-)
-def test_published(tmp_path, shared, name, frame) -> None:
-    detector = load_detector(shared / "data" / "models" / f"{name}.mat")
-    images = frame and [shared / "golden" / "detection" / "frames" / frame]
-    page = written(tmp_path, detector, images=images, n_jobs=-1)
-    assert len(page.pictures) == (4 if frame else 2)
-    assert len(page.rows) > len(detector.names)

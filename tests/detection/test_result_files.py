@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from badacost import __version__
 from badacost.detection import Detections
 from badacost.detection.images import ImageSource
-from badacost.detection.interchange import open_results, read_results
+from badacost.detection.interchange import ResultsWriter, open_results, read_results
+from tests.file_size_limit import file_size_limit
 
 LINE = "{} -1 -1 {} 10 20 29 59 -1 -1 -1 -1000 -1000 -1000 -10 {}\n"
 
@@ -93,7 +99,6 @@ def test_coco_has_names_relative_to_a_folder(tmp_path: Path) -> None:
     path.write_text("earlier")
     with open_results(path, folder=tmp_path / "in") as results:
         results.write(found(str(tmp_path / "in" / "deep" / "a.png")))
-        assert not results.is_complete
         assert path.read_text() == "earlier"
     assert list(read_results(path)) == ["deep/a.png"]
 
@@ -101,7 +106,7 @@ def test_coco_has_names_relative_to_a_folder(tmp_path: Path) -> None:
 def test_standard_output(capsys) -> None:
     for format in (None, "csv", "coco"):
         with open_results(format=format) as results:
-            assert results.is_complete
+            assert results.partial is None
             results.write(found("a.png"))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith('{"image": "a.png"')
@@ -130,3 +135,182 @@ def test_detections_of_no_image(tmp_path: Path) -> None:
         pytest.raises(ValueError, match="do not know their image"),
     ):
         results.write(Detections.empty(["front"]))
+
+
+FILES = ["r.jsonl", "r.csv", "r.json", "kitti"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Files below a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def write_some(results: ResultsWriter, first: int, last: int) -> None:
+    """Write images, of which one failed; the others have the same name in several folders."""
+    for number in range(first, last):
+        if number == 2:
+            results.fail("broken.png", "it is empty.")
+            continue
+        part = found(f"{number}/a.png", f"{number}/a.png")
+        results.write(replace(part, scores=np.array([(number + 1) / 3]), boxes=part.boxes / 3))
+
+
+def interrupted(path: Path, n_images: int, **options) -> ResultsWriter:
+    """Write some results, then press Ctrl-C."""
+    with suppress(KeyboardInterrupt), open_results(path, **options) as results:
+        write_some(results, 0, n_images)
+        raise KeyboardInterrupt
+    return results
+
+
+class TestPartial:
+    """Results until they are complete."""
+
+    @pytest.mark.parametrize("name", FILES)
+    def test_earlier_results_stay_until_the_new_ones_are_there(self, tmp_path, name) -> None:
+        with open_results(tmp_path / name) as results:
+            results.write(found("a.png", "a.png"))
+        earlier = contents(tmp_path)
+        assert len(earlier) == 1
+        with open_results(tmp_path / name) as results:
+            results.write(replace(found("a.png", "a.png"), scores=np.array([0.5])))
+            line = results.partial.read_text().splitlines()[1]
+            assert json.loads(line)["detections"][0]["score"] == 0.5
+            assert {key: contents(tmp_path)[key] for key in earlier} == earlier
+        assert contents(tmp_path).keys() == earlier.keys()
+        assert contents(tmp_path) != earlier
+
+    @pytest.mark.parametrize("name", FILES)
+    @pytest.mark.parametrize("stop", [1, 3, 4])
+    @pytest.mark.parametrize("rest", [b"", b'{"image": "0/a.png", "det'])
+    def test_what_is_resumed_is_the_same(self, tmp_path, name, stop, rest) -> None:
+        expected, resumed = tmp_path / "expected", tmp_path / "resumed"
+        with open_results(expected / name, made_from={"model": "m"}) as results:
+            write_some(results, 0, 5)
+        results = interrupted(resumed / name, stop, made_from={"model": "m"})
+        assert list(contents(resumed)) == [str(results.partial.relative_to(resumed))]
+        with results.partial.open("ab") as file:  # a kill leaves half a line
+            file.write(rest)
+        with open_results(resumed / name, made_from={"model": "m"}, resume=True) as results:
+            assert (results.n_done, results.n_failed) == (stop, int(stop > 2))
+            write_some(results, stop, 5)
+        assert contents(resumed) == contents(expected)
+
+    def test_nothing_to_resume(self, tmp_path) -> None:
+        for start in (b"", b'{"version'):
+            (tmp_path / "r.csv.partial").write_bytes(start)
+            with open_results(tmp_path / "r.csv", resume=True) as results:
+                assert results.n_done == 0
+                results.write(found("a.png"))
+            assert list(read_results(tmp_path / "r.csv")) == ["a.png"]
+
+    def test_an_error_before_the_first_result_leaves_nothing(self, tmp_path) -> None:
+        with pytest.raises(RuntimeError), open_results(tmp_path / "r.csv"):
+            raise RuntimeError
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize(
+        ("head", "message"),
+        [
+            ('{"model": "m"}', "it was made with another version of badacost; leave out resume"),
+            ('{"version of badacost": "VERSION", "model": "x"}', "with another model; leave"),
+            ('{"version of badacost": "VERSION", "model": "m", "--conf": 1}', "another --conf;"),
+            ("[1]", "it is damaged; leave out resume"),
+            ("\0", "it is damaged; leave out resume"),
+        ],
+    )
+    def test_other_results_are_refused(self, tmp_path, head, message) -> None:
+        partial = tmp_path / "r.csv.partial"
+        text = head.replace("VERSION", __version__) + "\n"
+        partial.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            open_results(tmp_path / "r.csv", made_from={"model": "m"}, resume=True)
+        assert contents(tmp_path) == {"r.csv.partial": text.encode()}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"stem": "../a"}, {"stem": "/a"}, {"stem": 3}, {"stem": "a\0"}, {"size": [0, 3]},
+            {"size": [1, 2, 3]}, {"size": 4}, {"size": [1.0, 2]}, {"image": 3}, {"detections": 3},
+            {"names": []}, {"error": 3},
+        ],
+    )  # fmt: skip
+    def test_lines_are_checked(self, tmp_path, change) -> None:
+        """What is no result is cut off, with all that follows."""
+        results = interrupted(tmp_path / "r.csv", 4)
+        lines = results.partial.read_text().splitlines()
+        lines[2] = json.dumps(json.loads(lines[2]) | change)
+        results.partial.write_text("\n".join(lines) + "\n")
+        with open_results(tmp_path / "r.csv", resume=True) as results:
+            assert results.n_done == 1
+
+    @pytest.mark.parametrize("name", FILES)
+    def test_two_at_a_time(self, tmp_path, name) -> None:
+        with open_results(tmp_path / name) as results:
+            results.write(found("a.png", "a.png"))
+            with pytest.raises(
+                BlockingIOError, match=f"another process is writing .*{name}': wait"
+            ):
+                open_results(tmp_path / name)
+        assert len(contents(tmp_path)) == 1
+
+    @pytest.mark.parametrize("name", FILES)
+    def test_a_full_disk_at_the_end(self, tmp_path, name, monkeypatch) -> None:
+        def full(*arguments) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        target = tmp_path / name
+        with monkeypatch.context() as patch:
+            results = open_results(target)
+            write_some(results, 0, 5)
+            patch.setattr(os, "replace", full)
+            with (
+                pytest.raises(OSError, match=r"cannot write .*: the disk is full: make room"),
+                results,
+            ):
+                pass
+        assert list(contents(tmp_path)) == [str(results.partial.relative_to(tmp_path))]
+        with open_results(target, resume=True) as results:
+            assert results.n_done == 5
+        assert len(read_results(target)) == 4
+
+    def test_a_full_disk_on_the_way(self, tmp_path) -> None:
+        """A line that does not fit leaves no half of it."""
+        path = tmp_path / "r.jsonl"
+        path.write_text("earlier")
+        message = r"cannot write '.*r\.jsonl\.partial': files may not become that large"
+        with (
+            file_size_limit(900),
+            pytest.raises(OSError, match=message),
+            open_results(path) as results,
+        ):
+            write_some(results, 3, 30)
+        assert path.read_text() == "earlier"
+        assert results.partial.read_bytes().endswith(b"\n")
+        with open_results(path, resume=True) as results:
+            assert results.n_done > 1
+        assert len(path.read_text().splitlines()) == results.n_done
+
+    def test_names_of_files_stay_in_the_folder(self, tmp_path) -> None:
+        with open_results(tmp_path / "kitti") as results:
+            results.write(found("/far/away.png"))
+            with pytest.raises(ValueError, match="give another stem"):
+                results.write(found("a.png"), "../a")
+        assert list(contents(tmp_path)) == ["kitti/away.png.txt"]
+
+    def test_results_that_vanish_are_not_taken_for_all(self, tmp_path) -> None:
+        results = open_results(tmp_path / "r.csv")
+        write_some(results, 0, 3)
+        lines = results.partial.read_text().splitlines(keepends=True)
+        results.partial.write_text("".join(lines[:2]))
+        with pytest.raises(ValueError, match="it has 1 results where 3 were written"), results:
+            pass
+        assert not (tmp_path / "r.csv").exists()
+
+    def test_devices_are_written_to(self) -> None:
+        with open_results(os.devnull, "jsonl") as results:
+            assert results.partial is None
+            results.write(found("a.png"))
+        with pytest.raises(ValueError, match="only results in a file can be resumed"):
+            open_results(os.devnull, "jsonl", resume=True)

@@ -12,8 +12,8 @@ from badacost.detection import train_detector
 from badacost.detection.training import rounds
 from badacost.detection.training.boosters import Booster
 from badacost.distributed.parts import DaskParts
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 from tests.distributed.killing import kill_in, n_actors, wait_until
-from tests.tiny_training import TINY, VIEWS, tiny_scenes
 
 pytest.importorskip("dask")
 

@@ -1,4 +1,4 @@
-"""Synthetic images in the layouts of the detection experiments."""
+"""Synthetic tables and images in the layouts of the experiments."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from PIL import Image
 
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.scenes import make_scenes
+from tests.uci_tables import write_tables
 
 
 def _scenes(n_images: int, seed: int) -> list[AnnotatedImage]:
@@ -19,6 +20,12 @@ def _scenes(n_images: int, seed: int) -> list[AnnotatedImage]:
 def _save(image: AnnotatedImage, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(image.load()).save(path)
+
+
+@pytest.fixture(scope="session")
+def uci_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables in the place of two of UCI's."""
+    return write_tables(tmp_path_factory.mktemp("uci"))
 
 
 @pytest.fixture(scope="session")

@@ -93,14 +93,6 @@ def test_the_richest_images_are_chosen(kitti_folder: Path) -> None:
     )
 
 
-def test_the_real_images(shared: Path) -> None:
-    images = read_cars(shared / "data" / "detection" / "kitti_cars", n_views=8)
-    assert len(images.training) == 89 + 83 - 6
-    assert len(images.test) == 29 - 2
-    assert images.data["left_out"]["test"] == ["000008", "000025"]
-    assert clean_names(images.test) == ["006961", "007328"]
-
-
 def judged(boxes: Any, angles: list[float]) -> dict[str, Any]:
     """Results of a detector that finds these boxes, of cars in a row with a heading of 90."""
     truth = [[60.0 * i, 10, 60 * i + 50, 60] for i in range(50)]

@@ -27,6 +27,7 @@ from experiments.journal import JournalError
 VIEWS = Views.around(2)
 SCENES = make_scenes(7, n_views=2, size=(96, 128), random_state=4)
 IMAGES = Images(SCENES[:4], SCENES[4:])
+DARKER = replace(SCENES[6], image=SCENES[6].load() // 2)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ def test_published_detectors_compete_as_they_are(finished, tmp_path: Path) -> No
     ("settings", "images", "what"),
     [
         (replace(SMALL, seed=1), IMAGES, "settings"),
-        (SMALL, replace(IMAGES, test=SCENES[5:]), "images"),
+        (SMALL, replace(IMAGES, test=SCENES[5:]), "annotations"),
+        (SMALL, replace(IMAGES, test=[*SCENES[4:6], DARKER]), "images"),
     ],
 )
 def test_other_settings_and_images_are_refused(finished, settings, images, what) -> None:
@@ -139,7 +141,13 @@ def test_other_settings_and_images_are_refused(finished, settings, images, what)
 
 def test_forget_removes_its_own_files_only(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "SAMME").mkdir(parents=True)
-    for name in ("journal.jsonl", "SAMME.detector", "checkpoints/SAMME/cascade", "mine.txt"):
+    for name in (
+        "journal.jsonl",
+        "SAMME.detector",
+        "checkpoints/SAMME/cascade",
+        "images.json",
+        "mine.txt",
+    ):
         (tmp_path / name).write_text("x")
     forget(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

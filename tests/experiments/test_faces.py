@@ -92,15 +92,6 @@ def test_a_gap_must_be_a_number(folder: Path) -> None:
         read_faces(folder, "val", VIEWS)
 
 
-def test_the_real_faces(shared: Path) -> None:
-    images = read_faces(shared / "data" / "detection" / "fddb_faces", "train", VIEWS)
-    assert len(images) == 155
-    labels = np.concatenate([image.labels for image in images])
-    assert len(labels) == 276
-    assert 9 <= (labels == -1).sum() <= 18  # 9 with a gap, 9 with a roll
-    assert np.bincount(labels[labels >= 0])[2] > 100
-
-
 def judged(shift: float, scale: float) -> dict[str, Any]:
     """Results of boxes that are all moved and scaled in the same way."""
     ellipses = np.array([[40.0, 30, np.pi / 2, 60 + 100 * i, 60] for i in range(20)])

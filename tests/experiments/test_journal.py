@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.journal import Journal, JournalError
+from experiments.journal import Journal, JournalError, forget, read_records
+from tests.file_size_limit import file_size_limit
 
 HEADER = {"settings": {"seed": 0, "sets": ("a", "b")}, "versions": {"numpy": "2"}}
 
@@ -19,29 +20,34 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "new" / "results.jsonl"
 
 
-def filled(path: Path, n: int = 3) -> Journal:
-    journal = Journal(path, HEADER)
-    for i in range(n):
-        journal.append({"fold": i, "cost": i / 3})
-    return journal
+def filled(path: Path, n: int = 3) -> list[dict]:
+    with Journal(path, HEADER) as journal:
+        for i in range(n):
+            journal.append({"fold": i, "cost": i / 3})
+    return journal.records
 
 
 def test_what_is_appended_comes_back(path: Path) -> None:
-    journal = filled(path)
-    assert Journal(path, HEADER).records == journal.records
+    records = filled(path)
+    assert read_records(path, HEADER) == records
     assert len(path.read_text().splitlines()) == 4
+    assert list(path.parent.iterdir()) == [path]
+    forget(path)
+    assert read_records(path, HEADER) == []
+    assert not list(path.parent.iterdir())
+    forget(path)
 
 
 @given(st.integers(0, 400))
 def test_a_file_cut_anywhere_loses_the_end_only(tmp_path_factory, length: int) -> None:
     path = tmp_path_factory.mktemp("cut") / "results.jsonl"
-    records = filled(path).records
+    records = filled(path)
     content = path.read_bytes()[:length]
     path.write_bytes(content)
-    journal = Journal(path, HEADER)
-    assert journal.records == records[: max(content.count(b"\n") - 1, 0)]
-    journal.append({"fold": 9})
-    assert Journal(path, HEADER).records == journal.records
+    with Journal(path, HEADER) as journal:
+        assert journal.records == records[: max(content.count(b"\n") - 1, 0)]
+        journal.append({"fold": 9})
+    assert read_records(path, HEADER) == journal.records
 
 
 @pytest.mark.parametrize(
@@ -57,6 +63,29 @@ def test_other_settings_are_refused(path: Path, change: dict, message: str) -> N
         Journal(path, HEADER | change)
 
 
+def test_one_process_at_a_time(path: Path) -> None:
+    with Journal(path, HEADER) as journal:
+        journal.append({"fold": 1})
+        for other in (lambda: Journal(path, HEADER), lambda: forget(path)):
+            with pytest.raises(BlockingIOError, match=r"another process is writing .*jsonl': wait"):
+                other()
+    with pytest.raises(JournalError), Journal(path, {}):
+        pass
+    assert read_records(path, HEADER) == [{"fold": 1}]  # a refused journal is not locked
+
+
+def test_a_disk_that_is_full_for_a_while(path: Path) -> None:
+    filled(path)
+    message = r"cannot write .*: files may not become that large"
+    with Journal(path, HEADER) as journal:
+        records = list(journal.records)
+        limit = path.stat().st_size + 5
+        with file_size_limit(limit), pytest.raises(OSError, match=message):
+            journal.append({"fold": 8})
+        journal.append({"fold": 9})
+    assert read_records(path, HEADER) == [*records, {"fold": 9}]
+
+
 @pytest.mark.parametrize("line", ["not json", "[1, 2]", "3", "[" * 100_000, "\x00"])
 def test_a_damaged_line_is_named(path: Path, line: str) -> None:
     filled(path)
@@ -67,7 +96,10 @@ def test_a_damaged_line_is_named(path: Path, line: str) -> None:
 
 
 def test_a_number_that_is_none_is_not_recorded(path: Path) -> None:
-    journal = filled(path)
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    filled(path)
+    with (
+        Journal(path, HEADER) as journal,
+        pytest.raises(ValueError, match="not JSON compliant"),
+    ):
         journal.append({"cost": float("nan")})
     assert [json.loads(line) for line in path.read_text().splitlines()[1:]] == journal.records

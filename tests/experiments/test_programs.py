@@ -10,7 +10,6 @@ import pytest
 
 from experiments.__main__ import main
 from experiments.cars import CarSettings
-from experiments.faces import FaceSettings
 
 SMALL = {
     "trees": (4,), "max_depth": 3, "n_negatives": 30, "n_subcat_negatives": 20, "n_timed": 1,
@@ -18,9 +17,9 @@ SMALL = {
 }  # fmt: skip
 
 
-def test_quick_table(shared: Path, tmp_path: Path, capsys) -> None:
+def test_quick_table(uci_folder: Path, tmp_path: Path, capsys) -> None:
     command = ["table1", "--quick", "--output", str(tmp_path), "--jobs", "1"]
-    command += ["--data", str(shared / "data" / "uci")]
+    command += ["--data", str(uci_folder)]
     assert main(command) == 0
     assert "BAdaCost, bayes" in capsys.readouterr().out
     assert "12 algorithms on 2 data sets" in (tmp_path / "uci.md").read_text()
@@ -39,25 +38,20 @@ def test_quick_table(shared: Path, tmp_path: Path, capsys) -> None:
     assert "12 algorithms on 2 data sets" in (tmp_path / "uci.md").read_text()
 
 
-@pytest.mark.parametrize("program", ["cars", "faces"])
 def test_a_run_is_kept_until_it_is_forgotten(
-    program: str, kitti_folder: Path, faces_folder: Path, tmp_path: Path, monkeypatch, capsys
+    kitti_folder: Path, tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    kind, folder, options, name = {
-        "cars": (CarSettings, kitti_folder, ["--views", "2"], "cars-quick-2-views"),
-        "faces": (FaceSettings, faces_folder, ["--limits", "45"], "faces-quick-45"),
-    }[program]
-    quick = replace(kind.quick(), **SMALL)
+    quick = replace(CarSettings.quick(), **SMALL)
     costboost = {"CostBoost": quick.configs()["CostBoost"]}
-    monkeypatch.setattr(kind, "quick", classmethod(lambda cls: quick))
-    monkeypatch.setattr(kind, "configs", lambda self: costboost)
-    call = [program, "--quick", "--data", str(folder), "--output", str(tmp_path), "--jobs", "1"]
-    call += options
+    monkeypatch.setattr(CarSettings, "quick", classmethod(lambda cls: quick))
+    monkeypatch.setattr(CarSettings, "configs", lambda self: costboost)
+    call = ["cars", "--quick", "--data", str(kitti_folder), "--output", str(tmp_path)]
+    call += ["--jobs", "1", "--views", "2"]
     assert main(call) == 0
     shown = capsys.readouterr().out
     assert "| CostBoost |" in shown
-    assert f"{program}-quick.md" in shown
-    journal = tmp_path / name / "journal.jsonl"
+    assert "cars-quick.md" in shown
+    journal = tmp_path / "cars-quick-2-views" / "journal.jsonl"
     before = journal.read_bytes()
     assert main(call) == 0
     assert journal.read_bytes() == before

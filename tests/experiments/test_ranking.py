@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,14 +47,6 @@ def test_table_of_the_paper():
     others = {"chess": "Lp-CSB", "shuttle": "AdaC2.M1", "cnae9": "MultiBoost"}
     best = paper.MEANS.idxmin(axis=1).to_dict()
     assert best == dict.fromkeys(paper.MEANS.index, "BAdaCost") | others  # the bold numbers
-
-
-def test_table_is_the_one_printed_in_the_paper(shared):
-    text = (shared / "spec" / "paper.tex").read_text().split("{Table:result_UCI}")[1]
-    cell = re.compile(r"([\d.]+)\}?\\: \(\\pm ([\d.]+)\)")
-    rows = [cell.findall(line) for line in text.split("begin{tabular}")[-1].splitlines()]
-    printed = np.array([row for row in rows if len(row) == 4], dtype=float)
-    assert_array_equal(paper.MEANS, printed[..., 0])
 
 
 def test_ranks_of_the_paper_are_those_of_scipy():

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,11 +22,6 @@ SMALL = Settings(
     n_rounds=5,
     p=8.0,
 )
-
-
-@pytest.fixture
-def data(shared: Path) -> Path:
-    return shared / "data" / "uci"
 
 
 @pytest.fixture
@@ -108,26 +99,26 @@ def costs_of(records: list[dict]) -> dict:
     }
 
 
-def test_every_task_once_and_resumed_from_any_point(data: Path, tmp_path: Path) -> None:
-    whole = run(SMALL, tmp_path / "whole.jsonl", data=data, n_jobs=1)
+def test_every_task_once_and_resumed_from_any_point(uci_folder: Path, tmp_path: Path) -> None:
+    whole = run(SMALL, tmp_path / "whole.jsonl", data=uci_folder, n_jobs=1)
     tasks = [(r["data_set"], r["fold"], r["contender"]) for r in whole]
     assert len(tasks) == len(set(tasks)) == 2 * 2 * (1 + 3)
     lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     for kept in (0, 3, 9):
         path = tmp_path / f"after_{kept}.jsonl"
         path.write_bytes(b"".join(lines[: kept + 1]) + b'{"data_set": "ca')
-        assert costs_of(run(SMALL, path, data=data, n_jobs=1)) == costs_of(whole)
+        assert costs_of(run(SMALL, path, data=uci_folder, n_jobs=1)) == costs_of(whole)
         assert path.read_bytes().splitlines(keepends=True)[: kept + 1] == lines[: kept + 1]
-    again = run(SMALL, tmp_path / "whole.jsonl", data=data, n_jobs=1)
+    again = run(SMALL, tmp_path / "whole.jsonl", data=uci_folder, n_jobs=1)
     assert again == whole  # times included: nothing was run
 
 
-def test_other_settings_do_not_mix(data: Path, tmp_path: Path) -> None:
+def test_other_settings_do_not_mix(uci_folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     one = replace(SMALL, data_sets=("car",), contenders=("SAMME",))
-    run(one, path, data=data, n_jobs=1)
+    run(one, path, data=uci_folder, n_jobs=1)
     with pytest.raises(JournalError, match="other settings"):
-        run(replace(one, n_rounds=6), path, data=data, n_jobs=1)
+        run(replace(one, n_rounds=6), path, data=uci_folder, n_jobs=1)
 
 
 def test_missing_data_stop_the_run_before_it_begins(tmp_path: Path) -> None:
@@ -143,43 +134,11 @@ def test_a_missing_package_names_the_remedy(monkeypatch) -> None:
     assert list(tasks.versions("numpy", "scikit-learn")) == ["python", "numpy", "scikit-learn"]
 
 
-def test_a_failure_names_algorithm_and_fold(data: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_failure_names_algorithm_and_fold(uci_folder: Path, tmp_path: Path, monkeypatch) -> None:
     def fail(*arguments):
         raise ValueError("no luck")
 
     monkeypatch.setitem(CONTENDERS, "SAMME", replace(CONTENDERS["SAMME"], make=fail))
     one = replace(SMALL, data_sets=("car",), contenders=("SAMME",))
     with pytest.raises(RuntimeError, match="SAMME failed on car, fold 0: no luck"):
-        run(one, tmp_path / "results.jsonl", data=data, n_jobs=1)
-
-
-_PROGRAM = """
-import sys
-from pathlib import Path
-from experiments.table1 import Settings, run
-settings = Settings(data_sets=("cmc", "car"), contenders=("AdaC2.M1", "BAdaCost"), n_folds=2)
-run(settings, Path(sys.argv[1]), data=sys.argv[2], n_jobs=2)
-"""
-
-
-def test_killed_run_ends_as_an_undisturbed_one(data: Path, tmp_path: Path) -> None:
-    def command(name: str) -> list[str]:
-        return [sys.executable, "-c", _PROGRAM, str(tmp_path / name), str(data)]
-
-    def results(name: str) -> dict:
-        lines = (tmp_path / name).read_text().splitlines()[1:]
-        return costs_of([json.loads(line) for line in lines])
-
-    subprocess.run(command("undisturbed"), check=True, timeout=120, cwd=ROOT)
-    killed = tmp_path / "killed"
-    process = subprocess.Popen(command("killed"), start_new_session=True, cwd=ROOT)
-    while not killed.exists() or killed.read_bytes().count(b"\n") < 6:
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    n_done = killed.read_bytes().count(b"\n")
-    assert 6 <= n_done < 13
-    subprocess.run(command("killed"), check=True, timeout=120, cwd=ROOT)
-    assert results("killed") == results("undisturbed")
-    assert len(results("killed")) == 2 * 2 * 3
+        run(one, tmp_path / "results.jsonl", data=uci_folder, n_jobs=1)

@@ -7,8 +7,8 @@ samples is rounded before, to a multiple of a quantum, so that sums are exact.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from badacost.kernel_cache import njit
 from badacost.portable_kernels import portable_exp, portable_log
 
 _INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}

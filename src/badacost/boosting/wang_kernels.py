@@ -7,7 +7,8 @@ sum is taken in the order of the samples, whatever range of members a thread wor
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from badacost.kernel_cache import njit
 
 
 @njit(cache=True, nogil=True)

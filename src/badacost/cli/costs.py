@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from badacost.cli.help_text import Group
-from badacost.cli.options import Table, Target
+from badacost.cli.options import MaxMemory, Table, Target
 from badacost.cli.printing import note, plain_errors
 from badacost.cli.table_inputs import (
     check_output,
@@ -75,6 +75,7 @@ def template(
     many: Annotated[
         bool, typer.Option("--many", help=f"Allow more than {_MANY_CLASSES} classes.")
     ] = False,
+    max_memory: MaxMemory = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace OUTPUT, with the prices in it, if it exists.")
     ] = False,
@@ -138,6 +139,7 @@ def explain(
         Path | None, typer.Option(help="Table whose class frequencies are the priors.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column of its classes.")] = None,
+    max_memory: MaxMemory = None,
 ) -> None:
     """Explain in plain sentences which decisions a table of costs leads to."""
     from badacost.costs import explain_costs, is_template

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from badacost.cli.options import Force, Seed
+from badacost.cli.options import Force, MaxMemory, Seed
 from badacost.cli.printing import plain_errors, text_table, write_json
 from badacost.cli.table_inputs import check_output, costs_command, make_folder
 
@@ -53,6 +53,7 @@ def write(
         typer.Option(help="File for a random quarter of each class, left out of OUTPUT."),
     ] = None,
     seed: Seed = 0,
+    max_memory: MaxMemory = None,
     force: Force = False,
 ) -> None:
     """Write a data set as a table, with its classes in the last column.

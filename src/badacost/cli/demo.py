@@ -9,7 +9,7 @@ import typer
 
 from badacost.cli.options import Jobs, Seed, check_jobs
 from badacost.cli.printing import note, plain_errors
-from badacost.cli.table_inputs import check_output, make_folder
+from badacost.cli.table_inputs import check_output, save_picture
 from badacost.cli.warmup import DETECTION_KERNELS, is_compiled
 
 app = typer.Typer(no_args_is_help=True)
@@ -46,7 +46,7 @@ def detect(
     images = make_scenes(scenes, n_views=len(detector.names), random_state=seed)
     found = list(detector.detect_many((image.load() for image in images), n_jobs=jobs))
     pictures = [draw(image.load(), boxes) for image, boxes in zip(images, found, strict=True)]
-    contact_sheet(pictures, columns=min(3, scenes)).save(make_folder(output))
+    save_picture(contact_sheet(pictures, columns=min(3, scenes)), output)
     names = [image.name for image in images]
     result = evaluate_voc(
         dict(zip(names, found, strict=True)), dict(zip(names, images, strict=True))

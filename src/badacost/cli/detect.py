@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from contextlib import ExitStack
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from badacost.cli.options import Device, Quiet, check_jobs
+from badacost.atomic_file import replaced_file
+from badacost.cli.options import Device, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
+from badacost.cli.table_inputs import save_picture
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -78,22 +81,33 @@ def detect(
         ),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the results that an interrupted run left."),
+    ] = False,
     device: Device = "cpu",
+    max_memory: MaxMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Find objects in pictures, folders of pictures (with all folders inside) and videos.
 
-    Results are written one by one: jsonl has a line of JSON for each picture, also for those that
-    failed; csv a row for each detection; kitti a text file for each picture. coco is one document,
-    with the names of pictures relative to the folder that all inputs share; it replaces an earlier
-    file when it is complete. The name of a video frame is the name of its file, a # and the number
-    of the frame. Files of the same name in folders of kitti and --draw are numbered: -2, -3, ...
+    jsonl has a line of JSON for each picture, also for those that failed; csv a row for each
+    detection; kitti a text file for each picture; coco is one document, with the names of pictures
+    relative to the folder that all inputs share. The name of a video frame is the name of its file,
+    a # and the number of the frame. Files of the same name in folders of kitti and --draw are
+    numbered: -2, -3, ...
+
+    Results are written one by one to OUTPUT.partial (OUTPUT/results.partial for kitti), as lines of
+    JSON that may be read along. When they are complete, they replace those of an earlier run. If
+    that is not reached, earlier results stay, and the same command with --resume goes on; the
+    results are those of a run without interruption. It refuses results of another model, of other
+    options, or of inputs whose names, sizes or times have changed.
 
     Inputs that cannot be read are reported on standard error; the others are processed. A picture
     that is smaller than the smallest object of the detector is not a failure: nothing is found.
 
-    Exit status: 0 on success, 1 if some inputs failed, 2 if nothing was searched, 130 after Ctrl-C;
-    what jsonl, csv and kitti have by then is complete.
+    Exit status: 0 on success, 1 if some inputs failed or results could not be written, 2 if nothing
+    was searched, 130 after Ctrl-C.
     """
     from badacost.detection.interchange import open_results
     from badacost.detection.stream import InputFiles, images_at_a_time, search
@@ -102,19 +116,36 @@ def detect(
         check_jobs(jobs)
         detector = _detector(model, device, fast, octaves_up, conf, threshold)
         files = InputFiles(inputs)
+        path = None if output is None or str(output) == "-" else output
+        if resume and sheet is not None:
+            raise ValueError("--sheet needs all pictures: leave out --sheet or --resume.")
+        made_from = {
+            "model": _digest(model),
+            "--fast": fast,
+            "--octaves-up": octaves_up,
+            "--conf": conf,
+            "--threshold": threshold,
+            "--every": every,
+            "set of inputs": files.digest(),
+        }
         report = _Report(0 if quiet else files.n_images(every), quiet)
         gallery = _Gallery(draw, sheet)
-        path = None if output is None or str(output) == "-" else output
-        results = open_results(path, format, folder=files.folder)
-    kept = "what was written is complete" if results.is_complete else f"{path} was not written"
-    with plain_errors(f"Stopped: {kept}."), ExitStack() as last:
+        results = open_results(
+            path, format, folder=files.folder, made_from=made_from, resume=resume
+        )
+        report.resume(results.n_done, results.n_failed)
+        for stem in results.stems:
+            files.stems.take(stem)
+    with plain_errors(_stopped(results.partial)), ExitStack() as last:
         last.callback(report.close)
         last.callback(gallery.close, report)
         last.enter_context(results)
-        for image, outcome in search(detector, files.images(every), n_jobs=images_at_a_time(jobs)):
+        images = files.images(every, results.n_done)
+        for image, outcome in search(detector, images, n_jobs=images_at_a_time(jobs)):
             try:
                 found, source = _checked(outcome, detector, report)
                 stem = files.stems.of(source)
+                gallery.add(found, stem, report)
                 results.write(found, stem)
             except (ValueError, MemoryError) as error:
                 reason = str(error) or f"there is not enough memory for {image.name!r}."
@@ -122,7 +153,6 @@ def detect(
                 report.fail(reason)
             else:
                 report.add(len(found))
-                gallery.add(found, stem, report)
             report.step()
     if report.n_failed:
         raise typer.Exit(1)
@@ -155,6 +185,19 @@ def _detector(
     if threshold is not None:
         detector = detector.with_threshold(threshold)
     return detector
+
+
+def _digest(model: Path) -> str:
+    """Return the hash of the file of a detector."""
+    with open(model, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _stopped(partial: Path | None) -> str:
+    """Say what is left after Ctrl-C."""
+    if partial is None:
+        return "Stopped: what was written is complete."
+    return f"Stopped: results so far are in {partial}; the same command with --resume goes on."
 
 
 def _checked(
@@ -201,7 +244,7 @@ class _Gallery:
         try:
             self._draw(found, stem)
         except (ValueError, OSError, MemoryError) as error:
-            reason = str(error) or "there is not enough memory"
+            reason = str(error).rstrip(".") or "there is not enough memory"
             report.fail(f"cannot draw {stem!r}: {reason}.")
 
     def _draw(self, found: Detections, stem: str) -> None:
@@ -209,7 +252,8 @@ class _Gallery:
         if self._folder is not None:
             path = self._folder / f"{stem}.jpg"
             path.parent.mkdir(parents=True, exist_ok=True)
-            found.plot().save(path, quality=92, subsampling=0)
+            with replaced_file(path) as temporary:
+                found.plot().save(temporary, "JPEG", quality=92, subsampling=0)
         if self._sheet is not None and len(self._tiles) < _MAX_ON_SHEET:
             self._tiles.append(found.plot(width=_TILE_WIDTH))
             self._titles.append(stem)
@@ -222,9 +266,10 @@ class _Gallery:
             return
         if self._n_drawn > len(self._tiles):
             report.note(f"the sheet has the first {len(self._tiles)} of {self._n_drawn} pictures.")
-        contact_sheet(
+        sheet = contact_sheet(
             self._tiles, columns=_SHEET_COLUMNS, width=_SHEET_WIDTH, titles=self._titles
-        ).save(self._sheet)
+        )
+        save_picture(sheet, self._sheet)
 
 
 @dataclass
@@ -241,6 +286,13 @@ class _Report:
         self._n_done = 0
         self._first = self._latest = 0.0
         self._bar = None if self.quiet else ProgressBar(self.n_expected, "Detecting")
+
+    def resume(self, n_done: int, n_failed: int) -> None:
+        """Count what an earlier run did."""
+        if n_done:
+            failed = f", {n_failed} of them failed" if n_failed else ""
+            self.note(f"{n_done} pictures were done before{failed}.")
+        self._n_done, self.n_failed = n_done, n_failed
 
     def add(self, n_found: int) -> None:
         """Count a picture."""

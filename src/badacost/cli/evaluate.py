@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from badacost.atomic_file import replaced_file
 from badacost.cli import options
 from badacost.cli.annotated import annotated_images, yaw_views
 from badacost.cli.detection_tables import show_evaluation
@@ -132,6 +133,7 @@ def evaluate(
         options.of_detection(help="File for a plot of the curves, as curves.png."),
     ] = None,
     jobs: options.Jobs = -1,
+    max_memory: options.MaxMemory = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Evaluate a model: what its decisions cost, or how good its detections are.
@@ -214,5 +216,6 @@ def _draw(result: Any, path: Path) -> None:
 
     plt = import_pyplot()
     figure = result.plot().figure_
-    figure.savefig(make_folder(path), dpi=150)
+    with replaced_file(make_folder(path)) as temporary:
+        figure.savefig(temporary, dpi=150, format=path.suffix[1:] or "png")
     plt.close(figure)

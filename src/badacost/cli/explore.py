@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.cli.options import Force, Model, Page, Title
+from badacost.cli.options import Force, MaxMemory, Model, Page, Title
 from badacost.cli.printing import note, plain_errors, warnings_as_notes
 from badacost.cli.table_inputs import (
     check_output,
@@ -54,6 +54,7 @@ def explore(
     max_rows: Annotated[
         int, typer.Option(help="Maximum number of rows: of more, a random sample.")
     ] = 20_000,
+    max_memory: MaxMemory = None,
     force: Force = False,
 ) -> None:
     """Write a page on which prices can be moved, to see at once what follows for the decisions.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from badacost.cli.options import AsJson, Force
+from badacost.cli.options import AsJson, Force, MaxMemory
 from badacost.cli.printing import plain_errors, write_json
 from badacost.cli.table_inputs import check_model, check_output, make_folder
 
@@ -31,6 +31,7 @@ def export(
             metavar="PRICE",
         ),
     ] = None,
+    max_memory: MaxMemory = None,
     as_json: AsJson = False,
     force: Force = False,
 ) -> None:

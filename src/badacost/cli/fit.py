@@ -111,6 +111,7 @@ def fit(
     ] = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
+    max_memory: options.MaxMemory = None,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:

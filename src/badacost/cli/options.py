@@ -9,10 +9,22 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from badacost.budget import set_max_memory
+
 TABLES = "Options for tables"
 DETECTION = "Options for detection"
 of_tables: Any = partial(typer.Option, rich_help_panel=TABLES)
 of_detection: Any = partial(typer.Option, rich_help_panel=DETECTION)
+
+
+def _limit_memory(size: str | None) -> str | None:
+    """Set the limit of this command, or that of the start again."""
+    try:
+        set_max_memory(size)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return size
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON.")]
 Device = Annotated[
@@ -23,6 +35,15 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 Jobs = Annotated[int, typer.Option(metavar="N", help="Number of threads; -1 for one per core.")]
 KnownTarget = Annotated[
     str | None, of_tables(help="Column of the classes; by default that of the fit.")
+]
+MaxMemory = Annotated[  # what a command is given: the limit is set by then
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        envvar="BADACOST_MAX_MEMORY",
+        callback=_limit_memory,
+        help="Memory that reading a file may take, such as 4GB; 1 GB by default.",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model of `badacost fit`.")]
 OtherCosts = Annotated[

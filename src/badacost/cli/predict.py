@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from badacost.cli.options import Model, Table
+from badacost.cli.options import MaxMemory, Model, Table
 from badacost.cli.printing import plain_errors, warnings_as_notes, write_json
 from badacost.cli.table_inputs import check_output, make_folder, table_model
 
@@ -41,6 +41,7 @@ def predict(
     keep_all: Annotated[
         bool, typer.Option("--keep-all", help="Copy all columns of the table to the output.")
     ] = False,
+    max_memory: MaxMemory = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Write rows as JSON; with --output a summary as JSON."),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from badacost.atomic_file import NO_ROOM, write_error
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -31,6 +33,8 @@ def plain_errors(stopped: str, status: int = 1) -> Iterator[None]:
     except BrokenPipeError:  # as of `| head`
         raise
     except (ValueError, OSError, ImportError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            error = write_error(error.filename or "standard output", error)
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(status) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from badacost.atomic_file import plain_write_errors, replaced_file
 from badacost.cli.printing import note
 
 if TYPE_CHECKING:
@@ -129,6 +131,12 @@ def check_output(path: Path, force: bool = True) -> None:
     """Refuse what cannot be the place of a file, or exists without --force; nothing is made yet."""
     if path.is_dir():
         raise IsADirectoryError(f"--output {str(path)!r} is a folder: name a file.")
+    nearest = next((folder for folder in path.parents if folder.exists()), None)
+    if nearest is not None and nearest.is_dir() and not os.access(nearest, os.W_OK):
+        raise PermissionError(
+            f"--output {str(path)!r} cannot be written, since the folder {str(nearest)!r} is "
+            "read-only: name another."
+        )
     for folder in path.parents:
         if folder.is_file():
             raise NotADirectoryError(
@@ -141,5 +149,17 @@ def check_output(path: Path, force: bool = True) -> None:
 
 def make_folder(path: Path) -> Path:
     """Make the folder of a file to write, and return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with plain_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def save_picture(picture: Any, path: Path) -> None:
+    """Write a picture of PIL in the format of its suffix; an earlier one stays until then."""
+    from PIL import Image
+
+    format = Image.registered_extensions().get(path.suffix.lower())
+    if format not in Image.SAVE:
+        raise ValueError(f"{str(path)!r} must have the suffix of a picture, as .png.")
+    with replaced_file(make_folder(path)) as temporary:
+        picture.save(temporary, format)

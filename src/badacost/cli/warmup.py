@@ -27,6 +27,7 @@ _TABLE_KERNELS = (
     "badacost.boosting.wang_kernels",
 )
 DETECTION_KERNELS = (
+    "badacost.detection.box_tree_kernels",
     "badacost.detection.channel_kernels",
     "badacost.detection.decorrelation_kernels",
     "badacost.detection.cascade_kernels",
@@ -93,7 +94,7 @@ def _kernels(module: str) -> Iterator[Any]:
 def is_compiled(modules: tuple[str, ...]) -> bool:
     """Tell whether the loops that others call are on disk, as far as the names of files tell."""
     return all(
-        any(Path(kernel.stats.cache_path).glob(f"*.{_name_on_disk(kernel)}.*.nbi"))
+        any(Path(kernel.stats.cache_path).glob(f"*.{_name_on_disk(kernel)}.*.nbc"))
         for module in modules
         for kernel in _kernels(module)
         if not kernel.__name__.startswith("_")

@@ -1,4 +1,4 @@
-"""Boxes with a score and a view: `Detections`, their overlaps, and non-maximum suppression.
+"""Boxes with a score and a view: `Detections`, and their overlaps.
 
 Coordinates are continuous and begin at 0: pixel i covers the interval from i to i + 1, so that a
 box of x1 = 2 and x2 = 5 covers the pixels 2, 3 and 4, and is 3 wide.
@@ -7,16 +7,16 @@ box of x1 = 2 and x2 = 5 covers the pixels 2, 3 and 4, and is 3 wide.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
-from badacost.validation import check_choice, check_flag, check_number
+from badacost.arrays import FloatArray, IndexArray
+from badacost.budget import Budget
+from badacost.validation import check_choice, check_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 UNNAMED = "object"  # the category of what does not name one
 MAX_COORDINATE = 1e9  # areas of larger boxes would lose their digits, and no image is larger
-_MIN_DOUBT = 1e-12  # of a probability
-_PAIRS_AT_ONCE = 2**15  # overlaps computed together: few enough to stay in the cache
+_BYTES_OF_PAIR = 32  # of the areas that an overlap is computed from
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,6 +319,11 @@ def overlaps(
     ndarray of shape (n, m)
         Numbers from 0 to 1; a box without an area overlaps nothing.
 
+    Raises
+    ------
+    BudgetError
+        Where they would take more memory than `badacost.set_max_memory` allows.
+
     Examples
     --------
     >>> from badacost.detection.boxes import overlaps
@@ -331,6 +335,8 @@ def overlaps(
         boxes.boxes if isinstance(boxes, Detections) else _checked_boxes(name, boxes)
         for name, boxes in (("a", a), ("b", b))
     )
+    pairs = f"the overlaps of {len(first)} x {len(second)} boxes"
+    Budget.of(None).check(_BYTES_OF_PAIR * len(first) * len(second), pairs)
     return _overlap_matrix(first.T, second.T, denominator)
 
 
@@ -364,136 +370,6 @@ def with_aspect_ratios(detections: Detections, ratios: ArrayLike) -> Detections:
     centre = (x1 + x2) / 2.0
     boxes = np.stack([centre - half_width, y1, centre + half_width, y2], axis=1)
     return replace(detections, boxes=boxes)
-
-
-@dataclass(frozen=True)
-class Suppression:
-    """Non-maximum suppression: of boxes that overlap too much, the best ones stay.
-
-    Parameters
-    ----------
-    kind : {"greedy", "all", "none"}, default="greedy"
-        Which boxes suppress the worse ones they overlap: those that stay, all of them (also those
-        that do not stay themselves), or none.
-    overlap : float, default=0.5
-        A box is suppressed by a better one if their overlap is greater than this.
-    denominator : {"union", "min"}, default="union"
-        What the shared area is divided by: the area of the union, or of the smaller box.
-    per_class : bool, default=False
-        Whether a box is suppressed by boxes of its own view only.
-    max_boxes : int, optional
-        Keep at most this many boxes, the best ones.
-    vote : float, optional
-        A box that stays becomes the mean of all boxes that overlap it by more than this
-        (intersection by union), weighted by their odds: scores must be probabilities.
-
-    Examples
-    --------
-    >>> from badacost.detection.boxes import Detections, Suppression
-    >>> boxes = [[0, 0, 10, 10], [4, 0, 14, 10], [8, 0, 18, 10]]
-    >>> found = Detections(boxes, [3.0, 2.0, 1.0], [0, 0, 0], names=["front"])
-    >>> Suppression(overlap=0.3).apply(found).scores
-    array([3., 1.])
-    >>> Suppression("all", overlap=0.3).apply(found).scores
-    array([3.])
-    """
-
-    kind: Literal["greedy", "all", "none"] = "greedy"
-    overlap: float = 0.5
-    denominator: Literal["union", "min"] = "union"
-    per_class: bool = False
-    max_boxes: int | None = None
-    vote: float | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("kind", self.kind, ("greedy", "all", "none"))
-        check_number("overlap", self.overlap, low=0.0, high=1.0)
-        check_choice("denominator", self.denominator, ("union", "min"))
-        check_flag("per_class", self.per_class)
-        check_number("max_boxes", self.max_boxes, Integral, low=1, none=True)
-        check_number("vote", self.vote, low=0.0, high=1.0, none=True)
-
-    def apply(self, detections: Detections) -> Detections:
-        """Return the detections that stay, best first.
-
-        Parameters
-        ----------
-        detections : Detections
-            In any order; of two with the same score, the earlier one counts as better.
-
-        Returns
-        -------
-        Detections
-            Those that no better one suppresses.
-        """
-        kept = detections[self.survivors(detections)]
-        if self.vote is None or not len(kept):
-            return kept
-        if detections.scores.min() < 0.0 or detections.scores.max() > 1.0:
-            raise ValueError("scores must be probabilities to vote by: set vote to None.")
-        odds = detections.scores / np.maximum(1.0 - detections.scores, _MIN_DOUBT)
-        boxes = np.empty_like(kept.boxes)
-        for index, box in enumerate(kept.boxes):
-            near = _overlap_matrix(box[:, None], detections.boxes.T, "union")[0] > self.vote
-            total = odds[near].sum()
-            boxes[index] = odds[near] @ detections.boxes[near] / total if total > 0.0 else box
-        return replace(kept, boxes=boxes)
-
-    def survivors(self, detections: Detections) -> Positions:
-        """Return the indices of the detections that stay, best first."""
-        order = np.argsort(-detections.scores, kind="stable")
-        if self.kind == "none":
-            return order[: self.max_boxes]
-        boxes, labels = detections.boxes[order], detections.labels[order]
-        groups = [np.arange(len(order))]
-        if self.per_class:
-            groups = [np.flatnonzero(labels == k) for k in np.unique(labels)]
-        stays = _greedy_survivors if self.kind == "greedy" else _unbeaten
-        kept = [group[stays(boxes[group].T, self._exceeds)] for group in groups]
-        return order[np.sort(np.concatenate(kept))][: self.max_boxes] if kept else order
-
-    def _exceeds(self, first: FloatArray, second: FloatArray) -> Mask:
-        """Return which pairs of columns of coordinates overlap too much."""
-        return _overlap_matrix(first, second, self.denominator) > self.overlap
-
-
-def _greedy_survivors(
-    columns: FloatArray, exceeds: Callable[[FloatArray, FloatArray], Mask]
-) -> Positions:
-    """Return which boxes, best first, overlap none of the better survivors."""
-    columns = np.ascontiguousarray(columns)
-    survivors: list[Positions] = []
-    rest = np.arange(columns.shape[1])
-    while len(rest):
-        n_heads = _rows_at_once(len(rest))
-        boxes = columns[:, rest]
-        exceeded = exceeds(boxes[:, :n_heads], boxes)
-        survives = np.ones(len(rest), dtype=np.bool_)
-        for head in range(len(exceeded)):
-            if survives[head]:
-                survives[head + 1 :] &= ~exceeded[head, head + 1 :]
-        survivors.append(rest[:n_heads][survives[:n_heads]])
-        rest = rest[n_heads:][survives[n_heads:]]
-    return np.concatenate(survivors) if survivors else rest
-
-
-def _unbeaten(columns: FloatArray, exceeds: Callable[[FloatArray, FloatArray], Mask]) -> Positions:
-    """Return which boxes, best first, overlap no better box at all."""
-    columns = np.ascontiguousarray(columns)
-    n = columns.shape[1]
-    unbeaten = np.ones(n, dtype=np.bool_)
-    start = 0
-    while start < n:
-        stop = start + _rows_at_once(n - start)
-        exceeded = exceeds(columns[:, start:stop], columns[:, start:])
-        unbeaten[start:] &= ~np.triu(exceeded, 1).any(axis=0)
-        start = stop
-    return np.flatnonzero(unbeaten)
-
-
-def _rows_at_once(n_columns: int) -> int:
-    """Return how many rows of an overlap matrix of this width to compute together."""
-    return max(1, min(64, _PAIRS_AT_ONCE // n_columns))
 
 
 def _overlap_matrix(first: FloatArray, second: FloatArray, denominator: str) -> FloatArray:

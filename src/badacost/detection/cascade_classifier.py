@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray
-from badacost.detection.boxes import Detections, Suppression, overlaps
+from badacost.detection.box_tree import BoxTree
+from badacost.detection.boxes import Detections
 from badacost.detection.detector import Detector
 from badacost.detection.images import read_image
 from badacost.detection.reference import load_detector
+from badacost.detection.suppression import Suppression
 from badacost.validation import check_number
 
 _MAX_SCALE_FACTOR = 2.0
@@ -166,8 +168,8 @@ class CascadeClassifier:
         counts = np.ones(len(windows), np.int32)
         if min_neighbors != 0:
             found, rule = detector.suppressed(candidates), detector.suppression
-            agree = overlaps(found, windows, rule.denominator) > rule.overlap
-            counts = agree.sum(axis=1).astype(np.int32)
+            tree = BoxTree(windows.boxes)
+            counts = tree.counts(found.boxes, rule.overlap, rule.denominator).astype(np.int32)
         height, width = pixels.shape[:2]
         limits = np.array([width, height, width, height], dtype=np.float64)
         found = replace(found, boxes=np.rint(np.clip(found.boxes, 0.0, limits)))

@@ -17,7 +17,8 @@ What happens to a window does not depend on its neighbours in a block.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from badacost.kernel_cache import njit
 
 _BLOCK = 1024
 _COLUMNS = 64  # of a block of neighbours

@@ -9,7 +9,8 @@ Constants are in single precision, or sums would be in double.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from badacost.kernel_cache import njit
 
 _HALF = np.float32(0.5)
 _ONE = np.float32(1.0)

@@ -10,8 +10,10 @@ neighbours in memory: ``even[i]`` and ``odd[i]`` are the columns 2i - 4 and 2i -
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from badacost.kernel_cache import njit
 
 SIZE = 5  # rows and columns of a filter
 AT_ONCE = 4  # filters that are applied to a row while it is in registers

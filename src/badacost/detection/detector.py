@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, Positions
 from badacost.detection.backend import Backend, CPUBackend, Layout
-from badacost.detection.boxes import Detections, Suppression, with_aspect_ratios
+from badacost.detection.boxes import Detections, with_aspect_ratios
 from badacost.detection.cascade import MAX_NODES, Cascade
 from badacost.detection.channels import ChannelParameters, GradientParameters, HistogramParameters
 from badacost.detection.cuda_backend import CudaBackend
@@ -27,6 +27,7 @@ from badacost.detection.plan import IdlePlans, Plan, Sighting
 from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.score_curve import ScoreCurve
+from badacost.detection.suppression import Suppression
 from badacost.gpu.device import cuda_device
 from badacost.model_file import ModelFile, refuse
 from badacost.persistence import load_model, save_model, saved_model

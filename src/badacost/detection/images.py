@@ -1,36 +1,46 @@
 """Pictures from files, arrays and videos, all as RGB bytes.
 
-A file is untrusted until it is decoded: only common formats are tried, sizes are checked before
-pixels are read, and whatever a decoder trips over becomes one `ImageError` that names the file.
+A file is untrusted until it is decoded: only common formats are tried, the memory that pixels and
+their decoder take is checked before they are read, and whatever a decoder trips over becomes one
+`ImageError` that names the file.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from numbers import Integral
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.budget import Budget
+from badacost.user_file import open_regular
 from badacost.validation import check_flag, check_number
 
 if TYPE_CHECKING:
-    from av.container import InputContainer
+    from av import VideoFrame
     from av.video.stream import VideoStream
     from PIL import Image
 
 Pixels = NDArray[np.uint8]
 
-MAX_PIXELS = 2**27
+# Bytes that a pixel takes: in PIL by its mode, in a decoder until the picture is whole, as RGB.
+_BYTES_OF_MODE = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}
+_BYTES_OF_FORMAT = {"JPEG2000": 16, "TIFF": 4, "WEBP": 12}
+_BYTES_OF_PROGRESSION = 6  # the coefficients of a JPEG that comes in several scans
+_BYTES_OF_RGB = 3
+_BYTES_OF_VIDEO = 24  # frames that wait for others, and two as RGB
+_MAX_SCANS = 100  # each of them goes over the whole picture; encoders make about ten
+_STRIP = 2**20  # values that are converted at a time
 _INSTALL = 'run pip install "badacost[detection]".'
 # Some other formats of PIL and FFmpeg start programs or open further files and addresses.
 _FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
@@ -40,6 +50,16 @@ _IMAGE_SUFFIXES = (
     ".ppm", ".tif", ".tiff", ".webp",
 )  # fmt: skip
 _ORIENTATION = 0x0112  # the tag of EXIF; values above 4 exchange width and height
+# The upright picture, seen as it is stored.
+_STORED: Mapping[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    2: lambda upright: upright[:, ::-1],
+    3: lambda upright: upright[::-1, ::-1],
+    4: lambda upright: upright[::-1],
+    5: lambda upright: upright.swapaxes(0, 1),
+    6: lambda upright: np.rot90(upright),
+    7: lambda upright: upright[::-1, ::-1].swapaxes(0, 1),
+    8: lambda upright: np.rot90(upright, -1),
+}
 _FILTERS = Lock()  # those of warnings belong to all threads
 _VIDEO_SUFFIXES = (
     ".asf", ".avi", ".flv", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts",
@@ -138,7 +158,7 @@ class FileStems:
 
     def of(self, source: ImageSource) -> str:
         """Return a name that no other file has; some file systems do not tell A from a."""
-        stem = source.name if source.path is None else source.path.stem
+        stem = PurePath(source.name).name if source.path is None else source.path.stem
         stem = self._stems.get(str(source.path), stem)
         if source.frame is not None:
             stem += f"-{source.frame:06d}"
@@ -146,15 +166,19 @@ class FileStems:
         while unused.casefold() in self._used:
             number += 1
             unused = f"{stem}-{number}"
-        self._used.add(unused.casefold())
+        self.take(unused)
         return unused
+
+    def take(self, stem: str) -> None:
+        """Note a name that a file has already."""
+        self._used.add(stem.casefold())
 
 
 def read_image(
     source: str | os.PathLike[str] | Image.Image | NDArray[Any],
     *,
     bgr: bool = False,
-    max_pixels: int | None = MAX_PIXELS,
+    max_memory: int | str | None = None,
 ) -> Pixels:
     """Read a picture as RGB bytes.
 
@@ -171,8 +195,10 @@ def read_image(
         Whether the colours of arrays are blue, green, red, as OpenCV has them. Nothing else tells
         the two orders apart, and with the wrong one a detector finds fewer objects. Files and PIL
         images know their order.
-    max_pixels : int or None, default=2**27
-        Refuse files and PIL images that are larger; None for no limit but that of PIL.
+    max_memory : int or str, optional
+        Bytes that reading a file or PIL image may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB, which is enough for 140 million pixels. PIL has a limit
+        of its own, ``PIL.Image.MAX_IMAGE_PIXELS``.
 
     Returns
     -------
@@ -191,7 +217,7 @@ def read_image(
     >>> read_image(np.array([[0.0, 1.0]])).tolist()
     [[[0, 0, 0], [255, 255, 255]]]
     """
-    check_number("max_pixels", max_pixels, Integral, low=1, none=True)
+    budget = Budget.of(max_memory)
     check_flag("bgr", bgr)
     if isinstance(source, np.ndarray):
         pixels = _bytes_of_array(source)
@@ -199,13 +225,13 @@ def read_image(
     pil = import_pil()
     if isinstance(source, pil.Image):
         with _decoding("the PIL image"):
-            return _bytes_of_image(source, max_pixels)
+            return _bytes_of_image(source, budget)
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
             f"an image must be a path, a PIL image or an array; got a {type(source).__name__}."
         )
     with _decoding(_described("image", source)), _opened_image(source) as image:
-        return _bytes_of_image(image, max_pixels)
+        return _bytes_of_image(image, budget)
 
 
 def size_of_file(path: str | os.PathLike[str]) -> tuple[int, int]:
@@ -215,9 +241,8 @@ def size_of_file(path: str | os.PathLike[str]) -> tuple[int, int]:
     large.
     """
     with _decoding(_described("image", path)), _opened_image(path) as image:
-        _check_size(image.width, image.height, MAX_PIXELS)
-        with _without_warnings():
-            turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
+        _check_memory(image, Budget.of(None))
+        turned = _orientation(image) > 4
         return (image.width, image.height) if turned else (image.height, image.width)
 
 
@@ -253,7 +278,7 @@ def find_images(folder: str | os.PathLike[str], *, recursive: bool = True) -> li
 
     Examples
     --------
-    >>> from pathlib import Path
+    >>> from pathlib import Path, PurePath
     >>> from tempfile import TemporaryDirectory
     >>> from badacost.detection.images import find_images
     >>> with TemporaryDirectory() as folder:
@@ -276,7 +301,7 @@ def find_images(folder: str | os.PathLike[str], *, recursive: bool = True) -> li
 
 
 def read_video(
-    path: str | os.PathLike[str], *, every: int = 1, max_pixels: int | None = MAX_PIXELS
+    path: str | os.PathLike[str], *, every: int = 1, max_memory: int | str | None = None
 ) -> Iterator[Pixels]:
     """Read the frames of a video, one after the other, turned upright.
 
@@ -286,8 +311,9 @@ def read_video(
         The video file.
     every : int, default=1
         Give every n-th frame, from the first on.
-    max_pixels : int or None, default=2**27
-        Refuse larger frames.
+    max_memory : int or str, optional
+        Bytes that the frames in memory may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB, which is enough for 41 million pixels.
 
     Returns
     -------
@@ -301,7 +327,7 @@ def read_video(
 
     Examples
     --------
-    >>> from pathlib import Path
+    >>> from pathlib import Path, PurePath
     >>> from tempfile import TemporaryDirectory
     >>> import av
     >>> import numpy as np
@@ -322,29 +348,27 @@ def read_video(
     (48, 64, 3) 240
     """
     check_number("every", every, Integral, low=1)
-    check_number("max_pixels", max_pixels, Integral, low=1, none=True)
-    return (source.load() for source in _frames(path, every, max_pixels))
+    return (source.load() for source in _frames(path, every, Budget.of(max_memory)))
 
 
 def video_frames(path: str | os.PathLike[str], *, every: int = 1) -> Iterator[ImageSource]:
     """Yield the frames that `read_video` reads, each with its name, number, time and pixels."""
     check_number("every", every, Integral, low=1)
-    return _frames(path, every, MAX_PIXELS)
+    return _frames(path, every, Budget.of(None))
 
 
 def count_frames(path: str | os.PathLike[str]) -> int | None:
     """Return how many frames a video has, exactly or by duration; None where the file does not say.
 
-    An `ImageError` is raised where there is no video.
+    A file cannot claim more frames than it has bytes. An `ImageError` is raised where there is no
+    video.
     """
-    with _decoding(_described("video", path)), _opened(path) as (container, stream):
-        if stream.frames > 0:
-            return stream.frames
-        rate = stream.average_rate
-        # The duration of a container is in microseconds.
-        return (
-            round(container.duration * float(rate) / 1e6) if container.duration and rate else None
-        )
+    with _decoding(_described("video", path)), _opened(path, Budget.of(None)) as (file, stream):
+        n_frames, rate = stream.frames, stream.average_rate
+        if n_frames <= 0:
+            duration = stream.container.duration  # in microseconds
+            n_frames = round(duration * float(rate) / 1e6) if duration and rate else 0
+        return min(n_frames, os.fstat(file.fileno()).st_size) if n_frames > 0 else None
 
 
 def import_pil() -> ModuleType:
@@ -397,55 +421,103 @@ def _reason(error: Exception) -> str:
     """Return why a file could not be read."""
     if type(error).__name__ == "UnidentifiedImageError":
         return "it is not a picture of a known format"
+    if type(error).__name__ == "DecompressionBombError":
+        return "it has more pixels than PIL allows: set PIL.Image.MAX_IMAGE_PIXELS"
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(str(said).split())[:200].rstrip(".")
 
 
-def _check_file(path: str | os.PathLike[str]) -> None:
-    """Refuse what is no file with contents."""
-    if not os.path.isfile(path):
-        raise ImageError("it is not a file" if os.path.exists(path) else "there is no such file")
-    if os.path.getsize(path) == 0:
-        raise ImageError("it is empty")
-
-
-def _check_size(width: int, height: int, max_pixels: int | None) -> None:
-    """Refuse a picture before its pixels are decoded."""
-    if max_pixels is not None and width * height > max_pixels:
-        raise ImageError(
-            f"it has {width} x {height} pixels, over the limit of {max_pixels}: reduce its size"
-        )
+@contextmanager
+def _opened_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a regular file with contents."""
+    try:
+        file = open_regular(path)
+    except FileNotFoundError:
+        raise ImageError("there is no such file") from None
+    except OSError as error:
+        raise ImageError(str(error)) from error
+    with file:
+        if os.fstat(file.fileno()).st_size == 0:
+            raise ImageError("it is empty")
+        yield file
 
 
 @contextmanager
 def _opened_image(path: str | os.PathLike[str]) -> Iterator[Image.Image]:
     """Open a picture of a known format."""
     pil = import_pil()
-    _check_file(path)
+    with _opened_file(path) as file:
+        with _without_warnings():
+            image = pil.open(file, formats=_FORMATS)
+        with image:
+            if image.info.get("progressive"):
+                _check_scans(file)
+            yield image
+
+
+def _check_scans(file: BinaryIO) -> None:
+    """Refuse a JPEG that goes over its picture very often."""
+    position, n_scans, last = file.tell(), 0, b""
+    file.seek(0)
+    while n_scans <= _MAX_SCANS and (block := file.read(2**20)):
+        n_scans += (last + block).count(b"\xff\xda")
+        last = block[-1:]
+    file.seek(position)
+    if n_scans > _MAX_SCANS:
+        raise ImageError(f"it has more than {_MAX_SCANS} scans: save it again")
+
+
+def _check_memory(image: Image.Image, budget: Budget) -> None:
+    """Refuse a picture before its pixels are decoded."""
+    decoding = _BYTES_OF_FORMAT.get(image.format or "", 0)
+    if image.info.get("progressive"):
+        decoding = _BYTES_OF_PROGRESSION
+    # The decoder is done when the picture becomes RGB.
+    per_pixel = _BYTES_OF_MODE.get(image.mode, 4) + max(decoding, _BYTES_OF_RGB)
+    budget.check(
+        per_pixel * image.width * image.height, f"its {image.width} x {image.height} pixels"
+    )
+
+
+def _orientation(image: Image.Image) -> int:
+    """Return how a picture is to be turned, as EXIF has it; 1 for not at all."""
     with _without_warnings():
-        image = pil.open(path, formats=_FORMATS)
-    with image:
-        yield image
+        tag = image.getexif().get(_ORIENTATION, 1)
+    return tag if tag in _STORED else 1
 
 
-def _bytes_of_image(image: Image.Image, max_pixels: int | None) -> Pixels:
-    """Return the pixels of a PIL image."""
-    from PIL import ImageOps
-
-    _check_size(image.width, image.height, max_pixels)
+def _bytes_of_image(image: Image.Image, budget: Budget) -> Pixels:
+    """Return the pixels of a PIL image, strip by strip: a copy of the whole would be large."""
+    _check_memory(image, budget)
     image.load()
-    with _without_warnings():
-        upright = ImageOps.exif_transpose(image)
-    if upright.mode == "I":
-        values = np.asarray(upright)
-        if values.size and not 0 <= values.min() <= values.max() < 2**16:
+    width, height = image.size
+    if not (width and height):
+        raise ImageError(f"an image must have pixels; got {width} x {height}")
+    orientation = _orientation(image)
+    upright = np.empty((width, height, 3) if orientation > 4 else (height, width, 3), np.uint8)
+    stored = _STORED.get(orientation, np.asarray)(upright)
+    for first, last in _strips(height, width):
+        stored[first:last] = _bytes_of_strip(image.crop((0, first, width, last)))
+    return upright
+
+
+def _bytes_of_strip(strip: Image.Image) -> Pixels:
+    """Return some rows of a PIL image."""
+    if strip.mode == "I":
+        values = np.asarray(strip)
+        if not 0 <= values.min() <= values.max() < 2**16:
             raise ImageError("its integers are not within 0 and 65535: scale them to bytes")
         return _bytes_of_array(values.astype(np.uint16))
-    if upright.mode == "F" or upright.mode.startswith("I;16"):
-        return _bytes_of_array(np.asarray(upright))
-    return _bytes_of_array(
-        np.asarray(upright.convert("RGBA" if upright.has_transparency_data else "RGB"))
-    )
+    if strip.mode == "F" or strip.mode.startswith("I;16"):
+        return _bytes_of_array(np.asarray(strip))
+    mode = "RGBA" if strip.has_transparency_data else "RGB"
+    return _bytes_of_array(np.asarray(strip if strip.mode == mode else strip.convert(mode)))
+
+
+def _strips(height: int, width: int) -> Iterator[tuple[int, int]]:
+    """Divide the rows of a picture into parts that take little memory."""
+    n_rows = max(1, _STRIP // (4 * width))
+    return ((first, min(first + n_rows, height)) for first in range(0, height, n_rows))
 
 
 def _bytes_of_array(array: NDArray[Any]) -> Pixels:
@@ -458,13 +530,17 @@ def _bytes_of_array(array: NDArray[Any]) -> Pixels:
         )
     if planes.size == 0:
         raise ImageError(f"an image must have pixels; got shape {array.shape}.")
-    values = _bytes_of_values(planes)
-    if values.shape[2] == 1:
-        values = np.repeat(values, 3, axis=2)
-    elif values.shape[2] == 4:
-        alpha = values[:, :, 3:].astype(np.uint16)
-        values = ((values[:, :, :3] * alpha + 127) // 255).astype(np.uint8)
-    return np.ascontiguousarray(values)
+    height, width, n = planes.shape
+    if planes.dtype == np.uint8 and n == 3:
+        return np.ascontiguousarray(planes)
+    pixels = np.empty((height, width, 3), np.uint8)
+    for first, last in _strips(height, width):
+        values = _bytes_of_values(planes[first:last])
+        if n == 4:
+            alpha = values[:, :, 3:].astype(np.uint16)
+            values = ((values[:, :, :3] * alpha + 127) // 255).astype(np.uint8)
+        pixels[first:last] = values
+    return pixels
 
 
 def _bytes_of_values(values: NDArray[Any]) -> Pixels:
@@ -488,31 +564,36 @@ def _bytes_of_values(values: NDArray[Any]) -> Pixels:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[InputContainer, VideoStream]]:
+def _opened(path: str | os.PathLike[str], budget: Budget) -> Iterator[tuple[BinaryIO, VideoStream]]:
     """Open the first stream of pictures of a video file."""
     av = import_av()
-    _check_file(path)
+    options = {
+        "format_whitelist": _CONTAINERS,
+        "max_pixels": str(min(budget.max_memory // _BYTES_OF_VIDEO + 1, 2**31 - 1)),
+    }
     # A name would be taken for an address if it looks like one; an open file is not.
-    with (
-        open(path, "rb") as file,
-        av.open(file, options={"format_whitelist": _CONTAINERS}) as container,
-    ):
+    with _opened_file(path) as file, av.open(file, options=options) as container:
         if not container.streams.video:
             raise ImageError("it has no pictures")
-        yield container, container.streams.video[0]
+        stream = container.streams.video[0]
+        _check_frame(stream, budget)
+        yield file, stream
 
 
-def _frames(
-    path: str | os.PathLike[str], every: int, max_pixels: int | None
-) -> Iterator[ImageSource]:
+def _check_frame(frame: VideoStream | VideoFrame, budget: Budget) -> None:
+    """Refuse frames that are too large."""
+    what = f"frames of {frame.width} x {frame.height} pixels"
+    budget.check(_BYTES_OF_VIDEO * frame.width * frame.height, what)
+
+
+def _frames(path: str | os.PathLike[str], every: int, budget: Budget) -> Iterator[ImageSource]:
     """Decode a video."""
     number = -1
-    with _decoding(_described("video", path)), _opened(path) as (container, stream):
-        _check_size(stream.width, stream.height, max_pixels)
+    with _decoding(_described("video", path)), _opened(path, budget) as (_, stream):
         stream.thread_type = "AUTO"
-        for number, frame in enumerate(container.decode(stream)):
+        for number, frame in enumerate(stream.container.decode(stream)):
             if number % every == 0:
-                _check_size(frame.width, frame.height, max_pixels)
+                _check_frame(frame, budget)
                 turned = np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90))
                 pixels: Pixels = np.ascontiguousarray(turned, np.uint8)
                 name = f"{os.fspath(path)}#{number:06d}"

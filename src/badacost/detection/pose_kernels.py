@@ -7,7 +7,8 @@ other windows nor on the number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from badacost.kernel_cache import njit
 
 _BLOCK = 16  # windows that share what is read of the weights
 

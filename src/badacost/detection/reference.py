@@ -19,7 +19,6 @@ from scipy.io.matlab import mat_struct
 from badacost.arrays import FloatArray
 from badacost.budget import Budget, BudgetError
 from badacost.detection.annotations.views import Views
-from badacost.detection.boxes import Suppression
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import (
     ChannelParameters,
@@ -29,6 +28,7 @@ from badacost.detection.channels import (
 from badacost.detection.detector import Detector
 from badacost.detection.matlab_file import is_matlab, read_variable
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.suppression import Suppression
 from badacost.model_file import ModelFileError, describe, refuse
 from badacost.tree.forest import Forest
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob
+import hashlib
+import json
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -77,13 +79,30 @@ class InputFiles:
             total += -(-(n_frames or 1) // every)
         return total
 
-    def images(self, every: int = 1) -> Iterator[ImageSource | Unreadable]:
-        """Yield all images, one by one."""
+    def images(self, every: int = 1, first: int = 0) -> Iterator[ImageSource | Unreadable]:
+        """Yield all images, one by one, from the one with the number `first` on."""
         for file, error in self._files.items():
-            if error is not None:
+            if first and not (error is None and is_video(file)):  # one image, not to be read
+                first -= 1
+            elif error is not None:
                 yield Unreadable(str(file), error)
             else:
-                yield from file_images(file, every=every)
+                for image in file_images(file, every=every):
+                    if first:
+                        first -= 1
+                    else:
+                        yield image
+
+    def digest(self) -> str:
+        """Return what tells these files from others: names, sizes and times."""
+        digest = hashlib.sha256()
+        for file in self._files:
+            facts = [os.path.abspath(file)]
+            with suppress(OSError):
+                status = file.stat()
+                facts += [str(status.st_size), str(status.st_mtime_ns)]
+            digest.update(json.dumps(facts).encode())
+        return digest.hexdigest()
 
 
 def predict(

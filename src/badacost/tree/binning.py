@@ -8,9 +8,6 @@ are not known, have the code after the last bin.
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +19,7 @@ from numpy.typing import NDArray
 from badacost.arrays import FloatArray, Mask, RowNumbers, Samples
 from badacost.exact_sums import folds
 from badacost.large_samples import blocks_of, is_sparse
+from badacost.scratch_file import mapped_array
 from badacost.threads import Threads
 from badacost.tree.binning_kernels import count_steps, search_bins
 from badacost.tree.histogram_kernels import Data
@@ -268,26 +266,12 @@ def _new_bins(shape: tuple[int, int], kind: Any, folder: Any) -> NDArray[np.unsi
     """An array for bins; with a folder, in a file there that goes when the array does."""
     if folder is None:
         return np.empty(shape, kind)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        _reserve(file, int(np.prod(shape)) * np.dtype(kind).itemsize, folder)
-        return np.asarray(np.memmap(file, kind, "w+", shape=shape))
-
-
-def _reserve(file: Any, n_bytes: int, folder: Any) -> None:
-    """Take the room of a file on its disk: a map of what is not there would end the process."""
-    if not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(file.fileno(), 0, n_bytes)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise OSError(
-                error.errno,
-                f"There is no room for {n_bytes / 2**20:,.0f} MiB of bins in {folder}: set "
-                "bins_folder to a folder on a disk with more room, or None to keep them in memory",
-            ) from error
-        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # this disk reserves nothing
-            raise
+    return mapped_array(
+        shape,
+        kind,
+        folder,
+        "set bins_folder to a folder on a disk with more room, or None to keep bins in memory",
+    )
 
 
 def _missing(X: Any) -> Mask:

@@ -8,7 +8,8 @@ one test for all nodes of a level needs no nodes: its answers are a bit string, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from badacost.kernel_cache import njit
 
 NODE = np.dtype([("threshold", np.float64), ("feature", np.int32), ("left", np.int32)])
 _BLOCK = 64

@@ -14,9 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
+
+from badacost.kernel_cache import njit
 
 _SLACK = 1e-9  # fast sums are better than this, relative to mass and score
 # Of functions that only kernels call: wrappers for Python would take a fifth of the compilation.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from badacost.kernel_cache import njit
 from badacost.tree.gain_kernels import (
     INNER,
     count_columns,

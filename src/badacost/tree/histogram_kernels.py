@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from badacost.kernel_cache import njit
 from badacost.tree.gain_kernels import (
     INNER,
     count_columns,

@@ -8,8 +8,8 @@ all places, and any test has the same outcome as in `badacost.tree.growth_kernel
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from badacost.kernel_cache import njit
 from badacost.tree.gain_kernels import (
     INNER,
     count_columns,

@@ -14,8 +14,8 @@ that nothing cancels. Rows are taken in blocks, and the innermost loops go over 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from badacost.kernel_cache import njit
 from badacost.tree.forest_kernels import is_in_set
 
 _BLOCK = 64

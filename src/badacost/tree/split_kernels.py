@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from badacost.kernel_cache import njit
 from badacost.tree.gain_kernels import (
     INNER,
     NEGLIGIBLE,

@@ -1,4 +1,4 @@
-"""Readers of annotations: the real data, known lines, and files that must be refused."""
+"""Readers of annotations: known lines, and files that must be refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from PIL import Image
 from badacost.detection.annotations import (
     FORMATS,
     AnnotationError,
-    Views,
     guessed_format,
     read_annotations,
     read_coco,
@@ -130,37 +129,6 @@ class TestKitti:
         for read in (read_kitti, read_yolo):
             with pytest.raises(ValueError, match="names its pictures itself"):
                 read(tmp_path / "list.txt", images=tmp_path)
-
-    @pytest.mark.parametrize(
-        ("name", "n_images", "views"),
-        [
-            ("train.txt", 89, "0 0 2 7 34 45 21 15 2 1 3 2 1 1 3 75 70 15 11 1"),
-            ("train_right.txt", 83, "10 0 8 19 10 42 42 25 31 31 1 0 2 4 37 185 103 39 9 2"),
-            ("val.txt", 29, "0 4 4 9 29 18 7 4 1 0 2 0 1 0 1 31 17 6 7 0"),
-        ],
-    )
-    def test_real_cars(self, shared, name, n_images, views):
-        images = read_annotations(shared / "data/detection/kitti_cars" / name)
-        assert len(images) == n_images
-        assert all(image.image.is_file() for image in images)
-        is_car = [np.array(image.categories) == "Car" for image in images]
-        angles = np.concatenate(
-            [image[car].angles for image, car in zip(images, is_car, strict=True)]
-        )
-        counts = np.histogram(angles, np.linspace(-180.0, 180.0, 21))[0]
-        assert counts.tolist() == [int(count) for count in views.split()]
-
-    def test_last_pixel_ends_at_the_border(self, shared):
-        """Cars cut off by the picture reach exactly to its end, given its last pixel."""
-        images = read_kitti(shared / "data/detection/kitti_cars/val.txt")
-        ends = [image.boxes[:, 2:] for image in images if image.measured().size == (375, 1242)]
-        assert np.concatenate(ends).max(axis=0).tolist() == [1242.0, 375.0]
-
-    def test_synthetic_cars(self, shared):
-        images = read_annotations(shared / "data/detection/vkitti_cars_synthetic/train.txt")
-        assert (len(images), sum(map(len, images))) == (77, 688)
-        angles = np.concatenate([image.angles for image in images])
-        assert ((angles >= -180.0) & (angles < 180.0)).all()
 
 
 class TestVoc:
@@ -353,17 +321,6 @@ class TestFddb:
         with pytest.raises(AnnotationError, match=message):
             read_fddb(written(tmp_path, "list.txt", text))
 
-    @pytest.mark.parametrize(("part", "counts"), [("train", (155, 276)), ("val", (66, 106))])
-    def test_real_faces(self, shared, part, counts):
-        folder = shared / "data/detection/fddb_faces"
-        images = read_annotations(folder / f"FDDB-ellipseList-{part}.txt")
-        assert (len(images), sum(map(len, images))) == counts
-        assert all(image.image.is_file() for image in images)
-        table = read_annotations(folder / f"faces-{part}.csv", columns={"yaw": "yaw_est"})
-        for ellipses, boxes in zip(images, table, strict=True):
-            assert ellipses.name == boxes.name
-            assert np.allclose(ellipses.boxes, boxes.boxes, atol=0.006)
-
 
 class TestTable:
     def test_known_rows(self, tmp_path, picture):
@@ -403,26 +360,6 @@ class TestTable:
         with pytest.raises(AnnotationError, match=message):
             read_table(written(tmp_path, "a.csv", text))
 
-    def test_real_faces(self, shared):
-        images = read_annotations(shared / "data/detection/pascal_faces_mini/annotations.csv")
-        assert (len(images), sum(map(len, images))) == (6, 14)
-        assert all(image.image.is_file() for image in images)
-
-    @pytest.mark.parametrize(
-        ("limits", "train", "val"),
-        [
-            ((-60, -20, 20, 60), [1, 26, 196, 49, 4], [3, 16, 75, 11, 1]),
-            ((-45, -15, 15, 45), [7, 33, 166, 59, 11], [5, 18, 63, 18, 2]),
-        ],
-    )
-    def test_views_of_real_faces(self, shared, limits, train, val):
-        for part, counts in (("train", train), ("val", val)):
-            table = shared / f"data/detection/fddb_faces/faces-{part}.csv"
-            images = read_table(table, columns={"yaw": "yaw_est"})
-            views = Views.of_yaw(limits)
-            labels = np.concatenate([image.with_views(views).labels for image in images])
-            assert np.bincount(labels).tolist() == counts
-
 
 class TestFolder:
     def test_folder_and_list(self, tmp_path, picture):
@@ -441,16 +378,6 @@ class TestFolder:
         picture("a.jpg")
         with pytest.raises(AnnotationError, match="line 2: expected the name of a picture"):
             read_folder(written(tmp_path, "list.txt", "a.jpg\nb\n"))
-
-    @pytest.mark.parametrize(
-        ("name", "n_images"), [("negatives_bsds", 205), ("negatives_voc2012", 59)]
-    )
-    def test_real_negatives(self, shared, name, n_images):
-        folder = shared / "data/detection" / name
-        images = read_annotations(folder / "train.txt")
-        assert (len(images), sum(map(len, images))) == (n_images, 0)
-        found = read_annotations(folder / "images")
-        assert {image.image for image in images} == {image.image for image in found}
 
 
 class TestGuess:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Selection, read_annotations
+from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Selection
 
 STREET = AnnotatedImage(
     None,
@@ -58,26 +58,6 @@ def test_no_objects():
 def test_refuses(wrong, error):
     with pytest.raises(error, match=next(iter(wrong))):
         Selection(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("train.txt", [309, 98, 177, 219]),
-        ("train_right.txt", [600, 99, 379, 492]),
-        ("val.txt", [141, 44, 88, 98]),
-    ],
-)
-def test_difficulties_of_kitti(shared, name, counts):
-    images = read_annotations(shared / "data/detection/kitti_cars" / name)
-    levels = [
-        Selection(["Car"]),
-        Selection(["Car"], min_height=41, max_occlusion=0, max_truncation=0.15),
-        Selection(["Car"], min_height=26, max_occlusion=1, max_truncation=0.3),
-        Selection(["Car"], min_height=26, max_occlusion=2, max_truncation=0.5),
-    ]
-    found = [sum(len(level.apply(image).positives) for image in images) for level in levels]
-    assert found == counts
 
 
 def test_all_images():

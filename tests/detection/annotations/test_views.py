@@ -104,15 +104,6 @@ class TestYaw:
         with pytest.raises(ValueError, match="limits must increase"):
             Views.of_yaw(limits)
 
-    def test_yaw_of_real_faces(self, shared):
-        """The table holds the views that its authors found with the same limits."""
-        lines = (shared / "data/detection/fddb_faces/faces-train.csv").read_text().splitlines()
-        header = lines[0].split(",")
-        columns = [header.index(name) for name in ("yaw_est", "view")]
-        yaw, view = np.array([[line.split(",")[i] for i in columns] for line in lines[1:]]).T
-        labels = Views.of_yaw().label_of(heading_of_yaw(yaw.astype(np.float64)))
-        assert np.array_equal(labels + 1, view.astype(np.int64))
-
 
 class TestChecks:
     def test_not_symmetric(self):

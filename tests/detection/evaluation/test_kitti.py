@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import KITTI_LEVELS, evaluate_kitti
 
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 KINDS = ["Car", "Car", "Car", "Van", "Pedestrian", "DontCare"]
 
 
@@ -29,43 +31,35 @@ def truth(boxes, categories=None, **more):
     return SimpleNamespace(boxes=boxes, categories=categories, **more)
 
 
-def read_rows(path, n_numbers):
-    rows = [line.split() for line in path.read_text().splitlines()]
-    numbers = np.array([row[1:] for row in rows], dtype=float).reshape(-1, n_numbers)
-    boxes = numbers[:, 3:7] + [0, 0, 1, 1]
-    return [row[0] for row in rows], boxes, numbers
-
-
-def read_set(folder):
+def read_set(sets, name):
+    """Detections and annotations by image, of a set whose results were published."""
+    objects, kinds, image = (sets[f"{name}_objects{part}"] for part in ("", "_kind", "_image"))
+    rows, image_of_row = sets[f"{name}_detections"], sets[f"{name}_detections_image"]
     detections, annotations = {}, {}
-    for path in sorted((folder / "label_2").glob("*.txt")):
-        kinds, boxes, numbers = read_rows(path, 14)
-        annotations[path.stem] = truth(
-            boxes,
-            kinds,
-            truncation=numbers[:, 0],
-            occlusion=numbers[:, 1],
-            angles=np.degrees(numbers[:, 2]),
+    for i in range(int(sets[f"{name}_n_images"])):
+        there, here = objects[image == i], rows[image_of_row == i]
+        annotations[i] = truth(
+            there[:, 3:7] + [0, 0, 1, 1],
+            list(kinds[image == i]),
+            truncation=there[:, 0],
+            occlusion=there[:, 1],
+            angles=np.degrees(there[:, 2]),
         )
-    for path in sorted((folder / "result").glob("*.txt")):
-        _, boxes, numbers = read_rows(path, 15)
-        detections[path.stem] = found(boxes, numbers[:, 14], np.degrees(numbers[:, 2]))
+        detections[i] = found(here[:, 1:5] + [0, 0, 1, 1], here[:, 5], np.degrees(here[:, 0]))
     return detections, annotations
 
 
 @pytest.mark.parametrize("name", ["setA", "setB"])
-def test_published_sets(shared, name):
-    folder = shared / "golden/evaluation/kitti_synthetic" / name
-    expected = json.loads((folder / "expected.json").read_text())
-    result = evaluate_kitti(*read_set(folder), rule="reference")
-    for level, curve in result.curves.items():
-        there = expected[level]
-        np.testing.assert_allclose(curve.precision, there["precision"], rtol=0, atol=1e-6)
-        np.testing.assert_allclose(
-            curve.similarity, there["orientation_similarity"], rtol=0, atol=1e-6
-        )
-        assert 100 * curve.ap_11 == pytest.approx(there["AP11_percent"], abs=1e-4)
-        assert 100 * curve.aos_11 == pytest.approx(there["AOS11_percent"], abs=1e-4)
+def test_published_sets(name):
+    sets = np.load(GOLDEN / "kitti.npz")
+    result = evaluate_kitti(*read_set(sets, name), rule="reference")
+    assert list(result.curves) == ["easy", "moderate", "hard"]
+    for level, curve in enumerate(result.curves.values()):
+        expected = {key: sets[f"{name}_{key}"][level] for key in ("precision", "similarity")}
+        np.testing.assert_allclose(curve.precision, expected["precision"], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(curve.similarity, expected["similarity"], rtol=0, atol=1e-6)
+        means = [100 * curve.ap_11, 100 * curve.aos_11]
+        np.testing.assert_allclose(means, sets[f"{name}_percent"][level], rtol=0, atol=1e-4)
 
 
 def slow_overlap(a, b, over_first=False):

@@ -10,7 +10,7 @@ from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.training.samples import Variation
 from badacost.detection.training.store import WindowStore
 from badacost.threads import Threads
-from tests.tiny_training import VIEWS, tiny_scenes
+from campaigns.tiny_training import VIEWS, tiny_scenes
 
 
 @pytest.fixture(scope="session")

@@ -92,7 +92,7 @@ def test_nothing_yet(checkpoint) -> None:
 
 def test_another_training_is_refused(checkpoint) -> None:
     checkpoint.save(BEGUN)
-    with pytest.raises(ModelFileError, match="other images or another configuration; choose"):
+    with pytest.raises(ModelFileError, match="it belongs to another training; choose"):
         Checkpoint(checkpoint.path, "abd").load()
 
 

@@ -16,7 +16,7 @@ from badacost.detection.training.miner import Miner, away_from, describe_scores
 from badacost.detection.training.samples import Variation, random_boxes
 from badacost.detection.training.store import WindowStore
 from badacost.threads import Threads
-from tests.tiny_training import TINY
+from campaigns.tiny_training import TINY
 
 MANY = replace(TINY, n_negatives=1000, n_per_image=40)
 SHAPE = TINY.shape

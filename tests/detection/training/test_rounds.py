@@ -18,8 +18,8 @@ from badacost.detection.training.samples import WindowFeatures, WindowList
 from badacost.detection.training.store import WindowStore
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
+from campaigns.tiny_training import TINY
 from tests.forests import assert_same_forest
-from tests.tiny_training import TINY
 
 PLAIN = replace(TINY, n_filters=0, trees=(2, 3, 4))
 NOTHING = Mined(WindowList.of([]), np.empty(0), 6)

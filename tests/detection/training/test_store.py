@@ -14,7 +14,7 @@ from badacost.detection.training import store as module
 from badacost.detection.training.samples import Variation, WindowFeatures, WindowList
 from badacost.detection.training.store import BinnedWindows, WindowStore, allocated, named
 from badacost.threads import Threads
-from tests.tiny_training import TINY, VIEWS
+from campaigns.tiny_training import TINY, VIEWS
 
 VARIATION = Variation(rotation=3.0, contrast=0.15, noise=2.0)
 

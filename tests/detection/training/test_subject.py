@@ -11,7 +11,7 @@ from badacost.detection.training.checkpoint import Checkpoint
 from badacost.detection.training.samples import WindowList
 from badacost.detection.training.store import WindowStore
 from badacost.detection.training.subject import Subject, Task
-from tests.tiny_training import TINY
+from campaigns.tiny_training import TINY
 
 PLAIN = replace(TINY, n_filters=0, n_jittered=2)
 

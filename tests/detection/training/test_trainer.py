@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import logging
 import os
 import random
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import overlaps
 from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.scenes import make_scenes
+from badacost.detection.training import identity as identity_module
 from badacost.detection.training import rounds as rounds_module
 from badacost.detection.training import store as store_module
 from badacost.detection.training import trainer as module
@@ -29,11 +33,12 @@ from badacost.detection.training.checkpoint import Checkpoint
 from badacost.detection.training.config import ALGORITHMS
 from badacost.detection.training.rounds import CascadeRounds
 from badacost.detection.training.subject import Task
+from badacost.file_lock import FileLock
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.threads import Threads
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 from tests.gpu.fake_cuda import pretend_cuda
 from tests.gpu.on_cpu import needs_compiler
-from tests.tiny_training import TINY, VIEWS, tiny_scenes
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_ROUND = replace(TINY, trees=(2,), validation=0.0)
@@ -93,7 +98,10 @@ def trained(
 
 
 def prepared(images, config=TINY, groups=None, folder=None) -> module._Training:
-    return module._Training(images, VIEWS, config, "object", groups, folder, Threads(), False)
+    training = module._Training(images, VIEWS, config, "object", groups, folder, Threads(), False)
+    with ExitStack() as stack:
+        training.prepare(stack)
+    return training
 
 
 def learned_pictures(training: module._Training) -> set[int]:
@@ -193,14 +201,6 @@ class TestAlgorithms:
         config = replace(TINY, algorithm=algorithm)
         assert trained(scenes, tmp_path, config, n_jobs=2) == expected[algorithm]
 
-    @needs_compiler
-    def test_the_device_does_not_matter(
-        self, scenes, tmp_path, expected, monkeypatch, algorithm
-    ) -> None:
-        pretend_cuda(monkeypatch)
-        config = replace(TINY, algorithm=algorithm)
-        assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
-
     def test_resume_after_every_checkpoint(
         self, scenes, tmp_path, expected, monkeypatch, algorithm
     ) -> None:
@@ -274,6 +274,7 @@ class TestSameDetector:
         assert sorted(loaded) == sorted(scene.name for scene in scenes)  # once each
         assert sorted(path.name for path in folder.iterdir()) == [
             "calibration.checkpoint", "cascade.checkpoint", "final.checkpoint",
+            "training.checkpoint",
         ]  # fmt: skip
 
     def test_seed_matters(self, scenes, tmp_path, expected) -> None:
@@ -434,24 +435,94 @@ class TestResuming:
         monkeypatch.setattr(module, "calibrated", None)
         assert trained(scenes, tmp_path, folder=finished) == expected["costboost"]
 
-    def test_other_trainings_are_refused(self, scenes, tmp_path) -> None:
-        train_detector(scenes, VIEWS, ONE_ROUND, folder=tmp_path)
+    def test_other_trainings_are_refused(self, scenes, finished) -> None:
         other_pixels = scenes[0].load()
         other_pixels[0, 0] ^= 1
         moved = scenes[0].boxes + 0.5
-        for images, config, options in (
-            (scenes, replace(ONE_ROUND, seed=1), {}),
-            (scenes, ONE_ROUND, {"category": "Bus"}),
-            (scenes, ONE_ROUND, {"groups": [0, 1, 2, 3, 4, 4]}),
-            (scenes[:-1], ONE_ROUND, {}),
-            ([replace(scenes[0], image=other_pixels), *scenes[1:]], ONE_ROUND, {}),
-            ([replace(scenes[0], boxes=moved), *scenes[1:]], ONE_ROUND, {}),
-            ([replace(scenes[0], name="other"), *scenes[1:]], ONE_ROUND, {}),
+        for images, config, options, message in (
+            (scenes, replace(TINY, seed=1), {}, r"with another setting seed \(0, now 1\);"),
+            (scenes, TINY, {"category": "Bus"}, r'setting category \("Car", now "Bus"\);'),
+            (scenes, TINY, {"groups": [0, 1, 2, 3, 4, 4]}, "with another setting groups;"),
+            (scenes[:-1], TINY, {}, "from other images, from other annotations, with"),
+            ([replace(scenes[0], image=other_pixels), *scenes[1:]], TINY, {}, "other images;"),
+            ([replace(scenes[0], boxes=moved), *scenes[1:]], TINY, {}, "from other annotations;"),
+            ([replace(scenes[0], name="other"), *scenes[1:]], TINY, {}, "from other images;"),
         ):
-            with pytest.raises(ModelFileError, match="other images or another configuration"):
-                train_detector(images, VIEWS, config, folder=tmp_path, **options)
+            with pytest.raises(
+                ModelFileError, match=f"cannot resume from .*it was made .*{message}"
+            ):
+                train_detector(images, VIEWS, config, folder=finished, **options)
 
-    @pytest.mark.parametrize("name", ["cascade", "final", "calibration"])
+    def test_files_with_other_pixels_are_refused(self, scenes, tmp_path) -> None:
+        """Size and time of a file do not count, its contents do."""
+        path, checkpoints = tmp_path / "a.png", tmp_path / "checkpoints"
+        pixels = scenes[0].load()
+        images = [replace(scenes[0], image=path, name="a"), *scenes[1:]]
+        Image.fromarray(pixels).save(path, compress_level=0)
+        before = path.stat()
+        prepared(images, folder=checkpoints)
+        pixels[3, 5] ^= 1
+        Image.fromarray(pixels).save(path, compress_level=0)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert path.stat().st_size == before.st_size
+        with pytest.raises(ModelFileError, match="it was made from other images;"):
+            prepared(images, folder=checkpoints)
+
+    def test_all_but_pixels_is_checked_before_pictures_are_read(
+        self, scenes, finished, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(AnnotatedImage, "load", None)
+        with pytest.raises(ModelFileError, match="setting max_depth"):
+            train_detector(scenes, VIEWS, replace(TINY, max_depth=3), folder=finished)
+
+    def test_other_versions_are_refused(self, scenes, finished, tmp_path, monkeypatch) -> None:
+        monkeypatch.setattr(identity_module, "ALGORITHM_VERSION", 999)
+        with pytest.raises(ModelFileError, match="made by version 1 of the training, and this is"):
+            train_detector(scenes, VIEWS, TINY, folder=finished)
+        monkeypatch.undo()
+        (tmp_path / "cascade.checkpoint").write_bytes(
+            (finished / "cascade.checkpoint").read_bytes()
+        )
+        with pytest.raises(ModelFileError, match="made by an older version of badacost; choose"):
+            train_detector(scenes, VIEWS, TINY, folder=tmp_path)
+
+    def test_a_second_training_in_the_folder_says_so(self, scenes, tmp_path) -> None:
+        with (
+            FileLock(tmp_path),
+            pytest.raises(BlockingIOError, match=r"another process is writing the fold.*: wait"),
+        ):
+            train_detector(scenes, VIEWS, TINY, folder=tmp_path)
+        assert not list(tmp_path.iterdir())
+
+    def test_a_checkpoint_that_cannot_be_written_ends_the_training(
+        self, scenes, tmp_path, expected, monkeypatch
+    ) -> None:
+        """The one before is intact: when there is room, the training resumes."""
+        save, folder = Checkpoint.save, tmp_path / "checkpoints"
+        n_saved = 0
+
+        def fail(self, progress) -> None:
+            nonlocal n_saved
+            n_saved += 1
+            with monkeypatch.context() as patch:
+                if n_saved == 3:
+                    patch.setattr(os, "fsync", full_disk)
+                save(self, progress)
+
+        def full_disk(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Checkpoint, "save", fail)
+            with pytest.raises(
+                OSError, match=r"cannot write .*cascade\.checkpoint': the disk is f"
+            ):
+                train_detector(scenes, VIEWS, TINY, folder=folder)
+        assert n_saved == 3
+        assert sorted(os.listdir(folder)) == ["cascade.checkpoint", "training.checkpoint"]
+        assert trained(scenes, tmp_path, folder=folder) == expected["costboost"]
+
+    @pytest.mark.parametrize("name", ["cascade", "final", "calibration", "training"])
     def test_damaged_checkpoints_are_refused(self, scenes, tmp_path, finished, name) -> None:
         for path in finished.iterdir():
             (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -492,17 +563,57 @@ class TestResuming:
             module._read_calibration(path, digest)
 
 
+# Of the tiny detectors: a hash of the structure of their trees, and sums of thresholds, scores,
+# weights of poses and rejections, of which BLAS may change the last digits.
+SIGNATURES = {
+    "costboost": ("97285a566c5edbe2", (22.70055, 21.48116, 10.04617, -2.293342)),
+    "badacost": ("3cb31a47ddf4efd2", (1.755083, 3.205143, 5.833904, -0.3205143)),
+    "samme": ("d42112212ae76407", (6.470263, 8.850576, 5.833904, -0.9117747)),
+    "subcat": ("6b8dd854c356ac86", (9.702076, 429.0652, 15.33977, -46.76928)),
+}
+SIGNED_VERSION = 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_other_results_need_another_version(expected, tmp_path, algorithm) -> None:
+    """If this fails since results changed: raise ALGORITHM_VERSION, then write what was found."""
+    (tmp_path / "detector").write_bytes(expected[algorithm])
+    digest, sums = hashlib.sha256(), np.zeros(4)
+    for cascade in Detector.load(tmp_path / "detector").cascades:
+        forest = cascade.forest
+        for part in (forest.feature, forest.left, forest.value, forest.offsets):
+            digest.update(part.astype("<i8").tobytes())
+        sums += (
+            np.nansum(np.abs(forest.threshold)),
+            np.abs(forest.table * forest.tree_weights.sum()).sum(),
+            np.abs(cascade.pose.weights).sum(dtype=np.float64),
+            cascade.rejections.sum(),
+        )
+    structure, numbers = SIGNATURES[algorithm]
+    assert digest.hexdigest()[:16] == structure
+    assert sums == pytest.approx(numbers, rel=1e-5)
+    assert identity_module.ALGORITHM_VERSION == SIGNED_VERSION
+
+
 _PROGRAM = """
 import sys
 from badacost.detection import train_detector
 from badacost.detection.training import rounds
 from tests.gpu.fake_cuda import pretend_cuda
 from tests.gpu.on_cpu import needs_compiler
-from tests.tiny_training import TINY, VIEWS, tiny_scenes
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
 rounds._TREES_BETWEEN_CHECKPOINTS = 1
 train_detector(tiny_scenes(), VIEWS, TINY, folder=sys.argv[1]).save(sys.argv[2])
 """
+
+
+@needs_compiler
+@pytest.mark.parametrize("algorithm", ["costboost", "badacost"])  # the kinds of trees there are
+def test_the_device_does_not_matter(scenes, tmp_path, expected, monkeypatch, algorithm) -> None:
+    pretend_cuda(monkeypatch)
+    config = replace(TINY, algorithm=algorithm)
+    assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill")
@@ -677,7 +788,7 @@ class TestMistakes:
 
     def test_folder_that_is_a_file(self, scenes, tmp_path) -> None:
         (tmp_path / "file").touch()
-        with pytest.raises(FileExistsError):
+        with pytest.raises(FileExistsError, match="a file stands where a folder should be: name"):
             train_detector(scenes, VIEWS, TINY, folder=tmp_path / "file")
 
     def test_no_threads(self, scenes) -> None:

@@ -7,15 +7,16 @@ neighbouring category, may be found or not. So may anything in an area called Do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
-from badacost.detection.boxes import Detections, overlaps
+from badacost.detection.box_tree import BoxTree
+from badacost.detection.boxes import Detections
 from badacost.detection.evaluation.curves import (
     PrecisionRecallCurve,
     number_or_none,
@@ -300,14 +301,25 @@ def evaluate_kitti(
     return KittiResult(**curves, category=category, overlap=overlap)
 
 
+class _Claim(NamedTuple):
+    """The detections that an object may have.
+
+    `overlaps` are how much they share with the object, and `errors` by how much their angles
+    differ, in radians.
+    """
+
+    row: int
+    candidates: IndexArray
+    overlaps: FloatArray
+    errors: FloatArray
+
+
 @dataclass(eq=False)
 class _Image:
     """An image before a level is chosen: its detections, and objects of the category or neighbour.
 
     `place` is its position among the annotations.
-    `shared` is how much each object (row) and detection (column) overlap, and `errors` by how much
-    their angles differ, in radians. `claims` lists the objects that overlap a detection enough,
-    each with the detections that it may have.
+    `claims` are those of the objects that overlap a detection enough.
     """
 
     place: int
@@ -318,10 +330,8 @@ class _Image:
     object_heights: FloatArray
     occlusion: FloatArray
     truncation: FloatArray
-    shared: FloatArray
-    errors: FloatArray
     has_angles: bool
-    claims: list[tuple[int, Positions]]
+    claims: list[_Claim]
 
     @classmethod
     def from_pair(cls, pair: Pair[Detections], category: str, overlap: float) -> _Image:
@@ -340,22 +350,26 @@ class _Image:
         angles = pair.numbers("angles")[chosen]
         angle_of_view = np.array(found.angles or [np.nan] * len(found.names), dtype=np.float64)
         found_angles = angle_of_view[found.labels]
-        shared = overlaps(boxes[chosen], found_boxes)
-        near = shared > overlap
-        areas = boxes[pair.is_area()]
+        near = BoxTree(found_boxes).pairs(boxes[chosen], overlap)
+        in_area, _ = BoxTree(boxes[pair.is_area()]).largest(found_boxes, "first")
+        errors = np.radians(angles[near.queries] - found_angles[near.boxes])
+        objects, first = np.unique(near.queries, return_index=True)
+        claims = zip(
+            objects.tolist(),
+            *(np.split(part, first[1:]) for part in (near.boxes, near.overlaps, errors)),
+            strict=False,  # the parts of nothing are one empty part
+        )
         return cls(
             place=pair.place,
             scores=found.scores,
             heights=found_boxes[:, 3] - found_boxes[:, 1],
-            in_ignored_area=np.any(overlaps(found_boxes, areas, "first") > overlap, axis=1),
+            in_ignored_area=in_area > overlap,
             is_neighbour=is_neighbour,
             object_heights=(boxes[:, 3] - boxes[:, 1])[chosen],
             occlusion=pair.numbers("occlusion")[chosen],
             truncation=pair.numbers("truncation")[chosen],
-            shared=shared,
-            errors=np.radians(angles[:, np.newaxis] - found_angles),
             has_angles=not (np.isnan(angles[~is_neighbour]).any() or np.isnan(found_angles).any()),
-            claims=[(int(row), np.flatnonzero(near[row])) for row in np.flatnonzero(near.any(1))],
+            claims=[_Claim(*claim) for claim in claims],
         )
 
     def at_level(self, level: KittiLevel, official: bool) -> _Task:
@@ -382,9 +396,12 @@ class _Task:
     def hit_scores(self) -> list[float]:
         """Return the scores of true positives if each object has the best-scoring detection."""
         scores = self.image.scores
-        preference = np.broadcast_to(scores, self.image.shared.shape)
-        pairs = self._pairs(np.ones(len(scores), dtype=np.bool_), preference)
-        return [float(scores[best]) for _, best in pairs if not self.small[best]]
+        free = np.ones(len(scores), dtype=np.bool_)
+        hits = [
+            claim.candidates[place]
+            for claim, place in self._pairs(free, lambda claim: scores[claim.candidates])
+        ]
+        return [float(scores[best]) for best in hits if not self.small[best]]
 
     def steps(self) -> FloatArray:
         """Return each distinct score, and what it adds to the counts, (n, 4), best first.
@@ -393,20 +410,19 @@ class _Task:
         """
         image = self.image
         able = np.zeros(len(image.scores), dtype=np.bool_)
-        for _, candidates in image.claims:
-            able[candidates] = True
+        for claim in image.claims:
+            able[claim.candidates] = True
         able &= ~self.small
         is_false = ~(able | self.small | image.in_ignored_area)
-        rows, matched, n_false = [], (0, 0, 0.0), 0
-        for score in np.unique(image.scores)[::-1]:
-            new = image.scores == score
-            before = (matched[0], matched[1] + n_false, matched[2])
-            if (new & able).any():
-                matched = self._counts_of(able & (image.scores >= score))
-            n_false += int((new & is_false).sum())
-            after = (matched[0], matched[1] + n_false, matched[2])
-            rows.append((score, *np.subtract(after, before)))
-        return np.array(rows, dtype=np.float64).reshape(-1, 4)
+        scores, place = np.unique(-image.scores, return_inverse=True)
+        rows = np.zeros((len(scores), 4))
+        rows[:, 0] = -scores
+        rows[:, 2] = np.bincount(place[is_false], minlength=len(scores))
+        matched = (0, 0, 0.0)
+        for k in np.unique(place[able]):
+            before, matched = matched, self._counts_of(able & (place <= k))
+            rows[k, 1:] += np.subtract(matched, before)
+        return rows
 
     def _counts_of(self, free: Mask) -> tuple[int, int, float]:
         """Count true and false positives and similarity of the `free` detections.
@@ -414,23 +430,26 @@ class _Task:
         Each object has the one it overlaps most.
         """
         image, free = self.image, free.copy()
-        errors = [image.errors[pair] for pair in self._pairs(free, image.shared)]
+        pairs = self._pairs(free, lambda claim: claim.overlaps)
+        errors = [claim.errors[place] for claim, place in pairs]
         n_false = int((free & ~image.in_ignored_area).sum())
         return len(errors), n_false, float(np.sum((1.0 + np.cos(errors)) / 2.0))
 
-    def _pairs(self, free: Mask, preference: FloatArray) -> list[tuple[int, int]]:
-        """Return objects to be found, each with the `free` detection that it prefers, one by one.
+    def _pairs(
+        self, free: Mask, preference: Callable[[_Claim], FloatArray]
+    ) -> list[tuple[_Claim, int]]:
+        """Return objects to be found, each with the place of the `free` detection it prefers.
 
         Those that are taken, also by objects that need not be found, are no longer free.
         """
         pairs = []
-        for row, candidates in self.image.claims:
-            choice = candidates[free[candidates]]
+        for claim in self.image.claims:
+            choice = np.flatnonzero(free[claim.candidates])
             if len(choice):
-                best = choice[preference[row, choice].argmax()]
-                free[best] = False
-                if not self.optional[row]:
-                    pairs.append((row, int(best)))
+                best = int(choice[preference(claim)[choice].argmax()])
+                free[claim.candidates[best]] = False
+                if not self.optional[claim.row]:
+                    pairs.append((claim, best))
         return pairs
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask
-from badacost.detection.boxes import Detections, overlaps
+from badacost.detection.box_tree import BoxTree
+from badacost.detection.boxes import Detections
 from badacost.detection.evaluation.curves import PrecisionRecallCurve, number_or_none
 from badacost.detection.evaluation.outcomes import FALSE, IGNORED, TRUE, Outcome, Steps
 from badacost.detection.evaluation.pairs import Pair, paired
@@ -381,18 +382,17 @@ class _Image:
 
     def matched(self, overlap: float) -> Outcome:
         """Find out to which annotated box each detection belongs, and which are right."""
-        n, m = len(self.boxes), len(self.truth)
+        n = len(self.boxes)
         owners, verdicts = np.full(n, -1), np.full(n, FALSE, dtype=np.int8)
-        if n and m:
-            shared = overlaps(self.boxes, self.truth)
-            best = m - 1 - shared[:, ::-1].argmax(axis=1)  # the later one of equals
-            belongs = np.flatnonzero(shared[np.arange(n), best] > overlap)
+        if n and len(self.truth):
+            shared, best = BoxTree(self.truth).largest(self.boxes)
+            belongs = np.flatnonzero(shared > overlap)
             owners[belongs] = best[belongs]
             _, first = np.unique(best[belongs], return_index=True)
             verdicts[belongs[first]] = TRUE
             verdicts[belongs[~self.to_find[best[belongs]]]] = IGNORED
-            inside = overlaps(self.boxes, self.truth[self.is_area], "first") > overlap
-            verdicts[(verdicts == FALSE) & inside.any(axis=1)] = IGNORED
+            inside, _ = BoxTree(self.truth[self.is_area]).largest(self.boxes, "first")
+            verdicts[(verdicts == FALSE) & (inside > overlap)] = IGNORED
         return Outcome(self.found, verdicts, owners, self.to_find)
 
     def moved(self, shift: FloatArray, scale: FloatArray, edge: float) -> _Image:

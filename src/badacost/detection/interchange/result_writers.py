@@ -1,4 +1,8 @@
-"""Writers of results, image by image: what is written is complete at any time."""
+"""Writers of results, image by image; files are replaced when all results are there.
+
+Until then results are lines of JSON in a file beside the target, which others may read along and
+which a later run may go on with (`partial_results`).
+"""
 
 from __future__ import annotations
 
@@ -6,38 +10,45 @@ import json
 import os
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from badacost.atomic_file import replaced_file
+from badacost.atomic_file import plain_write_errors, replaced_file
 from badacost.detection.boxes import Detections
 from badacost.detection.images import FileStems, ImageSource
 from badacost.detection.interchange.coco import coco_document
 from badacost.detection.interchange.json_lines import to_json_line
 from badacost.detection.interchange.kitti import to_kitti
+from badacost.detection.interchange.partial_results import Failure, PartialResults
 from badacost.detection.interchange.table import to_csv
+from badacost.file_lock import FileLock
 from badacost.validation import check_choice
 
 FORMAT_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "coco"}
 RESULT_SUFFIXES = tuple(FORMAT_OF_SUFFIX)  # of files that `read_results` reads
 _FORMATS = ("jsonl", "csv", "kitti", "coco")
+_PARTIAL = ".partial"
 
 
 class ResultsWriter(ABC):
     """Where results go, image by image; `open_results` makes one.
 
-    Parameters
-    ----------
-    path : Path or None
-        File to write; None for the standard output.
+    Results for a file or folder are lines of JSON in a file whose name ends in ``.partial`` until
+    the ``with`` statement ends. Then they take the place of what was there. If it ends in an error,
+    earlier results stay, and so does that file, from which ``open_results(..., resume=True)`` goes
+    on.
 
     Attributes
     ----------
-    is_complete : bool
-        Whether what is written so far is complete. A document of COCO replaces its file at the
-        end, and leaves an earlier one as it is if that is not reached.
+    partial : Path or None
+        The file of the results so far; None where they go to the standard output, or to a device.
+    n_done, n_failed : int
+        Images whose results are there from an earlier run, and how many of these had failed.
+    stems : tuple of str
+        Names of files of KITTI that these have.
 
     Examples
     --------
@@ -50,13 +61,9 @@ class ResultsWriter(ABC):
     image,x1,y1,x2,y2,score,view,angle,category
     """
 
-    is_complete = True
-
-    def __init__(self, path: Path | None):
-        self._file: TextIO = sys.stdout
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115
+    partial: Path | None = None
+    n_done = n_failed = 0
+    stems: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -67,8 +74,7 @@ class ResultsWriter(ABC):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._file is not sys.stdout:
-            self._file.close()
+        return None
 
     @abstractmethod
     def write(self, found: Detections, stem: str | None = None) -> None:
@@ -94,13 +100,28 @@ class ResultsWriter(ABC):
             What went wrong.
         """
 
+
+class _Stream(ResultsWriter):
+    """Writes to an open file; who reads along finds whole lines."""
+
+    def __init__(self, file: TextIO):
+        self._file = file
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is not sys.stdout:
+            self._file.close()
+
     def _put(self, text: str) -> None:
-        """Write at once: who reads along, or comes after a crash, finds whole lines."""
         self._file.write(text)
         self._file.flush()
 
 
-class _JSONLines(ResultsWriter):
+class _JSONLines(_Stream):
     def write(self, found: Detections, stem: str | None = None) -> None:
         self._put(to_json_line(_source(found).name, found) + "\n")
 
@@ -108,9 +129,9 @@ class _JSONLines(ResultsWriter):
         self._put(json.dumps({"image": name, "error": reason}) + "\n")
 
 
-class _Table(ResultsWriter):
-    def __init__(self, path: Path | None):
-        super().__init__(path)
+class _Table(_Stream):
+    def __init__(self, file: TextIO):
+        super().__init__(file)
         self._put(to_csv({}))
 
     def write(self, found: Detections, stem: str | None = None) -> None:
@@ -118,20 +139,15 @@ class _Table(ResultsWriter):
         self._put(rows)
 
 
-class _Document(ResultsWriter):
+class _Document(_Stream):
     """A document of COCO: detections as they come, images and categories at the end."""
 
-    def __init__(self, path: Path | None, folder: Path | None):
-        self._replacing = ExitStack()
+    def __init__(self, file: TextIO, folder: Path | None):
+        super().__init__(file)
         self._folder = folder
         self._images: list[dict[str, Any]] = []
         self._categories: list[dict[str, Any]] = []
         self._n_records = 0
-        if path is not None:
-            self.is_complete = False
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path = self._replacing.enter_context(replaced_file(path))
-        super().__init__(path)
         self._put('{"annotations": [')
 
     def __exit__(
@@ -143,7 +159,6 @@ class _Document(ResultsWriter):
         rest = {"images": self._images, "categories": self._categories}
         self._put(f"\n], {json.dumps(rest)[1:]}\n")
         super().__exit__(kind, error, traceback)
-        self._replacing.__exit__(kind, error, traceback)
 
     def write(self, found: Detections, stem: str | None = None) -> None:
         name = _source(found).name
@@ -162,17 +177,67 @@ class _Document(ResultsWriter):
 
 class _TextFolder(ResultsWriter):
     def __init__(self, folder: Path):
-        folder.mkdir(parents=True, exist_ok=True)
-        super().__init__(None)
         self._folder = folder
         self._stems = FileStems()
 
     def write(self, found: Detections, stem: str | None = None) -> None:
         path = self._folder / f"{stem or self._stems.of(_source(found))}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with plain_write_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
         # Half a file, or an empty one, would be taken for the whole.
         with replaced_file(path) as temporary:
             temporary.write_text(to_kitti(found), encoding="utf-8")
+
+
+class _Kept(ResultsWriter):
+    """Keeps results in a partial file; at the end they go to the place that `finish` opens."""
+
+    def __init__(
+        self,
+        path: Path,
+        place: Path,
+        finish: Callable[[ExitStack], ResultsWriter],
+        made_from: Mapping[str, Any],
+        resume: bool,
+    ):
+        self.partial = place
+        self._finish = finish
+        with ExitStack() as stack:
+            stack.enter_context(FileLock(path))
+            self._results = stack.enter_context(PartialResults(place, made_from, resume=resume))
+            self._open = stack.pop_all()
+        self.n_done, self.n_failed = self._results.n_done, self._results.n_failed
+        self.stems = self._results.stems
+        self._names = FileStems()
+        for stem in self.stems:
+            self._names.take(stem)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._open:
+            if kind is not None:
+                if not self._results.n_done:
+                    self._results.remove()
+                return
+            with ExitStack() as stack:
+                target = self._finish(stack)
+                for found, stem in self._results.all():
+                    if isinstance(found, Failure):
+                        target.fail(found.name, found.reason)
+                    else:
+                        target.write(found, stem)
+            self._results.remove()
+
+    def write(self, found: Detections, stem: str | None = None) -> None:
+        source = _source(found)
+        self._results.write(found, source, stem or self._names.of(source))
+
+    def fail(self, name: str, reason: str) -> None:
+        self._results.fail(name, reason)
 
 
 def open_results(
@@ -180,8 +245,12 @@ def open_results(
     format: str | None = None,
     *,
     folder: str | os.PathLike[str] | None = None,
+    made_from: Mapping[str, Any] | None = None,
+    resume: bool = False,
 ) -> ResultsWriter:
     """Return a writer of results, to be used in a ``with`` statement.
+
+    Earlier results stay until the statement ends without an error.
 
     Parameters
     ----------
@@ -193,6 +262,12 @@ def open_results(
         for KITTI), and lines of JSON without a path.
     folder : str or path-like, optional
         Names of images in a document of COCO are relative to this folder.
+    made_from : mapping of str to JSON values, optional
+        What the results depend on, as the hash of a model; see `resume`.
+    resume : bool, default=False
+        Whether to go on with the results that an interrupted run left behind, if there are any:
+        they begin with those of the first `n_done` images. Those of a run that was `made_from`
+        something else are refused.
 
     Returns
     -------
@@ -202,7 +277,9 @@ def open_results(
     Raises
     ------
     ValueError
-        Where path and format do not fit.
+        Where path and format do not fit, or there is nothing to resume.
+    BlockingIOError
+        Where another process writes there.
 
     Examples
     --------
@@ -228,12 +305,38 @@ def open_results(
             raise ValueError(
                 "results of KITTI are a file for each image: name a folder as path (--output)."
             )
-        return _TextFolder(place)
+        with plain_write_errors(place):
+            place.mkdir(parents=True, exist_ok=True)
+        texts = _TextFolder(place)
+        return _Kept(place, place / f"results{_PARTIAL}", lambda _: texts, made_from or {}, resume)
     if place is not None and place.is_dir():
         raise ValueError(f"{str(place)!r} is a folder: name a file for {format}.")
-    if format == "coco":
-        return _Document(place, None if folder is None else Path(folder))
-    return _JSONLines(place) if format == "jsonl" else _Table(place)
+    names = None if folder is None else Path(folder)
+
+    def stream(file: TextIO) -> ResultsWriter:
+        if format == "coco":
+            return _Document(file, names)
+        return _JSONLines(file) if format == "jsonl" else _Table(file)
+
+    if place is None or (place.exists() and not place.is_file()):
+        if resume:
+            raise ValueError("only results in a file can be resumed: name one as path (--output).")
+        return stream(sys.stdout if place is None else _opened(place))
+
+    def finish(stack: ExitStack) -> ResultsWriter:
+        temporary = stack.enter_context(replaced_file(place))
+        file = stack.enter_context(_opened(temporary))
+        return stack.enter_context(stream(file))
+
+    with plain_write_errors(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    partial = place.with_name(f"{place.name}{_PARTIAL}")
+    return _Kept(place, partial, finish, made_from or {}, resume)
+
+
+def _opened(path: Path) -> TextIO:
+    """Return a file to write; whoever asks closes it."""
+    return open(path, "w", encoding="utf-8", newline="")
 
 
 def _format_of(path: Path | None) -> str:

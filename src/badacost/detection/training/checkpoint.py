@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from badacost.arrays import FloatArray
 from badacost.atomic_file import TEMPORARY_NAMES
 from badacost.detection.training.samples import WindowList
+from badacost.file_lock import LOCK_NAME
 from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
 from badacost.persistence import REBUILDING_ERRORS
 from badacost.tree.forest import Forest
@@ -27,7 +28,8 @@ from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 _KIND = "DetectorTraining"
 _BEST = "best_"
 CHECKPOINTS = "*.checkpoint"
-_NAMES = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint")
+_NAMES = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint",
+          "training.checkpoint", LOCK_NAME)  # fmt: skip
 _HEADER = {"digest", "round", "phase", "precisions"}
 
 
@@ -158,16 +160,21 @@ class Checkpoint:
             if model.kind != _KIND or set(model.header) != _HEADER:
                 refuse("it is not a checkpoint of a training")
             if model.header["digest"] != self.digest:
-                refuse("it belongs to a training with other images or another configuration")
+                refuse("it belongs to another training")
             progress = _progress(model)
             if check is not None:
                 check(progress)
             return progress
         except REBUILDING_ERRORS as error:
-            raise ModelFileError(
-                f"cannot resume from {os.fspath(self.path)!r}: {str(error).rstrip('.')}; choose "
-                "another folder, or remove this one to start again."
-            ) from error
+            raise cannot_resume(self.path, str(error)) from error
+
+
+def cannot_resume(path: str | os.PathLike[str], reason: str) -> ModelFileError:
+    """Return the error of checkpoints that are of no use, with the remedy."""
+    return ModelFileError(
+        f"cannot resume from {os.fspath(path)!r}: {reason.rstrip('.')}; choose another folder, or "
+        "remove this one to start again."
+    )
 
 
 def _progress(model: ModelFile) -> Boosting | Boosted:

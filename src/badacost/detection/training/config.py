@@ -13,9 +13,9 @@ from typing import Any, Literal
 from badacost.arrays import FloatArray
 from badacost.budget import Budget, BudgetError
 from badacost.costs import as_cost_matrix, background_costs, circular_view_costs, zero_one_costs
-from badacost.detection.boxes import Suppression
 from badacost.detection.channels import ChannelParameters, HistogramParameters
 from badacost.detection.pyramid import PyramidParameters
+from badacost.detection.suppression import Suppression
 from badacost.detection.training.samples import WindowShape
 from badacost.tree.grower import DrawPer
 from badacost.user_file import open_regular

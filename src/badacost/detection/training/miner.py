@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from badacost.arrays import FloatArray, Positions
+from badacost.arrays import FloatArray, Mask, Positions
 from badacost.detection.annotations.image import AnnotatedImage
-from badacost.detection.boxes import Suppression, overlaps
+from badacost.detection.box_tree import BoxTree
 from badacost.detection.detector import Detector
+from badacost.detection.suppression import Suppression
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.samples import WindowList, WindowShape, random_boxes
 from badacost.detection.training.store import WindowStore, named
@@ -99,11 +101,22 @@ def away_from(
     is the share of the window's own area.
     """
     to_learn = image.boxes[~image.ignore]
-    near = (overlaps(boxes, to_learn) >= max_overlap).any(axis=1)
     same = np.maximum(max_overlap, _MAX_SAME)
-    near |= (overlaps(boxes, shape.fitted(to_learn)) >= same).any(axis=1)
-    near |= (overlaps(boxes, image.boxes[image.ignore], "first") >= _MAX_IGNORED).any(axis=1)
+    near = _are_near(boxes, to_learn, max_overlap)
+    near |= _are_near(boxes, shape.fitted(to_learn), same)
+    near |= _are_near(boxes, image.boxes[image.ignore], _MAX_IGNORED, "first")
     return np.flatnonzero(~near)
+
+
+def _are_near(
+    boxes: FloatArray,
+    others: FloatArray,
+    min_overlap: float,
+    denominator: Literal["union", "first"] = "union",
+) -> Mask:
+    """Which boxes overlap one of the others by at least so much."""
+    largest, _ = BoxTree(others).largest(boxes, denominator)
+    return (largest >= min_overlap) & (len(others) > 0)
 
 
 def describe_scores(scores: FloatArray) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +17,7 @@ from badacost.detection.annotations.views import Views
 from badacost.detection.images import ImageError, Pixels
 from badacost.detection.training.samples import Variation, WindowFeatures, WindowList, WindowShape
 from badacost.progress import ProgressBar
+from badacost.scratch_file import mapped_array
 from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 
@@ -49,6 +50,7 @@ class WindowStore:
         self.images = [*seen, *(seen[k].mirrored(views) for k in mirrored)]
         self.origins: IndexArray = np.array([*range(len(seen)), *mirrored], np.int64)
         self._pixels: list[Pixels] = []
+        self.digests: list[bytes] = []  # hashes of the pictures, once they are decoded
 
     def decode(self) -> None:
         """Read the pixels of the pictures; those that are given as arrays stay where they are."""
@@ -61,20 +63,23 @@ class WindowStore:
         bar = self.bar(len(files), "pictures")
         done: list[int] = []
 
-        def decode(index: int) -> Pixels:
+        def decode(index: int) -> tuple[Pixels, bytes]:
             image = pictures[index]
             with named(image):
                 pixels = image.load()
+            digest = hashlib.sha256(np.ascontiguousarray(pixels).data).digest()
             if index not in places:
-                return pixels
+                return pixels, digest
             kept = memory[places[index] : places[index] + pixels.size].reshape(pixels.shape)
             kept[:] = pixels
             done.append(index)
             if bar is not None:
                 bar.update(len(done))
-            return kept
+            return kept, digest
 
-        self._pixels = self.threads.run(decode, [(k,) for k in range(len(pictures))])
+        decoded = self.threads.run(decode, [(k,) for k in range(len(pictures))])
+        self._pixels = [pixels for pixels, _ in decoded]
+        self.digests = [digest for _, digest in decoded]
         if bar is not None:
             bar.close()
 
@@ -181,8 +186,8 @@ def allocated(n_bytes: int, folder: Path | None) -> NDArray[np.uint8]:
     """Memory, in a temporary file if it is much; what is not used takes none."""
     if n_bytes <= _MAX_MEMORY:
         return np.empty(n_bytes, np.uint8)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        return np.asarray(np.memmap(file, np.uint8, "w+", shape=(n_bytes,)))
+    remedy = "give a folder of checkpoints on a disk with more room"
+    return mapped_array((n_bytes,), np.uint8, folder, remedy)
 
 
 @contextmanager

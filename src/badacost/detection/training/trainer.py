@@ -7,8 +7,6 @@ once more on all images.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import math
 import os
@@ -23,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost.atomic_file import plain_write_errors
 from badacost.boosting.fit_part import PartedRows
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
@@ -35,8 +34,14 @@ from badacost.detection.pyramid import PyramidParameters, estimate_lambdas
 from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.training.boosters import Place
 from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened
-from badacost.detection.training.checkpoint import CHECKPOINTS, Boosted, Checkpoint
+from badacost.detection.training.checkpoint import (
+    CHECKPOINTS,
+    Boosted,
+    Checkpoint,
+    cannot_resume,
+)
 from badacost.detection.training.config import TrainingConfig
+from badacost.detection.training.identity import Identity
 from badacost.detection.training.rounds import (
     MINING_FLOOR,
     MINING_REJECTION,
@@ -48,7 +53,8 @@ from badacost.detection.training.samples import (
 )
 from badacost.detection.training.store import WindowStore
 from badacost.detection.training.subject import Judge, Subject, Task
-from badacost.model_file import ModelFileError, read_model, refuse, write_model
+from badacost.file_lock import FileLock
+from badacost.model_file import read_model, refuse, write_model
 from badacost.persistence import REBUILDING_ERRORS
 from badacost.threads import Threads
 from badacost.validation import check_choice
@@ -106,7 +112,10 @@ def train_detector(
         default each picture is a group.
     folder : str or path-like, optional
         Where checkpoints are kept. The same call with the same folder resumes where an earlier one
-        was stopped, and ends with the same detector.
+        was stopped, and ends with the same detector. Checkpoints of other images, annotations or
+        settings, and of a version of this library that trains in another way, are refused, as is a
+        folder that another process trains in. A training that cannot write a checkpoint, as on a
+        full disk, stops; the one before is intact.
     device : {"cpu", "cuda"}, default="cpu"
         What computes features of windows and searches images: with "cuda" a GPU (``pip install
         badacost[gpu]``). The detector does not depend on it; it looks at images there, too.
@@ -157,6 +166,7 @@ def train_detector(
             device,
             place,
         )
+        training.prepare(stack)
         return training.run()
 
 
@@ -198,10 +208,23 @@ class _Training:
         self.objects, self.labels = self._objects()
         self.aspect_ratios = [self._aspect_ratio(view) for view in range(len(views))]
         self.held_out = self._held_out(groups is not None)
+
+    def prepare(self, stack: ExitStack) -> None:
+        """Take the folder until the stack ends, decode the pictures, and learn filters."""
+        identity = Identity.of(
+            self.config, self.views, self.category, self.groups, self.store.images
+        )
         if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            with plain_write_errors(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(self.folder))
+            identity.check(self.folder)
         self.store.decode()
-        self.digest = self._digest()
+        identity = identity.with_pixels(self.store.digests)
+        if self.folder is not None:
+            identity.check(self.folder)
+            identity.write(self.folder)
+        self.digest = identity.digest
         self.filters, self.pyramid = self._learn()
 
     def _announce(self, images: Sequence[AnnotatedImage]) -> None:
@@ -446,20 +469,6 @@ class _Training:
             )
         return WindowList.of(parts), joined
 
-    def _digest(self) -> str:
-        """What a checkpoint must have been made from to be of use."""
-        names = [[image.name, image.flipped, image.size] for image in self.store.images]
-        text = json.dumps(
-            [asdict(self.config), asdict(self.views), self.category, names, self.groups.tolist()]
-        )
-        digest = hashlib.sha256(text.encode())
-        for image in self.store.images:
-            for part in (image.boxes, image.labels, image.ignore):
-                digest.update(np.ascontiguousarray(part).tobytes())
-        for index in range(self.store.n_pictures):
-            digest.update(self.store.pixels(index).tobytes())
-        return digest.hexdigest()
-
     def _learn(self) -> tuple[NDArray[np.float32] | None, PyramidParameters]:
         """Filters and exponents of the pyramid, from windows around objects."""
         config = self.config
@@ -562,7 +571,4 @@ def _read_calibration(path: Path, digest: str) -> Calibration | None:
         curve = header.pop("curve")
         return Calibration(**header, curve=None if curve is None else ScoreCurve(**curve))
     except REBUILDING_ERRORS as error:
-        raise ModelFileError(
-            f"cannot resume from {os.fspath(path)!r}: {str(error).rstrip('.')}; choose another "
-            "folder, or remove this one to start again."
-        ) from error
+        raise cannot_resume(path, str(error)) from error

@@ -14,14 +14,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import loadmat
 
 from badacost.detection import Detections, Detector, Suppression, load_detector
-from badacost.detection.boxes import overlaps
+from badacost.detection.boxes import overlaps, with_aspect_ratios
 from badacost.detection.cascade import Scanner
-from badacost.detection.channels import rgb_to_luv
+from badacost.detection.channels import (
+    ChannelParameters,
+    HistogramParameters,
+    compute_channels,
+    gradient,
+    normalise_magnitude,
+    orientation_histograms,
+    resample,
+    rgb_to_luv,
+    triangle_filter,
+)
 from badacost.detection.decorrelation import decorrelate
 from badacost.detection.images import read_image
-from badacost.detection.pyramid import pyramid_levels, pyramid_scales
+from badacost.detection.pyramid import Level, pyramid_levels, pyramid_scales
 
 CROPS = {
     "kitti_0019_0000000330": "kitti_badacost",
@@ -46,7 +57,7 @@ class Crop:
 
     golden: dict[str, np.ndarray]
     detector: Detector
-    channels: list[np.ndarray]
+    levels: list[Level]
     features: list[np.ndarray]
     scales: list[tuple[float, float, float]]
 
@@ -63,7 +74,7 @@ def crop(request, shared) -> Crop:
     return Crop(
         golden,
         detector,
-        [level.channels for level in levels],
+        levels,
         [decorrelate(level.channels, detector.filters) for level in levels],
         pyramid_scales(image.shape[:2], detector.pyramid),
     )
@@ -85,11 +96,16 @@ def test_scales(crop) -> None:
 
 def test_channels_and_features_of_levels(crop) -> None:
     n_compared = 0
-    for kind, ours in (("channels", crop.channels), ("ldcf", crop.features)):
-        for level in (11, 15):
-            if f"level{level}_{kind}" in crop.golden:
-                expected = planes(crop.golden[f"level{level}_{kind}"])
-                np.testing.assert_allclose(ours[level - 1], expected, rtol=0, atol=1e-4)
+    for number, (level, scales) in enumerate(zip(crop.levels, crop.scales, strict=True), 1):
+        assert (level.scale, level.scale_y, level.scale_x) == tuple(scales)
+        assert level.is_real == (number % 10 == 1)
+        for kind, ours, tolerance in (
+            ("channels", level.channels, 1e-5),
+            ("ldcf", crop.features[number - 1], 1e-4),
+        ):
+            if f"level{number:02d}_{kind}" in crop.golden:
+                expected = planes(crop.golden[f"level{number:02d}_{kind}"])
+                np.testing.assert_allclose(ours, expected, rtol=0, atol=tolerance)
                 n_compared += 1
     assert n_compared >= 1
 
@@ -367,3 +383,86 @@ def test_no_pascal_list_is_of_the_published_badacost_model(shared) -> None:
     assert most <= 10
     for agreement in agreements.values():
         assert agreement.n_same < most or agreement.median > 1.0
+
+
+# Single steps
+
+
+@pytest.fixture(params=["face_oxford_00090", "kitti_0036_0000000095"])
+def golden(request, shared):
+    """RGB crop, and the published planes by name with the channel first."""
+    folder = shared / "golden" / "detection" / "intermediates"
+    with np.load(folder / f"{request.param}_exact.npz") as arrays:
+        planes = {name: arrays[name] for name in arrays.files}
+    for name, array in planes.items():
+        if array.ndim == 3:
+            planes[name] = np.ascontiguousarray(array.transpose(2, 0, 1))
+    return read_image(folder / f"{request.param}_crop.png"), planes
+
+
+def test_published_steps(golden) -> None:
+    image, planes = golden
+
+    def check(name: str, got: np.ndarray, where: object = ...) -> None:
+        np.testing.assert_allclose(got[where], planes[name][where], rtol=0, atol=1e-5, err_msg=name)
+
+    luv = rgb_to_luv(image)
+    check("luv", luv)
+    lightness = luv[:1]
+    check("L_tri1", triangle_filter(lightness, 1)[0])
+    check("L_tri5", triangle_filter(lightness, 5)[0])
+    height, width = luv.shape[1:]
+    up = resample(lightness, 2 * height, 2 * width)[0, :160, :240]
+    check("L_up2_topleft160x240", up)
+    check("L_down037", resample(lightness, *planes["L_down037"].shape)[0])
+    magnitude, orientation = gradient(luv)
+    check("grad_mag_raw", magnitude)
+    check("grad_ori", orientation, planes["grad_mag_raw"] > 1e-9)
+    magnitude = normalise_magnitude(magnitude)
+    check("grad_mag_norm", magnitude)
+    check("grad_hist_soft", orientation_histograms(magnitude, orientation, 2))
+    hard = HistogramParameters(soft=False)
+    check("grad_hist_hard", orientation_histograms(magnitude, orientation, 2, hard))
+    check("channels", compute_channels(luv, ChannelParameters(shrink=2)))
+
+
+KINDS = {"max": "all", "maxg": "greedy"}
+
+
+def published_boxes(path, first_class: int, n_views: int) -> Detections:
+    """Boxes of a published result; the first view has the number `first_class`."""
+    table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    boxes = np.hstack([table[:, :2], table[:, :2] + table[:, 2:4]])
+    names = [f"view {k}" for k in range(n_views)]
+    return Detections(boxes, table[:, 4], table[:, 5].astype(int) - first_class, names)
+
+
+@pytest.mark.parametrize("kind", ["badacost", "samme", "subcat"])
+@pytest.mark.parametrize("objects", ["kitti", "faces"])
+def test_published_suppression(shared, objects, kind):
+    model = f"{objects}_{kind}"
+    golden = shared / "golden" / "detection"
+    settings = json.loads((golden / "settings.json").read_text())
+    path = shared / "data" / "models" / f"{model}.mat"
+    detector = loadmat(path, squeeze_me=True, struct_as_record=False, mat_dtype=True)["detector"]
+    ratios = None if kind == "subcat" else detector.clf.aRatio
+    n_views = len(detector if kind == "subcat" else ratios)
+    n_images = 0
+    for config in sorted(path for path in (golden / model).iterdir() if path.is_dir()):
+        rule = settings[f"{model}/{config.name.removesuffix('_exact')}"]["nms"]
+        suppression = Suppression(KINDS[rule["type"]], rule["overlap"], rule["ovrDnm"])
+        for raw in sorted(config.glob("*.raw.csv")):
+            found = published_boxes(raw, 1 if kind == "subcat" else 2, n_views)
+            final = published_boxes(
+                raw.with_name(raw.name.replace(".raw.", ".final.")),
+                1 if kind == "subcat" else 2,
+                n_views,
+            )
+            if ratios is not None:
+                found = with_aspect_ratios(found, ratios)
+            kept = suppression.apply(found)
+            assert np.array_equal(kept.labels, final.labels), raw
+            assert np.array_equal(kept.scores, final.scores), raw
+            assert np.allclose(kept.boxes, final.boxes, rtol=0.0, atol=1e-6), raw
+            n_images += len(found) > len(kept)
+    assert n_images >= 10

@@ -1,0 +1,1 @@
+"""Attacks on the library, as programs: ``python -m campaigns --help``."""

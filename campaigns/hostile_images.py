@@ -1,0 +1,65 @@
+"""Pictures, annotations, results and boxes that take much more than their files would suggest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BOX_LAYOUTS = (
+    "apart", "same", "huge over small", "half huge", "one line", "crossing lines", "concentric",
+    "one crowd", "grid", "flat", "tiny", "far",
+)  # fmt: skip
+
+
+def many_boxes(layout: str, n: int, seed: int = 0) -> NDArray[Any]:
+    """Return n boxes, (n, 4), in an arrangement that some way of comparing them is slow for."""
+    rng = np.random.default_rng(seed)
+    side = 40.0 * np.sqrt(n)
+    corner = rng.uniform(0.0, side, (n, 2))
+    boxes = np.hstack([corner, corner + rng.uniform(5.0, 40.0, (n, 2))])
+    if layout == "same":
+        boxes = np.tile([[0.0, 0.0, 10.0, 10.0]], (n, 1))
+    elif layout in ("huge over small", "half huge"):
+        chosen = rng.choice(n, min(50, n) if layout == "huge over small" else n // 2, replace=False)
+        large = rng.uniform(0.0, side, (len(chosen), 2))
+        sizes = rng.uniform(side / 4, side, (len(chosen), 2))
+        boxes[chosen] = np.hstack([large, large + sizes])
+    elif layout == "one line":
+        x = rng.uniform(0.0, n, n)
+        boxes = np.stack([x, 0 * x, x + rng.uniform(1.0, 20.0, n), 0 * x + 10.0], axis=1)
+    elif layout == "crossing lines":
+        y = rng.uniform(0.0, n, n)
+        across = np.stack([0 * y, y, 0 * y + n, y + 0.3], axis=1)
+        boxes = np.where((np.arange(n) % 2 == 0)[:, None], across, across[:, [1, 0, 3, 2]])
+    elif layout == "concentric":
+        half = np.exp(np.linspace(0.0, 20.0, n))
+        boxes = np.stack([-half, -half, half, half], axis=1)
+    elif layout == "one crowd":
+        boxes[:, 2:] -= boxes[:, :2]
+        boxes[:, :2] = rng.uniform(0.0, 100.0, (n, 2))
+        boxes[:, 2:] += boxes[:, :2]
+    elif layout == "grid":  # of whole numbers, so that boxes touch and overlaps are equal
+        corner = rng.integers(0, max(2, int(np.sqrt(n))), (n, 2)).astype(np.float64)
+        boxes = np.hstack([corner, corner + rng.integers(0, 4, (n, 2))])
+    elif layout == "flat":  # without an area, between others
+        boxes[::2, 2 + rng.integers(0, 2)] = boxes[::2, 0]
+        boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2])
+    elif layout == "tiny":  # areas are among the smallest numbers there are, or 0
+        boxes = rng.integers(0, 6, (n, 4)) * 10.0 ** rng.uniform(-164.0, -158.0)
+        boxes[:, 2:] += boxes[:, :2]
+    elif layout == "far":  # at the limits of coordinates
+        corner = rng.choice([-1e9, 0.0, 1e9 - 40.0], (n, 2)) + rng.integers(0, 20, (n, 2))
+        boxes = np.hstack([corner, corner + rng.integers(0, 20, (n, 2))])
+        boxes[::7, :2] = -1e9
+    return boxes
+
+
+def large_picture(path: Path, height: int, width: int, **options: Any) -> Path:
+    """Write a picture of one colour, in the format of its suffix; `options` are those of PIL."""
+    from PIL import Image
+
+    Image.new(str(options.pop("mode", "RGB")), (width, height)).save(path, **options)
+    return path

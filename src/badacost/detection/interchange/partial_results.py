@@ -1,0 +1,184 @@
+"""`PartialResults`: results so far, as lines of JSON that a later run can go on with.
+
+The first line says what the results are made from; then an image follows in each line, with its
+size and the name of its file of KITTI. A killed run leaves at most half a line, which is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from badacost import __version__
+from badacost.atomic_file import plain_write_errors
+from badacost.budget import Budget
+from badacost.detection.boxes import Detections
+from badacost.detection.images import ImageSource
+from badacost.detection.interchange.json_lines import from_json_lines, to_json_line
+from badacost.json_document import parse_json
+from badacost.user_file import open_regular
+
+_MAX_SIDE = 2**31
+_VERSION = "version of badacost"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An image that could not be searched, and why."""
+
+    name: str
+    reason: str
+
+
+class PartialResults:
+    """A file of results that grows line by line; with `resume` an earlier one goes on.
+
+    `n_done` and `n_failed` count the images that are there already, `stems` are their names of
+    files.
+    """
+
+    def __init__(self, path: Path, made_from: Mapping[str, Any], *, resume: bool):
+        self._path = path
+        self._head = json.loads(json.dumps({_VERSION: __version__, **made_from}))
+        self._budget = Budget.of(None)
+        self.n_done = self.n_failed = 0
+        stems: list[str] = []
+        end = self._end_of_head() if resume and path.exists() else 0
+        if end:
+            for found, stem, last in self._lines(end):
+                end = last
+                self.n_done += 1
+                self.n_failed += isinstance(found, Failure)
+                stems += [stem] if stem else []
+        self.stems = tuple(stems)
+        with plain_write_errors(path):
+            self._file = open(path, "r+b" if end else "wb", buffering=0)  # noqa: SIM115
+            self._file.truncate(end)
+        self._end = end
+        if not end:
+            try:
+                self._put(json.dumps(self._head))
+            except BaseException:
+                self.remove()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def write(self, found: Detections, source: ImageSource, stem: str) -> None:
+        """Add what was found in an image."""
+        if not _is_stem(stem):
+            raise ValueError(f"{stem!r:.80} is no name of a file in a folder: give another stem.")
+        self._put(to_json_line(source.name, found, size=list(source.size), stem=stem))
+        self.n_done += 1
+
+    def fail(self, name: str, reason: str) -> None:
+        """Add an image that could not be searched."""
+        self._put(json.dumps({"image": name, "error": reason}))
+        self.n_done += 1
+
+    def all(self) -> Iterator[tuple[Detections | Failure, str]]:
+        """Yield all results, each with the name of its file, in the order of the images."""
+        n_found = 0
+        for found, stem, _ in self._lines(self._end_of_head()):
+            n_found += 1
+            yield found, stem
+        if n_found != self.n_done:
+            raise self._useless(f"it has {n_found} results where {self.n_done} were written")
+
+    def remove(self) -> None:
+        """Close the file and remove it."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+    def _put(self, line: str) -> None:
+        """Write a line as a whole: what cannot be written leaves nothing."""
+        rest = memoryview(line.encode() + b"\n")
+        try:
+            with plain_write_errors(self._path):
+                self._file.seek(self._end)
+                while rest:
+                    rest = rest[self._file.write(rest) or 0 :]
+        except BaseException:
+            with suppress(OSError):
+                self._file.truncate(self._end)
+            raise
+        self._end = self._file.tell()
+
+    def _end_of_head(self) -> int:
+        """Return where results begin in a file that is made from the same; 0 if there is none."""
+        with open_regular(self._path) as file:
+            line = self._next_line(file)
+            if not line:
+                return 0
+            try:
+                head = parse_json(line, self._budget)
+            except ValueError:
+                head = None
+        if not isinstance(head, dict):
+            raise self._useless("it is damaged")
+        for name in sorted({*head, *self._head}):
+            if head.get(name) != self._head.get(name):
+                raise self._useless(f"it was made with another {name:.80}")
+        return len(line)
+
+    def _useless(self, reason: str) -> ValueError:
+        return ValueError(
+            f"cannot resume from {str(self._path)!r:.300}: {reason}; leave out resume (--resume) "
+            "to start again."
+        )
+
+    def _lines(self, end: int) -> Iterator[tuple[Detections | Failure, str, int]]:
+        """Yield results, names of files and ends of lines, up to the first line that is none."""
+        with open_regular(self._path) as file:
+            file.seek(end)
+            while line := self._next_line(file):
+                end += len(line)
+                try:
+                    found, stem = self._parsed(line)
+                except ValueError:
+                    return
+                yield found, stem, end
+
+    def _next_line(self, file: BinaryIO) -> bytes:
+        """Return a whole line, or nothing."""
+        line = file.readline(self._budget.max_memory)
+        return line if line.endswith(b"\n") else b""
+
+    def _parsed(self, line: bytes) -> tuple[Detections | Failure, str]:
+        """Return what a line tells of an image, or raise ValueError."""
+        entry = parse_json(line, self._budget)
+        if not isinstance(entry, dict) or not isinstance(entry.get("image"), str):
+            raise ValueError("this is no image")
+        if isinstance(entry.get("error"), str):
+            return Failure(entry["image"], entry["error"]), ""
+        size, stem = entry.get("size"), entry.get("stem")
+        if (
+            not isinstance(size, list)
+            or len(size) != 2
+            or not all(type(side) is int and 0 < side < _MAX_SIDE for side in size)
+            or not isinstance(stem, str)
+            or not _is_stem(stem)
+        ):
+            raise ValueError("this is no image")
+        ((name, found),) = from_json_lines(line.decode()).items()
+        return replace(found, source=ImageSource(name, (size[0], size[1]))), stem
+
+
+def _is_stem(stem: str) -> bool:
+    """Whether a name stays in the folder it is put into."""
+    path = PurePath(stem)
+    return bool(path.name) and not path.anchor and ".." not in path.parts and "\0" not in stem

@@ -1,0 +1,121 @@
+"""Kills are noticed, and so are their consequences."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from badacost.atomic_file import replaced_file
+from campaigns.processes import Child, orphans
+from campaigns.soak import Killed
+from campaigns.soak_tasks import Task, snapshot
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="not a Linux")
+
+
+def prepare(folder: Path) -> None:
+    (folder / "result").write_text("old")
+
+
+def steps(folder: Path, n_steps: int = 20) -> int:
+    """Count in a file, and give the result when that is done."""
+    counted = folder / "counted"
+    done = len(counted.read_text()) if counted.exists() else 0
+    for _ in range(done, n_steps):
+        time.sleep(0.01)
+        with counted.open("a") as file:
+            file.write(".")
+    counted.unlink()
+    with replaced_file(folder / "result") as temporary:
+        temporary.write_text("new")
+    return 0
+
+
+def careless(folder: Path) -> int:
+    (folder / "result").write_text("")
+    (folder / f"temporary-{os.getpid()}").touch()
+    status = steps(folder)
+    (folder / f"temporary-{os.getpid()}").unlink()
+    return status
+
+
+def forgetful(folder: Path) -> int:
+    """Take the file of a run before it for the result."""
+    with_trace = (folder / "counted").exists()
+    status = steps(folder)
+    if with_trace:
+        (folder / "result").write_text("other")
+    return status
+
+
+def killed(run, folder: Path):
+    task = Killed(Task("toy", prepare, run, ("result",)), folder)
+    cases = [task.case(Random(seed)) for seed in range(4)]
+    return [case for case in cases if case.kills]
+
+
+def test_nothing_is_found_where_all_is_well(tmp_path) -> None:
+    cases = killed(steps, tmp_path)
+    assert cases
+    assert all(case.resumes == case.kills == len(case.moments) for case in cases)
+    assert not any(case.mismatches or case.leftovers for case in cases)
+
+
+def test_half_a_result_and_what_is_left_over(tmp_path) -> None:
+    cases = killed(careless, tmp_path)
+    assert any("result after the kill" in case.mismatches for case in cases)
+    assert any(name.startswith("temporary-") for case in cases for name in case.leftovers)
+
+
+def test_another_result_after_a_kill(tmp_path) -> None:
+    assert any("result" in case.mismatches for case in killed(forgetful, tmp_path))
+
+
+def test_all_processes_of_a_session_are_killed(tmp_path) -> None:
+    def work() -> int:
+        return subprocess.call([sys.executable, "-c", "import time; time.sleep(60)"])
+
+    child = Child(work, tmp_path / "log")
+    assert child.wait(0.3) is None
+    child.kill()
+    assert orphans(child.pid) == []
+
+
+def test_an_orphan_is_found(tmp_path, monkeypatch) -> None:
+    def work() -> int:
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        (tmp_path / "pid").write_text(str(process.pid))
+        return 0
+
+    monkeypatch.setattr("campaigns.processes._END_SECONDS", 0.2)
+    child = Child(work, tmp_path / "log")
+    assert child.wait(30) == 0
+    pid = int((tmp_path / "pid").read_text())
+    try:
+        assert orphans(child.pid) == [pid]
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_an_error_of_the_child_is_told(tmp_path) -> None:
+    def work() -> int:
+        raise ArithmeticError("no luck")
+
+    assert Child(work, tmp_path / "log").wait(30) == 1
+    assert "no luck" in (tmp_path / "log").read_text()
+
+
+def test_times_do_not_count(tmp_path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"cost": 1, "seconds": 3}\n')
+    before = snapshot(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"cost": 1, "seconds": 4}\n')
+    assert snapshot(tmp_path) == before
+    (tmp_path / "a.jsonl").write_text('{"cost": 2, "seconds": 3}\n')
+    assert snapshot(tmp_path) != before

@@ -1,0 +1,182 @@
+"""Suppression: against all pairs, bit by bit, and the published results."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.io import loadmat
+
+from badacost.detection.boxes import Detections, overlaps, with_aspect_ratios
+from badacost.detection.suppression import Suppression
+from campaigns.hostile_images import BOX_LAYOUTS, many_boxes
+from tests.detection.test_boxes import NAMES, crowd, detections, same
+
+KINDS = {"max": "all", "maxg": "greedy"}
+
+rules = st.builds(
+    Suppression,
+    kind=st.sampled_from(["greedy", "all"]),
+    overlap=st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0]),
+    denominator=st.sampled_from(["union", "min"]),
+    per_class=st.booleans(),
+)
+
+
+def brute_force(found: Detections, rule: Suppression) -> Detections:
+    """Return what stays by the overlaps of all pairs."""
+    ordered = found.best_first()
+    too_near = overlaps(ordered, ordered, rule.denominator) > rule.overlap
+    if rule.per_class:
+        too_near &= ordered.labels[:, None] == ordered.labels
+    stays = np.ones(len(ordered), dtype=bool)
+    for i in range(len(ordered)):
+        if stays[i] or rule.kind == "all":
+            stays[i + 1 :] &= ~too_near[i, i + 1 :]
+    kept = ordered[stays]
+    if rule.vote is None or not len(kept):
+        return kept
+    odds = found.scores / np.maximum(1.0 - found.scores, 1e-12)
+    for i, row in enumerate(overlaps(kept, found) > rule.vote):
+        if odds[row].sum() > 0.0:
+            mean = odds[row] @ found.boxes[row] / odds[row].sum()
+            kept.boxes[i] = np.clip(mean, -1e9, 1e9)
+    return kept
+
+
+class TestSuppression:
+    @given(detections(), rules)
+    def test_against_all_pairs(self, found, rule):
+        assert same(rule.apply(found), brute_force(found, rule))
+
+    @pytest.mark.parametrize("layout", BOX_LAYOUTS)
+    def test_many_boxes_against_all_pairs(self, layout):
+        rng = np.random.default_rng(3)
+        for n in (9, 150):
+            boxes, scores = many_boxes(layout, n), rng.integers(0, 2 * n, n) / (2.0 * n)
+            found = Detections(boxes, scores, rng.integers(0, 3, n), NAMES)
+            for kind, overlap, denominator, per_class in itertools.product(
+                ("greedy", "all"), (0.0, 1e-7, 0.3, 0.95), ("union", "min"), (False, True)
+            ):
+                rule = Suppression(kind, overlap, denominator, per_class, vote=0.4)
+                assert same(rule.apply(found), brute_force(found, rule)), rule
+
+    @pytest.mark.parametrize("layout", BOX_LAYOUTS)
+    @pytest.mark.parametrize("denominator", ["union", "min"])
+    def test_many_boxes_are_not_compared_one_by_one(self, layout, denominator):
+        n = 5_000  # all pairs at once would take hundreds of megabytes
+        boxes = many_boxes(layout, n)
+        found = Detections(boxes, np.arange(n) / n, np.zeros(n, int), ["car"])
+        tracemalloc.start()
+        kept = Suppression(denominator=denominator, vote=0.5).apply(found)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert 1 <= len(kept) <= n
+        assert peak < 1000 * n
+
+    @given(detections(distinct=True), rules, st.randoms(use_true_random=False))
+    def test_order_does_not_matter(self, found, rule, random):
+        order = list(range(len(found)))
+        random.shuffle(order)
+        assert same(rule.apply(found[order]), rule.apply(found))
+
+    def test_none_only_sorts(self):
+        found = crowd(4, 50)
+        assert same(Suppression("none").apply(found), found.best_first())
+
+    def test_limit(self):
+        found = crowd(5, 50)
+        everything = Suppression(overlap=0.2).apply(found)
+        assert len(everything) > 3
+        assert same(Suppression(overlap=0.2, max_boxes=3).apply(found), everything[:3])
+
+    def test_of_equal_scores_the_first_stays(self):
+        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], [1, 1], [0, 1], ["a", "b"])
+        assert Suppression().apply(found).views == ["a"]
+        assert Suppression().apply(found[::-1]).views == ["b"]
+
+    def test_overlap_equal_to_the_threshold_stays(self):
+        found = Detections([[0, 0, 2, 1], [1, 0, 3, 1]], [2, 1], [0, 0], ["a"])
+        assert len(Suppression(overlap=0.5, denominator="min").apply(found)) == 2
+        assert len(Suppression(overlap=0.49, denominator="min").apply(found)) == 1
+
+    def test_a_vote_moves_boxes_to_the_weighted_mean(self):
+        found = Detections(
+            [[0, 0, 10, 10], [2, 0, 12, 10], [6, 0, 16, 10], [40, 0, 50, 10]],
+            [0.8, 0.4, 0.7, 0.9], [1, 0, 0, 2], NAMES,
+        )  # fmt: skip
+        kept = Suppression(overlap=0.2, vote=0.5).apply(found)
+        assert kept.scores.tolist() == [0.9, 0.8]
+        assert kept.labels.tolist() == [2, 1]
+        odds = 0.4 / 0.6  # the third overlaps by a quarter only
+        share = odds / (0.8 / 0.2 + odds)
+        expected = [[40, 0, 50, 10], [2 * share, 0, 10 + 2 * share, 10]]
+        np.testing.assert_allclose(kept.boxes, expected)
+
+    @pytest.mark.parametrize("scores", [[0.1, -5.0], [1.5, 0.5]])
+    def test_only_probabilities_vote(self, scores):
+        found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], scores, [0, 0], ["a"])
+        with pytest.raises(ValueError, match="probabilities"):
+            Suppression(vote=0.5).apply(found)
+
+    @pytest.mark.parametrize(
+        ("changed", "error"),
+        [
+            ({"kind": "soft"}, ValueError),
+            ({"overlap": 1.5}, ValueError),
+            ({"overlap": "0.5"}, TypeError),
+            ({"denominator": "first"}, ValueError),
+            ({"per_class": 1}, TypeError),
+            ({"max_boxes": 0}, ValueError),
+            ({"max_boxes": 2.5}, TypeError),
+            ({"vote": -0.1}, ValueError),
+            ({"vote": "0.5"}, TypeError),
+        ],
+    )
+    def test_refuses(self, changed, error):
+        with pytest.raises(error, match=next(iter(changed))):
+            Suppression(**changed)
+
+
+def published(path, first_class: int, n_views: int) -> Detections:
+    """Boxes of a published result; the first view has the number `first_class`."""
+    table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    boxes = np.hstack([table[:, :2], table[:, :2] + table[:, 2:4]])
+    names = [f"view {k}" for k in range(n_views)]
+    return Detections(boxes, table[:, 4], table[:, 5].astype(int) - first_class, names)
+
+
+@pytest.mark.parametrize("kind", ["badacost", "samme", "subcat"])
+@pytest.mark.parametrize("objects", ["kitti", "faces"])
+def test_published_suppression(shared, objects, kind):
+    model = f"{objects}_{kind}"
+    golden = shared / "golden" / "detection"
+    settings = json.loads((golden / "settings.json").read_text())
+    path = shared / "data" / "models" / f"{model}.mat"
+    detector = loadmat(path, squeeze_me=True, struct_as_record=False, mat_dtype=True)["detector"]
+    ratios = None if kind == "subcat" else detector.clf.aRatio
+    n_views = len(detector if kind == "subcat" else ratios)
+    n_images = 0
+    for config in sorted(path for path in (golden / model).iterdir() if path.is_dir()):
+        rule = settings[f"{model}/{config.name.removesuffix('_exact')}"]["nms"]
+        suppression = Suppression(KINDS[rule["type"]], rule["overlap"], rule["ovrDnm"])
+        for raw in sorted(config.glob("*.raw.csv")):
+            found = published(raw, 1 if kind == "subcat" else 2, n_views)
+            final = published(
+                raw.with_name(raw.name.replace(".raw.", ".final.")),
+                1 if kind == "subcat" else 2,
+                n_views,
+            )
+            if ratios is not None:
+                found = with_aspect_ratios(found, ratios)
+            kept = suppression.apply(found)
+            assert np.array_equal(kept.labels, final.labels), raw
+            assert np.array_equal(kept.scores, final.scores), raw
+            assert np.allclose(kept.boxes, final.boxes, rtol=0.0, atol=1e-6), raw
+            n_images += len(found) > len(kept)
+    assert n_images >= 10

@@ -1,0 +1,124 @@
+"""Compiled functions on disk: found again, and compiled again where something is wrong."""
+
+from __future__ import annotations
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+from numba.core import caching
+
+from badacost import kernel_cache
+
+SOURCE = """
+from badacost.kernel_cache import njit
+
+@njit(cache=True, nogil=True)
+def twice(x):
+    return 2 * x
+
+@njit(cache=True, nogil=True)
+def thrice(x):
+    return 3 * x
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """An empty folder for compiled functions."""
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+    (tmp_path / "functions.py").write_text(SOURCE)
+    return folder
+
+
+def loaded(cache: Path) -> Any:
+    """The module, as in a new process."""
+    spec = spec_from_file_location("functions", cache.parent / "functions.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def n_found(cache: Path, name: str = "twice") -> int:
+    """Call a function, and return how many of its compiled forms were on disk."""
+    function = getattr(loaded(cache), name)
+    assert function(21) == {"twice": 42, "thrice": 63}[name]
+    return sum(function.stats.cache_hits.values())
+
+
+def files(cache: Path) -> list[Path]:
+    return sorted(path for path in cache.rglob("*") if path.is_file())
+
+
+def test_what_is_compiled_is_found_again(cache) -> None:
+    assert n_found(cache) == 0
+    assert [path.suffix for path in files(cache)] == [".nbc"]
+    assert n_found(cache) == 1
+
+
+def test_each_type_has_a_file(cache) -> None:
+    function = loaded(cache).twice
+    assert (function(21), function(0.5)) == (42, 1.0)
+    assert len(files(cache)) == 2
+
+
+def flipped(content: bytes) -> bytes:
+    changed = bytearray(content)
+    changed[len(changed) // 2] ^= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: b"", lambda content: content[:20], lambda content: content[:-1],
+     lambda content: b"garbage" * 99, flipped],
+    ids=["empty", "no digest", "cut", "garbage", "one bit"],
+)  # fmt: skip
+def test_a_damaged_file_is_written_again(cache, damage) -> None:
+    n_found(cache)
+    (path,) = files(cache)
+    path.write_bytes(damage(path.read_bytes()))
+    assert n_found(cache) == 0
+    assert n_found(cache) == 1
+    assert files(cache) == [path]
+
+
+def test_the_file_of_another_function(cache) -> None:
+    n_found(cache, "twice")
+    n_found(cache, "thrice")
+    thrice, twice = files(cache)
+    twice.write_bytes(thrice.read_bytes())
+    assert n_found(cache, "twice") == 0
+
+
+def test_a_change_of_any_kernel(cache, monkeypatch) -> None:
+    """Functions call those of other files, which numba's own cache does not look at."""
+    n_found(cache)
+    monkeypatch.setattr(kernel_cache, "_sources", lambda: b"others")
+    assert n_found(cache) == 0
+    assert len(files(cache)) == 1
+
+
+def test_no_folder_can_be_written(cache, monkeypatch) -> None:
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR to a folder that can be written"):
+        assert n_found(cache) == 0
+
+
+def test_a_folder_that_cannot_be_written_any_more(cache, tmp_path) -> None:
+    function = loaded(cache).twice
+    cache.rename(tmp_path / "away")
+    cache.write_text("a file in its place")
+    with pytest.warns(RuntimeWarning, match="every process compiles them again"):
+        assert function(21) == 42
+
+
+def test_all_kernels_are_kept_here() -> None:
+    package = Path(kernel_cache.__file__).parent
+    for path in package.rglob("*_kernels.py"):
+        assert "from numba import njit" not in path.read_text(), path
