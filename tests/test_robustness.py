@@ -127,8 +127,9 @@ def test_labels_that_cannot_be_sorted(labels, message) -> None:
     for name, pair in (("y_true", (y, Y)), ("y_pred", (Y, y))):
         with pytest.raises(ValueError, match=f"^{name} {message}"):
             average_cost(*pair)
-    with pytest.raises(ValueError, match=f"^y {message}"):
-        costs_from_class_weights("balanced", y=y)
+    if "tuple" not in message:  # which can be sorted, and name classes of costs
+        with pytest.raises(ValueError, match=f"^y {message}"):
+            costs_from_class_weights("balanced", y=y)
 
 
 @pytest.mark.parametrize(
