@@ -32,7 +32,7 @@ from badacost import (
 from badacost.batches import Batches, ParquetBatches
 from badacost.boosting import learners
 from badacost.tree import sampling
-from tests.hostile_tables import parquet_dictionary
+from campaigns.hostile_tables import parquet_dictionary
 
 N = 400
 COSTS = [[0, 1, 5], [2, 0, 1], [10, 4, 0]]

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from badacost import BAdaCostClassifier
 from badacost.costs import as_cost_matrix, labelled_costs, read_costs, write_costs
 from badacost.metrics import average_cost
-from tests.hostile_tables import many_classes_costs
+from campaigns.hostile_tables import many_classes_costs
 
 CLASSES = ["cat", "dog", "fox"]
 COSTS = np.array([[0.0, 1.0, 7.0], [2.0, 0.0, 3.0], [0.5, 4e-7, 0.0]])

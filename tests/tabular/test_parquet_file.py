@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from badacost.tabular import read_table
-from tests.hostile_tables import parquet_dictionary
+from campaigns.hostile_tables import parquet_dictionary
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,10 @@ from tests.hostile_tables import parquet_dictionary
 )
 def test_types_that_are_refused(values, tmp_path) -> None:
     path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"a": values}), path, compression="zstd")
+    try:
+        pq.write_table(pa.table({"a": values}), path, compression="zstd")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("written by newer versions of pyarrow only")
     with pytest.raises(ValueError, match=r"has values of type .* in column 'a': write the file"):
         read_table(path)
 
