@@ -23,6 +23,7 @@ _ERRORS = (OSError, LookupError, TypeError, NotImplementedError, RuntimeError, V
 _BUFFER = 2**16  # bytes of a column chunk that are read at a time, else it is the whole chunk
 _TAIL = 8  # bytes after the footer: its length, and a mark
 _OF_FOOTER = 12  # memory for a byte of the footer
+_COPIES = 2  # of rows: those of Arrow, and those of pandas
 _OF_TEXTS = 2  # memory for a byte of pages: the page, and its texts
 
 
@@ -90,7 +91,7 @@ class ParquetRows:
                 if batch is None:
                     return
                 size = (size if together else 0) + self._size_of(batch)
-                self._budget.check(size)
+                self._budget.check(_COPIES * size)
             yield batch
 
     def _check_pages(self, n_rows: int | None) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 NO_ROWS = "has no rows below the names of its columns: add some"
-BYTES_OF_COLUMN = 3000
+BYTES_OF_COLUMN = 8000
 """Memory of a column in a data frame, beside that of its cells."""
 
 

@@ -56,8 +56,8 @@ def read_table(
         Columns whose cells stay text.
     max_memory : int, str or None, default=None
         Refuse a table that would take more bytes of memory to read, such as "4 GB"; None is the
-        limit of `badacost.set_max_memory`. Of a file of text these are about three times its size
-        and 12 for each cell.
+        limit of `badacost.set_max_memory`. Of a file of text these are about four times its size,
+        20 for each cell and 8000 for each column.
 
     Returns
     -------

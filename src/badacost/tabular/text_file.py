@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 _TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 _UNCLOSED = "cannot be read from line {} on ({}): look for a quotation mark that is not closed"
-_BYTES_OF_CELL = 12  # beside its characters: where it ends in the file, and a number
+_BYTES_OF_CELL = 20  # beside its characters: where it ends in the file, and a number, twice
+_COPIES = 4  # of the characters: the file, its cells, texts of Arrow and of pandas
 _BYTES_OF_CHARACTER = 20  # of lines that Python divides into cells
 _BLOCK = 2**20
 _ROWS_OF_BLOCK = 100
@@ -62,7 +63,7 @@ def read_text(
     n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
     n_cells = min(n_lines * len(names), data.count(separator.encode()) + n_lines)
     budget.check(
-        3 * len(data) + _BYTES_OF_CELL * n_cells + BYTES_OF_COLUMN * len(names), "the table"
+        _COPIES * len(data) + _BYTES_OF_CELL * n_cells + BYTES_OF_COLUMN * len(names), "the table"
     )
     wanted = [kinds.get(name, others) if name else "any" for name in names]
     cells = _cells(path, data, separator, wanted, n_lines, budget)
@@ -107,12 +108,12 @@ def _check_thousands(path: Path, columns: Mapping[str, Any], texts: Sequence[str
 
 
 def _unpacked(path: Path, is_compressed: bool, budget: Budget) -> bytes:
-    """Return the bytes of a file of text, of which a table takes three times the memory."""
+    """Return the bytes of a file of text, of which a table takes several times the memory."""
     unpacked = io.BytesIO()
     try:
         with open_regular(path) as file, gzip.open(file) if is_compressed else file as content:
             while block := content.read(_BLOCK):
-                budget.check(3 * (unpacked.tell() + len(block)))
+                budget.check(_COPIES * (unpacked.tell() + len(block)))
                 unpacked.write(block)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         refuse_file(path, f"is not a complete gzip file ({error}): copy or download it again")
