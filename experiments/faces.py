@@ -213,9 +213,8 @@ def _has_estimates(table: Path) -> bool:
 def _doubtful(table: Path) -> dict[str, list[bool]]:
     """Return for each image which of its faces have no certain yaw, or are turned sideways."""
     found: dict[str, list[bool]] = {}
-    rows = csv.DictReader(
-        io.StringIO(read_text(table, Budget.of(None)), newline=""), skipinitialspace=True
-    )
+    text = io.StringIO(read_text(table, Budget.of(None)), newline="")
+    rows = csv.DictReader(text, skipinitialspace=True)
     for row in rows:
         place = Place(table, f"line {rows.line_num}")
         flags = found.setdefault(row["image"].strip(), [])

@@ -196,7 +196,8 @@ def _parsed(path: Path, budget: Budget) -> dict[str, Any]:
     except BudgetError as error:
         place.refuse(str(error))
     except ValueError as error:
-        place.refuse(f"this is not JSON: {error}")
+        long = "digits" in str(error)
+        place.refuse("an integer has too many digits" if long else f"this is not JSON: {error}")
     if not isinstance(document, dict):
         place.refuse("expected an object with images, annotations and categories")
     for key, size in (("images", _BYTES_OF_IMAGE), ("annotations", _BYTES_OF_OBJECT)):
