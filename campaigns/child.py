@@ -284,7 +284,8 @@ def _guard(folder: Path) -> None:
             if written:
                 check_path(path, "writing")
         elif event in _CHANGES:
-            check_path(given[0], event)
+            for path in given[:2]:  # of those that have two, both
+                check_path(path, event)
         elif event in _FORBIDDEN and not _is_numba(sys._getframe(1)):
             raise Broken(f"{event}{given!r:.200}")
 
