@@ -65,7 +65,8 @@ class Outcome:
     where : str
         File and line that raised it, of the innermost frame in Python.
     seconds, megabytes : float
-        Time it took and peak memory of the process.
+        Time of processors that it took, of the clock where it was stopped, and peak memory of the
+        process.
     """
 
     status: str
@@ -203,7 +204,7 @@ def _be_the_child(
 def _outcome(call: Callable[[], Any], limits: Limits) -> Outcome:
     """Make one call; warnings of numpy and of the interpreter are errors."""
     _forget_peak()
-    begin = time.monotonic()
+    begin = time.process_time()
     status, name, message, where = "value", "", "", ""
     try:
         with warnings.catch_warnings():
@@ -220,7 +221,7 @@ def _outcome(call: Callable[[], Any], limits: Limits) -> Outcome:
     peak = _peak()
     if status in ("value", "error") and peak * 1e6 > limits.memory:
         status, message = "memory", f"{peak:.0f} MB; {message}"
-    seconds = time.monotonic() - begin
+    seconds = time.process_time() - begin
     return Outcome(status, name, message[:_MAX_MESSAGE], where, seconds, peak)
 
 
