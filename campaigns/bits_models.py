@@ -149,7 +149,8 @@ def digest(model: Any, X: Any) -> str:
     for method in ("predict", "predict_proba", "decision_function"):
         if hasattr(model, method):
             found.update(np.ascontiguousarray(getattr(model, method)(X)).astype(str).tobytes())
-    for part in (model, getattr(model, "estimator", None), getattr(model, "estimator_", None)):
+    for name in ("", "estimator", "estimator_"):
+        part: Any = getattr(model, name) if hasattr(model, name) else model
         if hasattr(part, "n_jobs"):
             part.n_jobs = None
     found.update(_saved(model))

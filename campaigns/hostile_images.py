@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -62,4 +65,59 @@ def large_picture(path: Path, height: int, width: int, **options: Any) -> Path:
     from PIL import Image
 
     Image.new(str(options.pop("mode", "RGB")), (width, height)).save(path, **options)
+    return path
+
+
+def claimed_picture(path: Path, height: int, width: int) -> Path:
+    """Write a PNG of a few bytes that claims to be so large."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")]
+    packed = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    ]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(packed))
+    return path
+
+
+def many_scans(path: Path, n: int) -> Path:
+    """Write a progressive JPEG whose last scan comes n times more."""
+    from PIL import Image
+
+    Image.new("RGB", (64, 64)).save(path, "JPEG", progressive=True)
+    data = path.read_bytes()
+    last = data[data.rindex(b"\xff\xda") : -2]
+    path.write_bytes(data[:-2] + n * last + data[-2:])
+    return path
+
+
+def coco_bomb(path: Path, n: int) -> Path:
+    """Write n empty records of COCO, each of three bytes."""
+    text = json.dumps({"categories": [], "images": [], "annotations": []})
+    path.write_text(text[:-2] + ",".join(["{}"] * n) + "]}")
+    return path
+
+
+def yaml_aliases(path: Path, n: int) -> Path:
+    """Write lists of ten aliases of the list before, n times: 10 ** n entries."""
+    lines = ["a0: &a0 [x, x]"]
+    for level in range(1, n + 1):
+        lines.append(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]")
+    path.write_text("\n".join([*lines, f"train: *a{n}", f"names: *a{n}", ""]))
+    return path
+
+
+def xml_entities(path: Path, n: int) -> Path:
+    """Write entities of ten entities each, n times: 10 ** n of the first."""
+    entities = ['<!ENTITY e0 "ha">']
+    for level in range(1, n + 1):
+        entities.append(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">')
+    path.write_text(f"<!DOCTYPE a [{''.join(entities)}]><annotation>&e{n};</annotation>")
+    return path
+
+
+def long_list(path: Path, n: int) -> Path:
+    """Write a table of n objects, each in a picture of its own."""
+    rows = "".join(f"{i},0,0,9,9\n" for i in range(n))
+    path.write_text("image,x1,y1,x2,y2\n" + rows)
     return path

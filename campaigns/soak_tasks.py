@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.datasets import load_digits, load_wine
@@ -151,15 +152,12 @@ def _prepare_training(folder: Path) -> None:
 
 
 def _train(folder: Path) -> int:
-    before, rounds._TREES_BETWEEN_CHECKPOINTS = rounds._TREES_BETWEEN_CHECKPOINTS, 1
-    try:
+    with patch.object(rounds, "_TREES_BETWEEN_CHECKPOINTS", 1):
         return _badacost(
             "train-detector", "synthetic:6:15", "--views", "4", "--config",
             str(folder / "config.toml"), "--output", str(folder / "cars.badacost"), "--jobs", "2",
             "--quiet",
         )  # fmt: skip
-    finally:
-        rounds._TREES_BETWEEN_CHECKPOINTS = before
 
 
 def _prepare_detection(folder: Path) -> None:
@@ -182,20 +180,18 @@ def _detect(folder: Path, *more: str) -> int:
 
 
 @contextmanager
-def _small_data_sets() -> Any:
+def _small_data_sets() -> Iterator[None]:
     """Let experiments read what scikit-learn brings: the data sets of the paper are not here."""
 
     def load(name: str, **options: Any) -> Any:
         X, y = load_wine(return_X_y=True)
         return X[:: 1 + (name == "cmc")], y.astype(str)[:: 1 + (name == "cmc")]
 
-    before = table1.load_uci
-    table1.load_uci = load
     table1.samples.cache_clear()
     try:
-        yield
+        with patch.object(table1, "load_uci", load):
+            yield
     finally:
-        table1.load_uci = before
         table1.samples.cache_clear()
 
 

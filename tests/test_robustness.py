@@ -125,11 +125,12 @@ def test_labels_that_cannot_be_sorted(labels, message) -> None:
     for call in (model.score, MinimumCostClassifier(model).fit):
         with pytest.raises(ValueError, match=f"^y {message}"):
             call(X, y)
-    for name, given in (("y_true", (y, Y)), ("y_pred", (Y, y))):
+    for name, pair in (("y_true", (y, Y)), ("y_pred", (Y, y))):
         with pytest.raises(ValueError, match=f"^{name} {message}"):
-            average_cost(*given)
-    with pytest.raises(ValueError, match=f"^y {message}"):
-        costs_from_class_weights("balanced", y=y)
+            average_cost(*pair)
+    if "tuple" not in message:  # which can be sorted, and name classes of costs
+        with pytest.raises(ValueError, match=f"^y {message}"):
+            costs_from_class_weights("balanced", y=y)
 
 
 @pytest.mark.parametrize(
