@@ -9,6 +9,7 @@ folder only, start no program and open no connection.
 from __future__ import annotations
 
 import dis
+import faulthandler
 import json
 import os
 import resource
@@ -192,6 +193,7 @@ def _be_the_child(
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
         tempfile.tempdir = str(folder)
+        faulthandler.disable()  # the parent tells of signals
         _guard(folder.resolve())
         for call in calls:
             report = json.dumps(asdict(_outcome(call, limits))) + "\n"
