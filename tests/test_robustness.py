@@ -85,6 +85,7 @@ def fitted(model, data, y, weight=None):
         (np.full((150, 2), "a"), Y, ValueError, "X contains text, such as 'a': make text"),
         (pd.DataFrame({"a": ["u", "v", "w"] * 50}), Y, ValueError, "X contains text, such as 'u'"),
         (np.where(X > 7, np.inf, X), Y, ValueError, "X contains infinity: replace"),
+        (np.where(X > 7, np.inf, -np.inf), Y, ValueError, "X contains infinity"),
         (X + 1j, Y, ValueError, "Complex data not supported"),
         (scipy.sparse.csr_array(X * np.inf), Y, ValueError, "contains infinity"),
         (None, Y, ValueError, "Expected 2D array, got scalar array"),
@@ -92,7 +93,7 @@ def fitted(model, data, y, weight=None):
     ids=[
         "no samples", "no features", "1d", "3d", "lengths", "no y", "one class", "one name",
         "NaN labels", "continuous", "indicator", "None labels", "strings", "frame of strings",
-        "inf", "complex", "sparse", "None",
+        "inf", "inf of both signs", "complex", "sparse", "None",
     ],
 )  # fmt: skip
 def test_bad_training_data(make, data, y, error, message) -> None:

@@ -149,9 +149,13 @@ def check_sample_weight(
 
 @contextmanager
 def remedies(X: Any, y: Any = None, name: str = "y") -> Iterator[None]:
-    """Say what to do about what numpy and scikit-learn refuse, where it is a common mistake."""
+    """Say what to do about what numpy and scikit-learn refuse, where it is a common mistake.
+
+    Their checks add numbers and cast labels: what numpy would warn of there is told by the error.
+    """
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except (TypeError, ValueError) as error:
         mistake = _mistake_in_labels(y, name) or _mistake_in_samples(X)
         if mistake is None:

@@ -446,3 +446,12 @@ def test_fields_of_any_kind(make, data) -> None:
             st.sampled_from([-1, 0, 3, 5, 6, 7, 79, 80, 160, 2**31, 2**40, np.nan, 0.5])
         )
     load_and_look(matlab_bytes(change(detector, path, value)))
+
+
+def test_numbers_that_signal(write) -> None:
+    """Casts of such a NaN are warned of by numpy, of others not."""
+    detector = multi_class()
+    filters = detector["opts"]["filters"]
+    filters.flat[0] = np.array([0x7FA00000], np.uint32).view(np.float32)[0]
+    with pytest.raises(ModelFileError, match="filters"):
+        load_matlab(write(detector))
