@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from campaigns.processes import Child
 
 Digests = dict[str, str]
 _PATIENCE = 1800.0
+_END_SECONDS = 10.0
 _AT_ONCE = 16
 _INTERRUPTIONS = 3  # of each fit
 _CHILD = """
@@ -141,12 +143,19 @@ def _interrupt_fits(names: tuple[str, ...], path: Path) -> int:
                 pass
             timer.cancel()
             timer.join()
-        n_threads = threading.active_count()
-        found[name] = digests((name,), 2)[name]
-        if n_threads > 1:
-            found[name] = f"{n_threads - 1} threads are left"
+        n_threads = _threads_left()
+        found[name] = f"{n_threads} threads are left" if n_threads else digests((name,), 2)[name]
     path.write_text(json.dumps(found))
     return 0
+
+
+def _threads_left() -> int:
+    """Return how many threads are alive; a pool that nobody closed ends when it is collected."""
+    deadline = time.monotonic() + _END_SECONDS
+    while (n_threads := threading.active_count() - 1) and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.05)
+    return n_threads
 
 
 CASES: dict[str, Callable[[tuple[str, ...], Path], Digests]] = {
