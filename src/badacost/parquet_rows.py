@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from badacost.budget import Budget, BudgetError
 from badacost.user_file import open_regular
@@ -24,7 +24,15 @@ _BUFFER = 2**16  # bytes of a column chunk that are read at a time, else it is t
 _TAIL = 8  # bytes after the footer: its length, and a mark
 _OF_FOOTER = 12  # memory for a byte of the footer
 _COPIES = 2  # of rows: those of Arrow, and those of pandas
-_OF_TEXTS = 2  # memory for a byte of pages: the page, and its texts
+_OF_TEXTS = 5  # memory for a byte of pages: the page, its texts, and what finds them
+_PAGES_AT_ONCE = 2**24
+
+
+class _Chunk(NamedTuple):
+    """Groups of rows that are read together, and the size of their pages."""
+
+    groups: range
+    n_bytes: int
 
 
 class ParquetRows:
@@ -66,7 +74,7 @@ class ParquetRows:
 
     def categories(self) -> set[str]:
         """Return the columns that were dictionaries of Arrow: Parquet gives back those of text."""
-        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow as pa
 
         stored = (self.metadata.metadata or {}).get(b"ARROW:schema")
         if stored is None:
@@ -82,29 +90,40 @@ class ParquetRows:
 
         The budget is that of a batch, or that of all of them together.
         """
+        size = 0
         with self._errors():
-            self._check_pages(None if together else n_rows)
-        tables, size = self._file.iter_batches(n_rows, columns=columns), 0
-        while True:
-            with self._errors():
-                batch = next(tables, None)
-                if batch is None:
-                    return
-                size = (size if together else 0) + self._size_of(batch)
-                self._budget.check(_COPIES * size)
-            yield batch
+            chunks = list(self._chunks(n_rows))
+            pages = [chunk.n_bytes for chunk in chunks]
+            self._check(n_rows, sum(pages) if together else max(pages), together)
+        for chunk in chunks:
+            tables = self._file.iter_batches(n_rows, [*chunk.groups], columns=columns)
+            while True:
+                with self._errors():
+                    batch = next(tables, None)
+                    if batch is None:
+                        break
+                    size = (size if together else 0) + self._size_of(batch)
+                    self._budget.check(_COPIES * size)
+                yield batch
 
-    def _check_pages(self, n_rows: int | None) -> None:
-        """Refuse what unpacks to too much: so many rows with a group of pages, or all of both."""
-        groups = [
-            self.metadata.row_group(number).total_byte_size
-            for number in range(self.metadata.num_row_groups)
-        ]
-        pages = sum(groups) if n_rows is None else max(groups, default=0)
-        n_rows = min(self.metadata.num_rows, 2**63 if n_rows is None else n_rows)
+    def _chunks(self, n_rows: int) -> Iterator[_Chunk]:
+        """Divide the groups of rows: the reader keeps the dictionaries of all that it is given."""
+        first = rows = pages = 0
+        for number in range(self.metadata.num_row_groups):
+            group = self.metadata.row_group(number)
+            rows, pages = rows + group.num_rows, pages + group.total_byte_size
+            if number > first and (rows > n_rows or pages > _PAGES_AT_ONCE):
+                yield _Chunk(range(first, number), pages - group.total_byte_size)
+                first, rows, pages = number, group.num_rows, group.total_byte_size
+        yield _Chunk(range(first, self.metadata.num_row_groups), pages)
+
+    def _check(self, n_rows: int, pages: int, together: bool) -> None:
+        """Refuse what unpacks to too much: pages, and so many rows or all of them."""
+        total = self.metadata.num_rows
         if self.texts or any(map(_is_dictionary, self.schema.types)):
             pages *= _OF_TEXTS
-        self._budget.check(max(pages, n_rows * sum(map(_width, self.schema.types))))
+        rows = (total if together else min(n_rows, total)) * sum(map(_width, self.schema.types))
+        self._budget.check(max(pages, rows))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

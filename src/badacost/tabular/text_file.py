@@ -62,9 +62,7 @@ def read_text(
     names = _names(path, head, separator)
     n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
     n_cells = min(n_lines * len(names), data.count(separator.encode()) + n_lines)
-    budget.check(
-        _COPIES * len(data) + _BYTES_OF_CELL * n_cells + BYTES_OF_COLUMN * len(names), "the table"
-    )
+    budget.check(_COPIES * len(data) + _BYTES_OF_CELL * n_cells + BYTES_OF_COLUMN * len(names))
     wanted = [kinds.get(name, others) if name else "any" for name in names]
     cells = _cells(path, data, separator, wanted, n_lines, budget)
     check_distinct([name for name in names if name], repr(str(path)))
