@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-quick versions fuzz soak bits lint types docs bench table1 rivals cars faces format clean
+.PHONY: demo test test-quick versions fuzz limits soak bits lint types docs bench table1 rivals cars faces format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
@@ -53,6 +53,14 @@ bench: .venv/dev
 # The paper's tables and our contests; ARGS are handed on, as in make table1 ARGS="--quick".
 table1 rivals cars faces: .venv/experiments
 	$(BIN)/python -m experiments $@ $(ARGS)
+
+# Attacks: seeded cases for so many minutes, continued by the same command; hostile files one by one.
+MINUTES ?= 10
+fuzz: .venv/dev
+	$(BIN)/python -m campaigns fuzz --minutes $(MINUTES) $(ARGS)
+
+limits: .venv/dev
+	$(BIN)/python -m campaigns limits $(ARGS)
 
 # Kill -9 at random moments, and the same bits whatever happens around a fit.
 KILLS ?= 100

@@ -27,10 +27,11 @@ HERE = Path(__file__).resolve().parent
 N_ROWS_CSV = 168_000  # 15 MB
 N_ROWS_PARQUET = 5_000_000
 N_ROWS_AT_A_TIME = 500_000
+_MEMORY = "16 GB"
 ENCODE = """
 import resource, sys
 from badacost.tabular import TableEncoder, read_table
-features = TableEncoder().fit_transform(read_table(sys.argv[1]))
+features = TableEncoder().fit_transform(read_table(sys.argv[1], max_memory='16 GB'))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, *features.shape)
 """
 
@@ -66,12 +67,14 @@ def text(scale: float) -> Figures:
         path = Path(folder, "mixed.csv")
         mixed_table(scaled(N_ROWS_CSV, scale)).to_csv(path, index=False)
         yield Figure("CSV of mixed types", path.stat().st_size / 1e6, "MB")
-        encoder = TableEncoder().fit(read_table(path))
+        encoder = TableEncoder().fit(read_table(path, max_memory=_MEMORY))
         ways = {
             "pandas.read_csv": lambda: pd.read_csv(path),
-            "read_table and fit_transform": lambda: TableEncoder().fit_transform(read_table(path)),
+            "read_table and fit_transform": lambda: TableEncoder().fit_transform(
+                read_table(path, max_memory=_MEMORY)
+            ),
             "read_table(like=...) and transform": lambda: encoder.transform(
-                read_table(path, like=encoder.columns_)
+                read_table(path, like=encoder.columns_, max_memory=_MEMORY)
             ),
         }
         for unit, clock in (("CPU-s", time.process_time), ("s", time.perf_counter)):

@@ -9,12 +9,14 @@ folder only, start no program and open no connection.
 from __future__ import annotations
 
 import dis
+import faulthandler
 import json
 import os
 import resource
 import select
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -32,6 +34,7 @@ _FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.
 _CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink",
             "os.truncate", "os.chmod", "shutil.rmtree")  # fmt: skip
 _ALLOWED = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, PermissionError, OSError)
+_CACHES = ("__pycache__", "numba")  # of compiled code
 _SPEAKING = ("sklearn", "joblib", "lightgbm")
 _RAISES = ("RAISE_VARARGS", "RERAISE")
 
@@ -63,7 +66,8 @@ class Outcome:
     where : str
         File and line that raised it, of the innermost frame in Python.
     seconds, megabytes : float
-        Time it took and peak memory of the process.
+        Time of processors that it took, of the clock where it was stopped, and peak memory of the
+        process.
     """
 
     status: str
@@ -122,7 +126,9 @@ def _one_child(
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS are harmless
+        pid = os.fork()
     if pid == 0:
         os.close(reading)
         _be_the_child(calls, folder, limits, writing)
@@ -186,6 +192,8 @@ def _be_the_child(
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
+        tempfile.tempdir = str(folder)
+        faulthandler.disable()  # the parent tells of signals
         _guard(folder.resolve())
         for call in calls:
             report = json.dumps(asdict(_outcome(call, limits))) + "\n"
@@ -198,7 +206,7 @@ def _be_the_child(
 def _outcome(call: Callable[[], Any], limits: Limits) -> Outcome:
     """Make one call; warnings of numpy and of the interpreter are errors."""
     _forget_peak()
-    begin = time.monotonic()
+    begin = time.process_time()
     status, name, message, where = "value", "", "", ""
     try:
         with warnings.catch_warnings():
@@ -215,7 +223,7 @@ def _outcome(call: Callable[[], Any], limits: Limits) -> Outcome:
     peak = _peak()
     if status in ("value", "error") and peak * 1e6 > limits.memory:
         status, message = "memory", f"{peak:.0f} MB; {message}"
-    seconds = time.monotonic() - begin
+    seconds = time.process_time() - begin
     return Outcome(status, name, message[:_MAX_MESSAGE], where, seconds, peak)
 
 
@@ -263,12 +271,12 @@ def _place(trace: TracebackType | None) -> str:
 
 def _guard(folder: Path) -> None:
     """Refuse, from now on, to write elsewhere, to start programs and to open connections."""
-    allowed = (f"{folder}{os.sep}", os.devnull, f"/proc/{os.getpid()}/")
+    allowed = (f"{folder}{os.sep}", f"{os.devnull}{os.sep}", f"/proc/{os.getpid()}/")
 
     def check_path(path: Any, event: str) -> None:
         if isinstance(path, bytes | str | os.PathLike):
-            name = os.path.realpath(os.fsdecode(path))
-            if not name.startswith(allowed) and "__pycache__" not in name and "numba" not in name:
+            name = f"{os.path.realpath(os.fsdecode(path))}{os.sep}"
+            if not name.startswith(allowed) and not any(word in name for word in _CACHES):
                 raise Broken(f"{event} outside of the folder: {name}")
 
     def hook(event: str, given: tuple[Any, ...]) -> None:
@@ -279,7 +287,8 @@ def _guard(folder: Path) -> None:
             if written:
                 check_path(path, "writing")
         elif event in _CHANGES:
-            check_path(given[0], event)
+            for path in given[:2]:  # of those that have two, both
+                check_path(path, event)
         elif event in _FORBIDDEN and not _is_numba(sys._getframe(1)):
             raise Broken(f"{event}{given!r:.200}")
 

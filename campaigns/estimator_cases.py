@@ -402,12 +402,11 @@ class Costs(Kind):
         """Call with what was drawn."""
         data = _changed(_Samples(*samples(12)), case)
         metric = self.bases[case.base]
+        y = [] if data.y is None else data.y
         if metric is None:
-            as_cost_matrix(data.costs, data.y)
-        elif data.y is None:
-            metric([0, 1], data.y)
+            as_cost_matrix(data.costs, y[: data.n_classes])
         else:
-            metric(data.y, data.y[::-1], data.costs, sample_weight=data.weight)
+            metric(y, y[::-1], data.costs, sample_weight=data.weight)
 
 
 ESTIMATOR_KINDS = (Estimators(), Costs())

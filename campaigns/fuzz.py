@@ -57,7 +57,16 @@ def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = N
     names = list(KINDS if kinds is None else kinds)
     for name in names:
         check_choice("kinds", name, KINDS)
-    journal = Journal(folder / "fuzz.jsonl", {"seed": seed, "version": badacost.__version__})
+    header = {"seed": seed, "version": badacost.__version__}
+    with Journal(folder / "fuzz.jsonl", header) as journal:
+        _fill(journal, seed, minutes, names)
+        records = journal.records
+    print(summary(records))
+    return int(any(record["findings"] for record in records))
+
+
+def _fill(journal: Journal, seed: int, minutes: float, names: Sequence[str]) -> None:
+    """Try cases of these kinds until the time is over, and record them."""
     end = time.monotonic() + 60 * minutes
     bar = ProgressBar(max(round(60 * minutes), 1), "Fuzzing")
     for kind, numbers in _batches(names, journal, end):
@@ -66,7 +75,9 @@ def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = N
         for number, outcome in zip(numbers, _tried(kind, seed, numbers), strict=True):
             outcomes[outcome.status] += 1
             if outcome.is_finding:
-                findings.append(_kept(kind, seed, number, outcome, folder / "findings"))
+                findings.append(
+                    _kept(kind, seed, number, outcome, journal.path.parent / "findings")
+                )
         journal.append(
             {
                 "kind": kind.name,
@@ -84,8 +95,6 @@ def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = N
             findings=sum(len(record["findings"]) for record in journal.records),
         )
     bar.close()
-    print(summary(journal.records))
-    return int(any(record["findings"] for record in journal.records))
 
 
 def run_case(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,11 +115,15 @@ def plain_acf() -> dict[str, Any]:
     return {"opts": opts, "clf": binary_trees(rng, 10 * 2 * 4)}
 
 
-LAYOUTS = {"multi-class": multi_class, "subcat": sub_categories, "acf": plain_acf}
+LAYOUTS: dict[str, Callable[[], Any]] = {
+    "multi-class": multi_class,
+    "subcat": sub_categories,
+    "acf": plain_acf,
+}
 
 
 def matlab_bytes(detector: Any, compress: bool = False, name: str = "detector") -> bytes:
     """Return the file of a detector, with another variable before it."""
-    file = io.BytesIO()
+    file: Any = io.BytesIO()
     savemat(file, {"other": np.eye(3), name: detector}, do_compression=compress)
-    return file.getvalue()
+    return bytes(file.getvalue())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,6 +32,8 @@ from campaigns.plain import (
 )
 from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
+_CONTENTS = {name: MODEL[name] for name in ("document", "array")}
+_ALL = {**MODEL, **BYTES}
 _MAX_FEATURES = 1000  # a model that claims more is asked with none
 
 
@@ -80,7 +83,7 @@ class ModelFiles(FileKind):
     """Saved estimators: loaded, asked for everything and saved again."""
 
     name = "model"
-    mutations = {**MODEL, **BYTES}
+    mutations = _ALL
 
     def build(self) -> Mapping[str, Any]:
         """Return the files of small models."""
@@ -103,7 +106,7 @@ class ExportedModels(ModelFiles):
     """Odd models that can be loaded, exported to ONNX."""
 
     name = "export"
-    mutations = {name: MODEL[name] for name in ("document", "array")}
+    mutations = _CONTENTS
 
     def use(self, path: Path, base: str) -> None:
         """Load the model and export it."""
@@ -114,7 +117,7 @@ class DetectorFiles(FileKind):
     """Saved detectors: loaded, and used on a picture."""
 
     name = "detector"
-    mutations = {**MODEL, **BYTES}
+    mutations = _ALL
 
     def build(self) -> Mapping[str, Any]:
         """Return a detector with all parts, and small ones of other forms."""
@@ -154,13 +157,13 @@ class Checkpoints(FileKind):
     """Checkpoints of a training, that the same call resumes from."""
 
     name = "checkpoint"
-    mutations = {**MODEL, **BYTES}
+    mutations = _ALL
 
     def build(self) -> Mapping[str, Any]:
         """Return the checkpoints of a training that was stopped at some moments."""
-        return {f"after {n_saved}": self._stopped(n_saved) for n_saved in (1, 3, 5, 1000)}
+        return {f"after {n_saved}": self.stopped(n_saved) for n_saved in (1, 3, 5, 1000)}
 
-    def _stopped(self, n_saved: int) -> dict[str, bytes]:
+    def stopped(self, n_saved: int) -> dict[str, bytes]:
         """Return the files of a training that is stopped after it saved so often."""
         save, n_left = Checkpoint.save, n_saved
 
@@ -172,10 +175,8 @@ class Checkpoints(FileKind):
                 raise _Stopped
 
         with TemporaryDirectory() as folder, patch.object(Checkpoint, "save", counted):
-            try:
+            with suppress(_Stopped):
                 self._train(Path(folder))
-            except _Stopped:
-                pass
             return {path.name: path.read_bytes() for path in sorted(Path(folder).glob(CHECKPOINTS))}
 
     def use(self, path: Path, base: str) -> None:

@@ -40,10 +40,11 @@ _VALUES: tuple[Any, ...] = (
     [], [0], [[]], {}, {"": None}, [None] * 50, list(range(300)), {"dtype": "<f8", "shape": [1]},
     "<i8", "<f8", "object", "<U99999999", "float64", "../x", [1, "a", None], [2**31, 2**31],
 )  # fmt: skip
-_NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 1e308, -1e308, 1e-320, np.nan, np.inf, -np.inf, 127, 128, 255,
-            -128, 2.0**31 - 1, -(2.0**31), 2.0**53, 2.0**63)  # fmt: skip
+_NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 1e308, -1e308, 1e-320, np.nan, np.inf, -np.inf, 127, 128,
+            255, -128, 2.0**31 - 1, -(2.0**31), 2.0**53, 2.0**63)  # fmt: skip
 _DTYPES = ("|b1", "<i4", "<i8", "|u1", "<u2", "<u4", "<f4", "<f8")
 _MAX_DEPTH = 2000
+_MAX_BYTES = 2**20  # of a file that changes make larger
 
 
 class Mutation(NamedTuple):
@@ -63,7 +64,8 @@ def applied(content: bytes, edit: Edit) -> bytes:
     """Return the content with a change, or as it was where the change does not fit."""
     name, _, *numbers = edit
     try:
-        return ALL[name].apply(content, *numbers)
+        changed = ALL[name].apply(content, *numbers)
+        return changed if len(changed) <= max(_MAX_BYTES, len(content)) else content
     # What readers raise on content that an earlier change has damaged.
     except (ValueError, LookupError, TypeError, ArithmeticError, OSError, EOFError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
@@ -114,8 +116,8 @@ def _splice(content: bytes, source: int, length: int, place: int) -> bytes:
 
 def _integer(content: bytes, place: int, width: int, which: int, big: int) -> bytes:
     """Write a hostile whole number of 1, 2, 4 or 8 bytes, as binary formats have them."""
-    n_bytes, at = 2**width, place % len(content)
-    number = _INTEGERS[which] % 2 ** (8 * n_bytes)
+    n_bytes, at = 1 << width, place % len(content)
+    number = _INTEGERS[which] % (1 << 8 * n_bytes)
     data = number.to_bytes(n_bytes, "big" if big else "little")
     return content[:at] + data + content[at + n_bytes :]
 
@@ -146,7 +148,7 @@ def _line(content: bytes, place: int, times: int) -> bytes:
     """Leave out a line, or repeat it."""
     lines = content.splitlines(keepends=True)
     at = place % len(lines)
-    lines[at] *= (0, 2, 3, 1000)[times]
+    lines[at] *= min((0, 2, 3, 1000)[times], _MAX_BYTES // len(lines[at]))
     return b"".join(lines)
 
 
@@ -331,6 +333,14 @@ def _array(content: bytes, change: int, place: int, at: int, which: int) -> byte
                                 "shape": list(array.shape)}  # fmt: skip
     members |= {"model.json": json.dumps(document).encode(), member: array.tobytes()}
     return _zipped(members)
+
+
+def rewritten(content: bytes, name: str, value: float) -> bytes:
+    """Return a model file whose array of this name has the same value everywhere."""
+    members = _members(content)
+    entry = json.loads(members["model.json"])["arrays"][name]
+    array = np.full(entry["shape"], value, entry["dtype"])
+    return _zipped(members | {f"arrays/{name}.bin": array.tobytes()})
 
 
 MODEL = {

@@ -18,10 +18,12 @@ from badacost.costs import explain_costs, read_costs, write_costs
 from badacost.detection import TrainingConfig
 from badacost.tabular import TableClassifier, read_table
 from campaigns.cases import Case, FileKind, Kind
+from campaigns.child import Broken
 from campaigns.mutations import BYTES, IN_GZIP, TEXT, Edit, Mutation
 from campaigns.plain import COSTS, frame, new_estimator
 
 _ROWS = 12
+_TEXT = {**BYTES, **TEXT}
 
 
 def _table_text(separator: str) -> bytes:
@@ -47,7 +49,7 @@ class Tables(FileKind):
 
     def mutations_of(self, base: str) -> Mapping[str, Mutation]:
         """Return changes of text, or of what is inside a compressed file."""
-        return {**BYTES, **IN_GZIP} if base == "gzip" else {**BYTES, **TEXT}
+        return {**BYTES, **IN_GZIP} if base == "gzip" else _TEXT
 
     def use(self, path: Path, base: str) -> None:
         """Read the table; one that a model takes is predicted, any is fitted to."""
@@ -113,7 +115,10 @@ class ParquetTables(Kind):
 
     def run(self, case: Case, folder: Path) -> None:
         """Write the file, read it as a table, and fit to it as a table and batch by batch."""
-        columns = {"class": pa.array(["low", "high"] * (_ROWS // 2))}
+        columns = {
+            "class": pa.array(["low", "high"] * (_ROWS // 2)),
+            "number": pa.array(range(_ROWS)),
+        }
         damage = [edit for edit in case.edits if edit[0] in BYTES]
         for kind, name, seed in (edit for edit in case.edits if edit[0] not in BYTES):
             columns[name] = _COLUMNS[kind](np.random.default_rng(seed))
@@ -147,7 +152,7 @@ class CostFiles(FileKind):
     """Files of costs: read, explained and written again."""
 
     name = "costs"
-    mutations = {**BYTES, **TEXT}
+    mutations = _TEXT
 
     def build(self) -> Mapping[str, Any]:
         """Return files of numbers with points and with commas."""
@@ -167,9 +172,9 @@ class CostFiles(FileKind):
         """Read the costs, tell what they mean, and write what was read."""
         costs = read_costs(path)
         again = path.with_name("again.csv")
-        write_costs(again, costs)
+        write_costs(costs, again)
         if read_costs(again) != costs:
-            raise AssertionError("costs that were written are not those that were read")
+            raise Broken("costs that were written are not those that were read")
         str(explain_costs(costs))
 
 
@@ -177,7 +182,7 @@ class Configurations(FileKind):
     """Files that configure a training."""
 
     name = "config"
-    mutations = {**BYTES, **TEXT}
+    mutations = _TEXT
 
     def build(self) -> Mapping[str, Any]:
         """Return all settings as they are by default, and a file with costs."""

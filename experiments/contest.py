@@ -181,9 +181,9 @@ def header(settings: ContestSettings, images: Images, folder: Path) -> dict[str,
             annotations.update(image.name.encode())
             for part in (image.boxes, image.labels, image.ignore):
                 annotations.update(np.ascontiguousarray(part).tobytes())
-            file = image.image
-            of_file = isinstance(file, Path)
-            contents.update((digests.of(file) if of_file else digest_of(file)).encode())
+            seen = image.image
+            digest = digests.of(seen) if isinstance(seen, Path) else digest_of(seen)
+            contents.update(digest.encode())
     return {
         "experiment": settings.name,
         "settings": json.loads(json.dumps(asdict(settings))),

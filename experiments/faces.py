@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from badacost.budget import Budget
 from badacost.detection.annotations import (
     AnnotatedImage,
     Selection,
@@ -206,13 +207,14 @@ def read_faces(folder: Path, part: str, views: Views) -> list[AnnotatedImage]:
 
 
 def _has_estimates(table: Path) -> bool:
-    return _ESTIMATE in read_text(table).split("\n", 1)[0]
+    return _ESTIMATE in read_text(table, Budget.of(None)).split("\n", 1)[0]
 
 
 def _doubtful(table: Path) -> dict[str, list[bool]]:
     """Return for each image which of its faces have no certain yaw, or are turned sideways."""
     found: dict[str, list[bool]] = {}
-    rows = csv.DictReader(io.StringIO(read_text(table), newline=""), skipinitialspace=True)
+    text = io.StringIO(read_text(table, Budget.of(None)), newline="")
+    rows = csv.DictReader(text, skipinitialspace=True)
     for row in rows:
         place = Place(table, f"line {rows.line_num}")
         flags = found.setdefault(row["image"].strip(), [])

@@ -18,6 +18,7 @@ from badacost.json_document import parse_json
 from badacost.user_file import open_regular
 
 _DIGEST = re.compile("[0-9a-f]{64}")
+_BLOCK = 2**20
 
 
 class FileDigests:
@@ -64,8 +65,11 @@ class FileDigests:
             or not isinstance(kept[2], str)
             or not _DIGEST.fullmatch(kept[2])
         ):
+            digest = hashlib.sha256()
             with open_regular(file) as opened:
-                kept = [*facts, hashlib.file_digest(opened, "sha256").hexdigest()]
+                while block := opened.read(_BLOCK):
+                    digest.update(block)
+            kept = [*facts, digest.hexdigest()]
         self._known[name] = kept
         return str(kept[2])
 

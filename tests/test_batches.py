@@ -32,6 +32,7 @@ from badacost import (
 from badacost.batches import Batches, ParquetBatches
 from badacost.boosting import learners
 from badacost.tree import sampling
+from campaigns.hostile_tables import parquet_dictionary
 
 N = 400
 COSTS = [[0, 1, 5], [2, 0, 1], [10, 4, 0]]
@@ -452,6 +453,19 @@ def test_damaged_and_missing_files(tmp_path) -> None:
         ParquetBatches(tmp_path / "*.pq", "y")
     with pytest.raises(ValueError, match="names no file"):
         ParquetBatches([], "y")
+
+
+def test_batches_of_parquet_within_a_budget(tmp_path) -> None:
+    """The limit is that of a batch: texts that a file has once, but 60 rows refer to."""
+    path = parquet_dictionary(tmp_path / "t.parquet", 60, 10_000)
+    for rows_at_once, limit in ((60, "300 kB"), (10, "300 kB"), (60, "20 kB")):
+        source = ParquetBatches(path, "b", rows_at_once=rows_at_once, max_memory=limit)
+        if (rows_at_once, limit) == (10, "300 kB"):
+            texts = [text for batch in source.batches() for text in batch.X["a"]]
+            assert texts == ["x" * 10_000] * 31 + ["b"] * 29
+            continue
+        with pytest.raises(ValueError, match=rf"cannot read the table .* limit {limit}"):
+            list(source.batches())
 
 
 def test_columns_that_are_not_there(tmp_path) -> None:

@@ -520,3 +520,10 @@ def test_labels_of_costs_may_be_the_text_of_numbers() -> None:
     np.testing.assert_array_equal(charged_costs(costs, [1, 2]), [[0, 5], [3, 1]])
     model = DummyClassifier(strategy="constant", constant=2).fit(np.zeros((4, 1)), y_true)
     assert cost_scorer(costs)(model, np.zeros((4, 1)), y_true) == -(5 + 5 + 1 + 1) / 4
+
+
+def test_huge_labels_are_refused_without_a_warning() -> None:
+    """scikit-learn casts labels to see whether they are whole, of which numpy would warn."""
+    labels = np.array([0.0, 1e300, 0.0])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        average_cost(labels, labels, [[0, 2], [3, 0]])

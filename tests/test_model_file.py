@@ -21,7 +21,7 @@ from numpy.testing import assert_array_equal
 
 from badacost import __version__, load, model_file
 from badacost.model_file import ModelFileError, read_model, write_model
-from tests import hostile_models
+from campaigns import hostile_models
 
 KIND = "BAdaCostClassifier"
 

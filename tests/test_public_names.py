@@ -294,7 +294,7 @@ def test_types_are_checked() -> None:
     """All of the package is checked strictly; only kernels, which numba types, are not."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
     assert settings["strict"] is True
-    assert settings["files"] == ["src", "experiments"]
+    assert settings["files"] == ["src", "experiments", "campaigns"]
     assert not settings.get("ignore_errors", False)
     assert not settings.get("exclude")
     for override in settings["overrides"]:

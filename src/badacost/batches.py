@@ -6,9 +6,9 @@ where columns are categorical, twice more where samples are held out. It keeps a
 
 from __future__ import annotations
 
-import base64
 import glob
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -16,16 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from badacost.budget import Budget
 from badacost.large_samples import Batch, BatchSource
+from badacost.parquet_rows import INDEX_LEVEL, ParquetRows, is_text
 from badacost.validation import check_number
 
 __all__ = ["Batches", "ParquetBatches"]
 
 _ROWS_AT_ONCE = 65_536
-_BUFFER = 2**16  # bytes of a column chunk that are read at a time, else it is the whole chunk
-_INDEX_LEVEL = "__index_level_"  # of an index without a name, written by pandas
-# What the reader raises on damaged files.
-_ERRORS = (OSError, LookupError, TypeError, NotImplementedError, RuntimeError, ValueError)
 
 
 class Batches(BatchSource):
@@ -115,6 +113,9 @@ class ParquetBatches(BatchSource):
         Maximum number of rows of a batch.
     bins_folder : path-like, optional
         See `Batches`.
+    max_memory : int, str or None, default=None
+        Refuse a batch that would take more bytes of memory, such as "4 GB"; None is the limit of
+        `badacost.set_max_memory`.
 
     Notes
     -----
@@ -150,6 +151,7 @@ class ParquetBatches(BatchSource):
         columns: Sequence[str] | None = None,
         rows_at_once: int = _ROWS_AT_ONCE,
         bins_folder: Any = None,
+        max_memory: int | str | None = None,
     ):
         check_number("rows_at_once", rows_at_once, Integral, low=1)
         chosen = None if columns is None else _checked_columns(columns)
@@ -157,54 +159,50 @@ class ParquetBatches(BatchSource):
         self.target, self.weight = target, weight
         self.rows_at_once = int(rows_at_once)
         self.bins_folder = _checked_folder(bins_folder)
-        schema = self._open(self.files[0]).schema_arrow
+        self._budget = Budget.of(max_memory)
+        with self._open(self.files[0]) as rows:
+            schema = rows.schema
         left_out = {target, weight, *_index_columns(schema)}
         others = [
             name
             for name in schema.names
-            if name not in left_out and not name.startswith(_INDEX_LEVEL)
+            if name not in left_out and not name.startswith(INDEX_LEVEL)
         ]
         self.columns = others if chosen is None else chosen
         if not self.columns:
             raise ValueError(
                 f"{self.files[0]} has no columns beside {target!r}: features are missing."
             )
-        doubled = {name for name in schema.names if schema.names.count(name) > 1}
-        if doubled:
-            raise ValueError(f"{self.files[0]} has several columns {min(doubled)!r}: rename them.")
+        if (doubled := _doubled(schema.names)) is not None:
+            raise ValueError(f"{self.files[0]} has several columns {doubled!r}: rename them.")
         if target in self.columns or (weight is not None and weight in (*self.columns, target)):
             raise ValueError("target, weight and columns must be different columns.")
         self._check_schema(self.files[0], schema)
 
-    def _open(self, path: Path) -> Any:
-        """A Parquet file, or what is wrong with it."""
+    def _open(self, path: Path) -> ParquetRows:
+        """Open a Parquet file."""
         try:
             import pandas  # noqa: F401
-            import pyarrow.parquet as pq  # type: ignore[import-untyped]
+            import pyarrow  # type: ignore[import-untyped]  # noqa: F401
         except ImportError as error:
             raise ImportError(
                 "ParquetBatches needs pyarrow and pandas: pip install badacost[tables]."
             ) from error
-        try:
-            return pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
-        except FileNotFoundError:
-            raise
-        except _ERRORS as error:
-            raise _damaged(path, error) from error
+        return ParquetRows(path, self._budget)
 
     def _check_schema(self, path: Path, schema: Any) -> None:
         """Raise unless a file has the columns, of types that can be features."""
         import pyarrow.types as types  # type: ignore[import-untyped]
 
         wanted = [*self.columns, self.target, *([] if self.weight is None else [self.weight])]
-        missing = [name for name in wanted if name not in schema.names]
-        if missing:
-            listed = ", ".join(map(repr, schema.names[:20]))
-            raise ValueError(f"{path} has no column {missing[0]!r}: there are {listed}.")
+        kinds = dict(zip(schema.names, schema.types, strict=True))
         for name in wanted:
-            kind = schema.field(name).type
-            text = types.is_string(kind) or types.is_large_string(kind)
-            labels = text or types.is_dictionary(kind)
+            if name not in kinds:
+                listed = ", ".join(map(repr, [*kinds][:20]))
+                raise ValueError(f"{path} has no column {name!r}: there are {listed}.")
+        for name in wanted:
+            kind = kinds[name]
+            labels = is_text(kind) or types.is_dictionary(kind)
             number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
             number |= types.is_decimal(kind) or types.is_null(kind)
             if not (number or (labels and name != self.weight)):
@@ -220,34 +218,23 @@ class ParquetBatches(BatchSource):
 
         wanted = [*self.columns, self.target, *([] if self.weight is None else [self.weight])]
         for path in self.files:
-            with self._open(path) as file:
-                self._check_schema(path, file.schema_arrow)
-                categories = _category_columns(file, path)
-                tables = file.iter_batches(self.rows_at_once, columns=wanted)
-                while (table := _next(tables, path)) is not None:
+            with self._open(path) as rows:
+                self._check_schema(path, rows.schema)
+                categories, texts = rows.categories(), set(rows.texts)
+                for table in rows.batches(self.rows_at_once, wanted):
+                    parts = dict(zip(table.schema.names, table.columns, strict=True))
+                    for name in texts & parts.keys():
+                        parts[name] = parts[name].cast("string")
                     values = {
-                        name: _values(table.column(name), name in categories)
-                        for name in self.columns
+                        name: _values(parts[name], name in categories) for name in self.columns
                     }
                     if all(column.dtype.kind in "biuf" for column in values.values()):
                         frame = pd.DataFrame(_matrix(list(values.values())), columns=self.columns)
                     else:
                         frame = pd.DataFrame(values, columns=self.columns)
-                    weight = None if self.weight is None else _values(table.column(self.weight))
-                    yield Batch(frame, _values(table.column(self.target)), weight)
+                    weight = None if self.weight is None else _values(parts[self.weight])
+                    yield Batch(frame, _values(parts[self.target]), weight)
         pa.default_memory_pool().release_unused()
-
-
-def _next(tables: Iterator[Any], path: Path) -> Any:
-    """The next rows of a file, or None; or what is wrong with it."""
-    try:
-        return next(tables, None)
-    except _ERRORS as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"{path} is damaged, or not of Parquet ({error}): write it again.")
 
 
 def _index_columns(schema: Any) -> list[str]:
@@ -258,20 +245,6 @@ def _index_columns(schema: Any) -> list[str]:
         told = None
     names = told.get("index_columns") if isinstance(told, dict) else None
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-
-
-def _category_columns(file: Any, path: Path) -> set[str]:
-    """Columns that were dictionaries of Arrow: Parquet gives back those of text only."""
-    import pyarrow as pa
-
-    stored = (file.metadata.metadata or {}).get(b"ARROW:schema")
-    if stored is None:
-        return set()
-    try:
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
-    except _ERRORS as error:
-        raise _damaged(path, error) from error
-    return {field.name for field in schema if pa.types.is_dictionary(field.type)}
 
 
 def _values(column: Any, category: bool = False) -> Any:
@@ -305,15 +278,19 @@ def _matrix(columns: list[Any]) -> Any:
     return matrix.T
 
 
+def _doubled(names: Sequence[str]) -> str | None:
+    """A name that occurs more than once, if there is one."""
+    return min((name for name, count in Counter(names).items() if count > 1), default=None)
+
+
 def _checked_columns(columns: Any) -> list[str]:
     """The names of the features."""
     listed = isinstance(columns, Iterable) and not isinstance(columns, str | bytes)
     names: list[Any] = [*columns] if listed else [None]
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f'columns must be a list of names, as in ["age"]; got {columns!r:.80}.')
-    doubled = {name for name in names if names.count(name) > 1}
-    if doubled:
-        raise ValueError(f"columns names {min(doubled)!r} more than once: name a column once.")
+    if (doubled := _doubled(names)) is not None:
+        raise ValueError(f"columns names {doubled!r} more than once: name a column once.")
     if not names:
         raise ValueError("columns names no features: name some, or leave it out to take all.")
     return names

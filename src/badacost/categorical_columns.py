@@ -176,7 +176,7 @@ def categorical_positions(X: Any, given: Any) -> list[int]:
         return []
     n_columns = table.shape[1]
     if isinstance(items[0], str):
-        return sorted({_position(table, name) for name in items})
+        return sorted(_positions(table, items))
     if isinstance(items[0], bool | np.bool_):
         if len(items) != n_columns:
             raise ValueError(
@@ -193,22 +193,27 @@ def categorical_positions(X: Any, given: Any) -> list[int]:
     return sorted({int(position) for position in items})
 
 
-def _position(table: Any, name: str) -> int:
-    """Position of the column of this name."""
-    if not _is_frame(table):
-        raise ValueError(
-            f"categorical_features names the column {name!r:.80}, but X has no names: give a "
-            "data frame, or positions."
-        )
-    names = list(table.columns)
-    if name not in names:
+def _positions(table: Any, wanted: Iterable[str]) -> set[int]:
+    """Positions of the columns of these names."""
+    place_of = {}
+    if _is_frame(table):
+        names = list(table.columns)
+        place_of = dict(zip(reversed(names), reversed(range(len(names))), strict=True))
+    for name in wanted:
+        if name in place_of:
+            continue
+        if not _is_frame(table):
+            raise ValueError(
+                f"categorical_features names the column {name!r:.80}, but X has no names: give a "
+                "data frame, or positions."
+            )
         listed = ", ".join(f"{other!r:.80}" for other in names[:_MAX_NAMES_LISTED])
         more = ", ..." * (len(names) > _MAX_NAMES_LISTED)
         raise ValueError(
             f"X has no column {name!r:.80}, which categorical_features names: there are "
             f"{listed}{more}."
         )
-    return names.index(name)
+    return {place_of[name] for name in wanted}
 
 
 def _is_frame(X: Any) -> bool:

@@ -210,7 +210,7 @@ def _archive(path: str | os.PathLike[str], budget: Budget) -> Iterator[zipfile.Z
     """Open a model file; whatever is wrong with its contents becomes a ModelFileError."""
     with open_model(path) as file:
         try:
-            with zipfile.ZipFile(_Guarded(file, budget)) as archive:  # type: ignore[arg-type]
+            with zipfile.ZipFile(_Guarded(file, budget)) as archive:
                 yield archive
         # What zipfile raises on damaged input; ModelFileError and BudgetError are ValueErrors.
         except (

@@ -149,9 +149,13 @@ def check_sample_weight(
 
 @contextmanager
 def remedies(X: Any, y: Any = None, name: str = "y") -> Iterator[None]:
-    """Say what to do about what numpy and scikit-learn refuse, where it is a common mistake."""
+    """Say what to do about what numpy and scikit-learn refuse, where it is a common mistake.
+
+    Their checks add numbers and cast labels: what numpy would warn of there is told by the error.
+    """
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except (TypeError, ValueError) as error:
         mistake = _mistake_in_labels(y, name) or _mistake_in_samples(X)
         if mistake is None:
@@ -161,9 +165,9 @@ def remedies(X: Any, y: Any = None, name: str = "y") -> Iterator[None]:
 
 def _mistake_in_labels(y: Any, name: str) -> str | None:
     """Return what is wrong with labels and its remedy: some are missing, or cannot be sorted."""
-    cells = y if isinstance(y, np.ndarray) and y.dtype.kind == "O" else _cells(y)
+    cells = np.empty(0) if y is None else _cells(y)
     examples: dict[str, Any] = {}
-    for label in cells.ravel() if cells.dtype.kind in "fO" else ():
+    for label in cells if cells.dtype.kind in "fO" else ():
         if label is None or type(label).__name__ in _MISSING or _is_nan(label):
             shown = "NaN" if _is_nan(label) else repr(label)
             return f"{name} contains {shown}: leave out samples without a class."

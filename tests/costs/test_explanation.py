@@ -230,3 +230,15 @@ def test_labels_cannot_write_to_the_terminal():
     text = explain_costs(labelled_costs([[0, 1], [2, 0]], ["\x1b[31mred", "b\nc"]))
     assert all(line.isprintable() for line in text.splitlines())
     assert "'b\\nc'" in text
+
+
+def test_pairs_of_many_classes_are_not_compared() -> None:
+    """Each pair would be compared with all other classes."""
+    costs = np.ones((101, 101))
+    np.fill_diagonal(costs, 0.0)
+    costs[0, 1], costs[1, 2:40] = 5.0, 0.0
+    text = " ".join(explain_costs(costs).split())
+    assert "or whether it ever is, is not told of more than 100 classes." in text
+    assert "Where only two classes" not in text
+    assert "and 28 more" in text  # free mistakes
+    assert "Where only two classes" in " ".join(explain_costs(costs[:100, :100]).split())

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from badacost import BAdaCostClassifier
-from badacost.costs import as_cost_matrix, labelled_costs, read_costs, table_file, write_costs
+from badacost.costs import as_cost_matrix, labelled_costs, read_costs, write_costs
 from badacost.metrics import average_cost
+from campaigns.hostile_tables import many_classes_costs
 
 CLASSES = ["cat", "dog", "fox"]
 COSTS = np.array([[0.0, 1.0, 7.0], [2.0, 0.0, 3.0], [0.5, 4e-7, 0.0]])
@@ -147,12 +148,19 @@ def test_two_names_of_one_class(file):
         read_costs(file("x,1,1.0\n1,,2\n1.0,3,\n"), classes=[1, 2])
 
 
-def test_large_and_missing_files(file, monkeypatch, tmp_path):
-    monkeypatch.setattr(table_file, "_MAX_BYTES", 40)
-    with pytest.raises(ValueError, match="the file is larger than 0 MiB"):
-        read_costs(file(PLAIN))
-    with pytest.raises(FileNotFoundError):
+def test_large_and_missing_files(tmp_path):
+    path = many_classes_costs(tmp_path / "costs.csv", 30)
+    assert len(read_costs(path, max_memory="1 MB")) == 30
+    for limit, needed in (
+        ("100 kB", "204.37 kB"),
+        ("10 kB", "18.37 kB"),
+    ):  # its cells, its characters
+        with pytest.raises(ValueError, match=rf"^cannot read the costs .*: it would need {needed}"):
+            read_costs(path, max_memory=limit)
+    with pytest.raises(FileNotFoundError, match="there is no file"):
         read_costs(tmp_path / "none.csv")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        read_costs(tmp_path)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,7 +9,7 @@ import badacost
 from badacost.budget import BudgetError
 from badacost.detection.box_tree import BoxTree
 from badacost.detection.boxes import overlaps
-from tests.hostile_images import BOX_LAYOUTS, many_boxes
+from campaigns.hostile_images import BOX_LAYOUTS, many_boxes
 
 DENOMINATORS = ("union", "min", "first")
 

@@ -230,7 +230,7 @@ def test_images_too_large_for_the_memory() -> None:
     detector = random_detector(
         filters=None, pyramid=replace(small_cells, pad=(0, 0)), cascades=[cascade]
     )
-    with pytest.raises(ValueError, match="too large: reduce it"):
+    with pytest.raises(ValueError, match=r"would need .* reduce the image or n_octaves_up"):
         detector.detect(np.zeros((500, 500), np.uint8))
 
 
@@ -635,7 +635,7 @@ def test_damaged_bytes(data) -> None:
         (lambda h: h["pyramid"].update(n_per_octave=10**9), "n_per_octave"),
         (lambda h: h["pyramid"]["channels"].update(shrink=0), "shrink"),
         (lambda h: h["pyramid"]["channels"]["histogram"].update(n_orientations=7), None),
-        (lambda h: h["cascades"].append(h["cascades"][0]), "cascade1_"),
+        (lambda h: h["cascades"].append(h["cascades"][0]), "lacks 'cascade1'"),
         (lambda h: h["cascades"].clear(), "should not have"),
         (lambda h: h["cascades"][0].update(window=[8, 6, 3], padded_window=[9, 8, 3]), "two"),
         (lambda h: h["cascades"][0].update(window=[]), "two"),
@@ -684,7 +684,7 @@ def set_entry(name: str, place: int, value: Any):
         (set_entry("cascade0_table", 0, 1.7e308), "might not be finite"),
         (set_entry("cascade0_tree_weights", 0, np.nan), "not finite"),
         (set_entry("cascade0_rejections", 0, np.nan), "one threshold for each"),
-        (set_entry("cascade0_n_features", 0, 2**31 - 1), "cannot have"),
+        (set_entry("cascade0_n_features", 0, 2**31 - 1), r"would need 51\.54 GB"),
         (set_entry("cascade0_n_features", 0, 160), "does not fit"),
         (set_entry("cascade0_n_features", 0, -80), "cannot have"),
         (set_entry("filters", 0, np.nan), "floats of at most"),

@@ -22,6 +22,7 @@ from badacost.detection.cascade import Scanner
 from badacost.detection.matlab_file import read_variable
 from badacost.detection.reference import load_matlab
 from badacost.model_file import ModelFileError
+from campaigns import hostile_models
 from campaigns.matlab_detectors import (
     LAYOUTS,
     N_TREES,
@@ -30,7 +31,6 @@ from campaigns.matlab_detectors import (
     plain_acf,
     sub_categories,
 )
-from tests import hostile_models
 
 
 def look(detector: Detector) -> Detections:
@@ -446,3 +446,12 @@ def test_fields_of_any_kind(make, data) -> None:
             st.sampled_from([-1, 0, 3, 5, 6, 7, 79, 80, 160, 2**31, 2**40, np.nan, 0.5])
         )
     load_and_look(matlab_bytes(change(detector, path, value)))
+
+
+def test_numbers_that_signal(write) -> None:
+    """Casts of such a NaN are warned of by numpy, of others not."""
+    detector = multi_class()
+    filters = detector["opts"]["filters"]
+    filters.flat[0] = np.array([0x7FA00000], np.uint32).view(np.float32)[0]
+    with pytest.raises(ModelFileError, match="filters"):
+        load_matlab(write(detector))

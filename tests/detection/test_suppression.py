@@ -14,8 +14,8 @@ from scipy.io import loadmat
 
 from badacost.detection.boxes import Detections, overlaps, with_aspect_ratios
 from badacost.detection.suppression import Suppression
+from campaigns.hostile_images import BOX_LAYOUTS, many_boxes
 from tests.detection.test_boxes import NAMES, crowd, detections, same
-from tests.hostile_images import BOX_LAYOUTS, many_boxes
 
 KINDS = {"max": "all", "maxg": "greedy"}
 

@@ -7,25 +7,28 @@ from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).resolve()
+FOLDER = Path(os.environ.get("BADACOST_SHARED", HERE.parents[3] / "shared"))
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, which all need what is outside."""
+    """Mark the tests of this folder."""
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if HERE.parent in item.path.parents:
             item.add_marker(pytest.mark.outside)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Skip the tests of this folder where they lack their data, all in this one line; CI fails."""
+    if not (FOLDER / "golden").is_dir():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(
+            "the authors' detectors, real images and UCI tables are not part of the repository: "
+            "set BADACOST_SHARED to their folder"
+        )
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of models, results and images: a skip where it is absent, a failure in CI."""
-    default = Path(__file__).resolve().parents[3] / "shared"
-    folder = Path(os.environ.get("BADACOST_SHARED", default))
-    if not (folder / "golden").is_dir():
-        message = (
-            "the authors' detectors, real images and UCI tables are not part of the repository: "
-            "set BADACOST_SHARED to their folder"
-        )
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return folder
+    """The folder with the authors' models, their results, real images and tables."""
+    return FOLDER

@@ -23,6 +23,7 @@ from badacost.tabular import (
 )
 from badacost.tabular.columns import Column
 from badacost.tabular.files import to_csv
+from campaigns.hostile_tables import gzip_of_blanks, gzip_of_lines, many_columns
 from tests.tabular.patients import patients
 
 
@@ -98,7 +99,7 @@ class TestReading:
         assert frame["b"].isna().tolist() == [False, True]
         assert frame.index.tolist() == [2, 5]
         (tmp_path / "t.csv").write_text("a,b\n1, x\n2,\n")
-        assert read_table(tmp_path / "t.csv")["b"].tolist() == ["x", np.nan]
+        assert read_table(tmp_path / "t.csv")["b"].fillna("none").tolist() == ["x", "none"]
 
     def test_a_column_that_counts_rows_is_left_out(self, tmp_path) -> None:
         pd.DataFrame({"a": [5, 6, 7]}).to_csv(tmp_path / "t.csv")
@@ -144,26 +145,61 @@ class TestReading:
         with pytest.raises(ValueError, match="does not say what to write"):
             write_table(patients(3), tmp_path / "t.xlsx")
 
-    def test_limits_of_text(self, tmp_path) -> None:
-        (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n" * 10**5))
-        with pytest.raises(ValueError, match=r"would take 1002 bytes or more.*raise max_bytes"):
-            read_table(tmp_path / "bomb.csv.gz", max_bytes=1000)
+    @pytest.mark.parametrize(
+        ("make", "size", "limit"),
+        [
+            (gzip_of_lines, 2**20, "5 MB"),
+            (gzip_of_blanks, 2**20, "5 MB"),
+            (gzip_of_blanks, 2**24, "5 MB"),
+            (many_columns, 3000, "5 MB"),
+        ],
+        ids=["lines", "a long line", "blanks", "columns"],
+    )
+    def test_limits_of_text(self, tmp_path, make, size, limit) -> None:
+        path = make(tmp_path / f"t.csv{'.gz' * (make is not many_columns)}", size)
+        assert path.stat().st_size < 50_000
+        with pytest.raises(ValueError, match=rf"^cannot read the table .* would need .*{limit}: "):
+            read_table(path, max_memory=limit)
+
+    def test_a_table_within_the_limit(self, tmp_path) -> None:
         (tmp_path / "t.csv").write_text("a\n" + "1\n" * 1000)
-        assert len(read_table(tmp_path / "t.csv", max_bytes=20_020)) == 1000
-        with pytest.raises(ValueError, match="would take 20020 bytes or more in memory"):
-            read_table(tmp_path / "t.csv", max_bytes=20_000)
+        assert len(read_table(tmp_path / "t.csv", max_memory=36_028)) == 1000
+        with pytest.raises(ValueError, match=r"would need 36.03 kB, limit 36.03 kB"):
+            read_table(tmp_path / "t.csv", max_memory=36_027)
+
+    def test_a_row_that_is_longer_than_others(self, tmp_path) -> None:
+        """Python divides it, if pyarrow does not, and takes more memory for it."""
+        text = "a,b\n" + "1,2\n" * 10 + "1," * 10**5 + "\n"
+        (tmp_path / "t.csv").write_text(text)
+        with pytest.raises(ValueError, match="100001 cells in line 12, where the header has 2"):
+            read_table(tmp_path / "t.csv")
+        with pytest.raises(ValueError, match=r"would need 4.01 MB, limit 3.9 MB"):
+            read_table(tmp_path / "t.csv", max_memory="3.9 MB")
+
+    def test_empty_lines_before_the_names(self, tmp_path) -> None:
+        (tmp_path / "t.csv").write_text("\n" * 30 + "a,b\n1,2\n")
+        assert read_table(tmp_path / "t.csv").index.tolist() == [32]
+
+    @pytest.mark.parametrize("separator", [",", ";"])
+    def test_a_table_that_is_wider_than_long(self, tmp_path, separator) -> None:
+        path = many_columns(tmp_path / "t.csv", 200, 3)
+        path.write_text(path.read_text().replace(",", separator))
+        frame = read_table(path)
+        assert frame.shape == (3, 201)
+        numbers = [line.split(separator)[:-1] for line in path.read_text().splitlines()[1:]]
+        np.testing.assert_array_equal(frame.drop(columns="y"), np.array(numbers, int))
 
     @pytest.mark.parametrize(
         "values",
-        [np.zeros(10**6), ["x" * 10_000] * 10_000, pd.Categorical(["x" * 10_000] * 10_000)],
-        ids=["numbers", "texts", "categories"],
+        [np.zeros(10**6), ["x" * 10_000] * 10_000, np.array([None, 1.0] * 10**6)],
+        ids=["numbers", "texts", "missing"],
     )
     def test_limits_of_parquet(self, tmp_path, values) -> None:
         path = tmp_path / "bomb.parquet"
         pd.DataFrame({"a": values}).to_parquet(path)
         assert path.stat().st_size < 100_000
-        with pytest.raises(ValueError, match=r"would take .* bytes or more in memory"):
-            read_table(path, max_bytes=2**21)
+        with pytest.raises(ValueError, match=r"would need .*, limit 2 MB: pass max_memory="):
+            read_table(path, max_memory="2 MB")
 
     @pytest.mark.parametrize("values", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"a", b"b"]])
     def test_nested_parquet(self, tmp_path, values) -> None:

@@ -42,7 +42,6 @@ def report(
     output: options.Page = Path("report.html"),
     title: options.Title = None,
     jobs: options.Jobs = -1,
-    max_memory: options.MaxMemory = None,
     data: Annotated[
         Path | None,
         options.of_tables(
@@ -206,7 +205,8 @@ def _annotated(path: Path, format: str | None, images: list[Path]) -> list[Annot
     if len(images) > 1:
         raise ValueError("--images must be one folder with --annotations: that of their pictures.")
     check_annotated(path, format, "give the pictures as --images")
-    return read_annotations(path, format, **({"images": images[0]} if images else {}))
+    options: dict[str, Any] = {"images": images[0]} if images else {}
+    return read_annotations(path, format, **options)
 
 
 def _pictures(paths: Iterable[Path]) -> list[Path]:

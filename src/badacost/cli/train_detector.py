@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 import time
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from badacost.detection.annotations import Selection, Views
     from badacost.detection.training.config import TrainingConfig
 
-_MAX_COSTS_BYTES = 2**20
+_BYTES_OF_CHARACTER = 60  # of a file of costs: 32 for a number, and it may be a digit
 
 
 @plain_errors("Stopped. The same command resumes where it stopped.")
@@ -260,15 +261,17 @@ def _window(text: str) -> tuple[int, int]:
 
 def _cost_rows(path: Path) -> tuple[tuple[float, ...], ...]:
     """Read rows of numbers from a CSV file."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {str(path)!r}: check its name and folder.")
-    if path.stat().st_size > _MAX_COSTS_BYTES:
-        raise ValueError(
-            f"--costs {str(path)!r} is too large for a table of costs: name another file."
-        )
+    from badacost.budget import Budget, BudgetError
+    from badacost.user_file import open_regular
+
     try:
-        rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        with open_regular(path) as file:
+            Budget.of(None).check(_BYTES_OF_CHARACTER * os.fstat(file.fileno()).st_size)
+            lines = file.read().decode("utf-8-sig").splitlines()
+        rows = [line for line in lines if line.strip()]
         return tuple(tuple(float(part) for part in row.split(",")) for row in rows)
+    except BudgetError as error:
+        raise ValueError(f"cannot read --costs {str(path)!r}: {error}.") from None
     except ValueError:
         raise ValueError(
             f"--costs {str(path)!r} must have rows of numbers separated by commas, without "

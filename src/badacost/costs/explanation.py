@@ -31,6 +31,7 @@ from badacost.validation import check_number
 
 _MAX_CLASSES_DRAWN = 10
 _MAX_LISTED = 10
+_MAX_COMPARED = 100  # classes: each pair is compared with all others
 _MIN_ADVANTAGE = 1e-9  # in units of the largest difference of a row
 _MIN_WIDTH = 40
 _MAX_NAME_LENGTH = 30  # before rows whose columns are numbered
@@ -97,8 +98,7 @@ def explain_costs(
         *_right_answers(given),
         *_extremes(matrix, names),
         *_kind(matrix),
-        *_thresholds(matrix, names),
-        *_never_answered(matrix, names),
+        *_contests(matrix, names),
         *_ignorance(given, shares, names, priors is not None),
         "Two changes leave all this as it is: all costs times a positive number, and a number "
         "added to a whole row, diagonal included.",
@@ -197,18 +197,19 @@ def _extremes(matrix: FloatArray, names: Sequence[str]) -> list[str]:
     costs = np.where(mistakes, matrix, -np.inf)
     priced = np.where(mistakes & (matrix > 0), matrix, np.inf)
     highest, lowest = float(costs.max()), float(priced.min())
-    free = [_mistake(i, j, names) for i, j in np.argwhere(mistakes & (matrix == 0))]
-    if highest == lowest and not free:
+    free = np.argwhere(mistakes & (matrix == 0))
+    if highest == lowest and not len(free):
         return []
     sentences = [f"The most expensive mistake is {_first(costs == highest, names)}: {highest:g}."]
     if lowest < highest:
         sentences.append(
-            f"The cheapest mistake {'with a price ' if free else ''}is "
+            f"The cheapest mistake {'with a price ' if len(free) else ''}is "
             f"{_first(priced == lowest, names)}: {lowest:g}; the most expensive costs "
             f"{highest / lowest:.4g} times as much."
         )
-    if free:
-        sentences.append(f"Free mistakes: {_enumerated(free)}.")
+    if len(free):
+        shown = [_mistake(i, j, names) for i, j in free[:_MAX_LISTED]]
+        sentences.append(f"Free mistakes: {_enumerated(shown, len(free))}.")
     return sentences
 
 
@@ -225,11 +226,11 @@ def _mistake(truth: Any, answer: Any, names: Sequence[str]) -> str:
     return f"to answer {names[answer]} where the truth is {names[truth]}"
 
 
-def _enumerated(items: Sequence[str]) -> str:
-    """Return the items in a row, the last ones counted if they are many."""
-    if len(items) > _MAX_LISTED:
-        items = [*items[:_MAX_LISTED], f"and {len(items) - _MAX_LISTED} more"]
-    return ", ".join(items)
+def _enumerated(items: Sequence[str], n_items: int) -> str:
+    """Return some items with commas, of which there may be more."""
+    shown = items[:_MAX_LISTED]
+    more = [f"and {n_items - len(shown)} more"] if n_items > len(shown) else []
+    return ", ".join([*shown, *more])
 
 
 def _kind(matrix: FloatArray) -> list[str]:
@@ -265,6 +266,16 @@ def _threshold(matrix: FloatArray, first: int, second: int) -> float:
     losses = matrix[first]
     ties = np.divide(gains, gains + losses, out=np.zeros_like(gains), where=gains > 0)
     return float(ties.max())
+
+
+def _contests(matrix: FloatArray, names: Sequence[str]) -> list[str]:
+    """Where classes are answered in the place of others, unless there are too many of them."""
+    if len(names) > _MAX_COMPARED:
+        return [
+            f"Above which probability a class is answered, or whether it ever is, is not told of "
+            f"more than {_MAX_COMPARED} classes."
+        ]
+    return [*_thresholds(matrix, names), *_never_answered(matrix, names)]
 
 
 def _thresholds(matrix: FloatArray, names: Sequence[str]) -> list[str]:
@@ -360,7 +371,7 @@ def _ignorance(
     answer = (
         f"the cheapest answer is {best[0]}"
         if len(best) == 1
-        else f"the cheapest answers are {_enumerated(best)}"
+        else f"the cheapest answers are {_enumerated(best, len(best))}"
     )
     return [f"{known}, and nothing else known, {answer}: {constant.min():.4g} a decision."]
 
@@ -380,7 +391,7 @@ def _rules_of_badacost(matrix: FloatArray, labels: Sequence[Any]) -> list[str]:
         shares = [f"{label!r} {share:.3g}" for label, share in zip(labels, pi, strict=True)]
         return [
             'BAdaCost with decision="margin" tends, with much data, to the class of the largest '
-            f"probability divided by these numbers: {_enumerated(shares)}; "
+            f"probability divided by these numbers: {_enumerated(shares, len(shares))}; "
             'decision="bayes" tends to the minimum expected cost.'
         ]
     return [

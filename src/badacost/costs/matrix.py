@@ -8,6 +8,7 @@ zero once a matrix has passed through `as_cost_matrix`.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
@@ -217,12 +218,13 @@ def as_classes(found: Iterable[Any], labels: Sequence[Any]) -> list[Any]:
 
     A file knows text only: its "0" stands for the class 0 unless there is a class "0" too.
     """
-    known = set(labels)
+    found, known = [plain(label) for label in found], set(labels)
+    if known.issuperset(found):
+        return found
     numbers: dict[Any, Any] = {label: label for label in labels if isinstance(label, Real)}
     written = {str(label): label for label in numbers}
 
     def named(label: Any) -> Any:
-        label = plain(label)
         if label in known or not isinstance(label, str):
             return label
         text = label.strip()
@@ -235,7 +237,7 @@ def as_classes(found: Iterable[Any], labels: Sequence[Any]) -> list[Any]:
 def check_unique(labels: Sequence[Any], place: str) -> None:
     """Refuse labels that occur more than once."""
     if len(set(labels)) < len(labels):
-        repeated = next(label for label in labels if labels.count(label) > 1)
+        repeated = next(label for label, count in Counter(labels).items() if count > 1)
         raise ValueError(f"label {repeated!r} is repeated in {place}: keep one of them.")
 
 
@@ -274,8 +276,10 @@ def _cells_of_mapping(
     check_unique(names, "the truths of costs")
     rows = dict(zip(names, rows.values(), strict=True))
     if not allow_extra:
+        known = set(labels)
         for keys in (rows, *rows.values()):
-            check_known(keys, labels, "the mapping of costs")
+            if not known.issuperset(keys):
+                check_known(keys, labels, "the mapping of costs")
     cells = np.zeros((len(labels), len(labels)), dtype=object)
     for i, truth in enumerate(labels):
         if truth not in rows:
@@ -283,14 +287,15 @@ def _cells_of_mapping(
                 f"costs have no row for class {truth!r}: add its costs as a truth, or correct a "
                 f"label of the {listed([*rows])} that have a row."
             )
-        for j, prediction in enumerate(labels):
-            if prediction in rows[truth]:
-                cells[i, j] = rows[truth][prediction]
-            elif i != j:
-                raise ValueError(
-                    f"costs have no cell for {_cell(truth, prediction)}: "
-                    "give every mistake a price; only the diagonal may be left out."
-                )
+        row = {truth: 0.0} | rows[truth]
+        try:
+            cells[i] = np.fromiter((row[prediction] for prediction in labels), object, len(labels))
+        except KeyError:
+            absent = next(prediction for prediction in labels if prediction not in row)
+            raise ValueError(
+                f"costs have no cell for {_cell(truth, absent)}: "
+                "give every mistake a price; only the diagonal may be left out."
+            ) from None
     return cells
 
 
@@ -302,10 +307,11 @@ def _cells_of_frame(frame: Any, labels: Sequence[Any], allow_extra: bool) -> NDA
         check_unique(found, f"the {name}s of costs")
         if not allow_extra:
             check_known(found, labels, f"the {name}s of costs")
+        place_of = {label: position for position, label in enumerate(found)}
         for label in labels:
-            if label not in found:
+            if label not in place_of:
                 raise ValueError(f"costs have no {name} for class {label!r}: add that {name}.")
-        positions.append([found.index(label) for label in labels])
+        positions.append([place_of[label] for label in labels])
     cells: NDArray[Any] = np.asarray(frame.to_numpy())[np.ix_(*positions)]
     return cells
 
@@ -336,7 +342,8 @@ def _cells_of_array(costs: Any, labels: Sequence[Any]) -> NDArray[Any]:
 
 def _as_floats(cells: NDArray[Any], labels: Sequence[Any]) -> FloatArray:
     """Return a float64 copy of the cells, all of which must be real numbers."""
-    if cells.dtype.kind not in "biuf":
+    is_certain = cells.dtype.kind in "biuf" or {*map(type, cells.ravel())} <= {float, int}
+    if not is_certain:
         for (i, j), value in np.ndenumerate(cells):
             if not isinstance(value, Real):
                 raise TypeError(

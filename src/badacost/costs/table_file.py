@@ -13,14 +13,18 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from os import PathLike
-from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
+from badacost.arrays import FloatArray
 from badacost.atomic_file import replaced_file
+from badacost.budget import Budget, BudgetError
 from badacost.costs.builders import labelled_costs
 from badacost.costs.matrix import (
     MAX_COST,
@@ -34,20 +38,26 @@ from badacost.costs.matrix import (
     remedy_for,
 )
 from badacost.csv_dialect import (
+    SEPARATORS,
     as_number,
     guess_separator,
     with_decimal_points,
     with_formula,
     without_formula,
 )
+from badacost.user_file import open_regular
 
-_MAX_BYTES = 16 * 2**20
+_BYTES_OF_CELL = 200
+_BYTES_OF_CHARACTER = 8
 _CORNER = "truth \\ prediction"
 _MAX_LENGTH_SHOWN = 40
 
 
 def read_costs(
-    path: str | PathLike[str], *, classes: Iterable[Any] | None = None
+    path: str | PathLike[str],
+    *,
+    classes: Iterable[Any] | None = None,
+    max_memory: int | str | None = None,
 ) -> dict[Any, dict[Any, float]]:
     r"""Read a cost matrix from a CSV file.
 
@@ -59,11 +69,14 @@ def read_costs(
     Parameters
     ----------
     path : str or path-like
-        The file, of at most 16 MiB.
+        The file.
     classes : iterable of K labels, optional
         The classes that the file must name, no more and no fewer; the result has these labels. By
         default labels are the text of the file. Estimators take the text of numbers for classes
         that are numbers.
+    max_memory : int, str or None, default=None
+        Refuse costs that would take more bytes of memory to read, such as "4 GB"; None is the limit
+        of `badacost.set_max_memory`.
 
     Returns
     -------
@@ -88,8 +101,9 @@ def read_costs(
     ...     read_costs(path)
     {'ham': {'ham': 0.0, 'spam': 5.0}, 'spam': {'ham': 1.0, 'spam': 0.0}}
     """
+    budget = Budget.of(max_memory)
     try:
-        records = _records(_text_of(Path(path)))
+        records = _records(_text_of(path, budget))
         truths, matrix = _table(records)
         labels: list[Any] = truths
         if classes is not None:
@@ -97,6 +111,8 @@ def read_costs(
             labels = as_classes(truths, known)
             _check_classes(labels, known, records)
         as_cost_matrix(matrix, labels)
+    except BudgetError as error:
+        raise ValueError(f"cannot read the costs {str(path)!r}: {error}.") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     return labelled_costs(matrix, labels)
@@ -167,19 +183,13 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _MAX_LENGTH_SHOWN else f"{text[:_MAX_LENGTH_SHOWN]}...")
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: str | PathLike[str], budget: Budget) -> str:
     """Return the text of a file that is not too large."""
-    if not path.exists():
-        raise FileNotFoundError(
-            f"there is no file of costs {str(path)!r}: check its name and folder."
-        )
-    with path.open("rb") as file:
-        data = file.read(_MAX_BYTES + 1)
-    if len(data) > _MAX_BYTES:
-        raise ValueError(
-            f"the file is larger than {_MAX_BYTES // 2**20} MiB: give a table of costs, "
-            "one row for each class."
-        )
+    with open_regular(path) as file:
+        budget.check(_BYTES_OF_CHARACTER * os.fstat(file.fileno()).st_size)
+        data = file.read()
+    n_cells = max(data.count(separator.encode()) for separator in SEPARATORS)
+    budget.check(_BYTES_OF_CHARACTER * len(data) + _BYTES_OF_CELL * n_cells)
     utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         return data.decode("utf-16" if utf_16 else "utf-8-sig")
@@ -210,7 +220,7 @@ def _records(text: str) -> list[tuple[int, list[str]]]:
     ]
 
 
-def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], list[list[float]]]:
+def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], FloatArray]:
     """Return the truths and the costs of rows, with columns in the order of the rows."""
     if len(records) < 3:
         raise ValueError(
@@ -229,7 +239,8 @@ def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], list[li
     _check_labels(truths, down, "truth")
     _check_partners(predictions, across, "prediction", set(truths))
     _check_partners(truths, down, "truth", set(predictions))
-    matrix = []
+    place_of = {prediction: column for column, prediction in enumerate(predictions)}
+    columns, matrix = [place_of[truth] for truth in truths], []
     for line, (truth, *cells) in rows:
         if len(cells) < len(predictions) or any(cells[len(predictions) :]):
             raise ValueError(
@@ -237,12 +248,12 @@ def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], list[li
                 f"{len(predictions) + 1}: give every class a column, and write numbers with a "
                 "decimal point and without thousands separators."
             )
-        priced = {
-            prediction: _cost(cells[k], truth, prediction, f"line {line}, cell {k + 2}")
-            for k, prediction in enumerate(predictions)
-        }
-        matrix.append([priced[prediction] for prediction in truths])
-    return truths, matrix
+        priced = [
+            _cost(text, truth, prediction, line, place)
+            for place, (text, prediction) in enumerate(zip(cells, predictions, strict=False), 2)
+        ]
+        matrix.append([priced[column] for column in columns])
+    return truths, np.array(matrix)
 
 
 def _check_labels(names: Sequence[str], places: Sequence[tuple[int, int]], kind: str) -> None:
@@ -272,30 +283,31 @@ def _check_partners(
             )
 
 
-def _cost(text: str, truth: str, prediction: str, place: str) -> float:
+def _cost(text: str, truth: str, prediction: str, line: int, place: int) -> float:
     """Return the number in a cell; an empty one is zero on the diagonal."""
+    cost = as_number(text)
+    if cost is not None and 0 <= cost <= MAX_COST:
+        return cost
     if not text and truth == prediction:
         return 0.0
-    cell = f"{place} (truth {_shown(truth)}, prediction {_shown(prediction)})"
+    cell = f"line {line}, cell {place} (truth {_shown(truth)}, prediction {_shown(prediction)})"
     if not text:
         raise ValueError(f"{cell} is empty: give every mistake a price.")
-    cost = as_number(text)
     if cost is None:
         raise ValueError(
             f"{cell} is {_shown(text)}: write a number with a decimal point and without "
             "thousands separators."
         )
-    if not 0 <= cost <= MAX_COST:
-        raise ValueError(f"{cell} is {_shown(text)}: {remedy_for(cost)}.")
-    return cost
+    raise ValueError(f"{cell} is {_shown(text)}: {remedy_for(cost)}.")
 
 
 def _check_classes(
     names: Sequence[Any], labels: Sequence[Any], records: Sequence[tuple[int, list[str]]]
 ) -> None:
     """Refuse a file whose truths are not the classes, one each."""
+    known, found = set(labels), set(names)
     for name, (line, cells) in zip(names, records[1:], strict=True):
-        if name not in labels:
+        if name not in known:
             near = get_close_matches(cells[0], [str(label) for label in labels], n=1)
             raise ValueError(
                 f"line {line}, cell 1 has the truth {_shown(cells[0])}, which is not among the "
@@ -304,5 +316,5 @@ def _check_classes(
             )
     check_unique(names, "the truths of the file")
     for label in labels:
-        if label not in names:
+        if label not in found:
             raise ValueError(f"no row has the truth {label!r}: add a row and a column for it.")

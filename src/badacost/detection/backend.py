@@ -7,6 +7,7 @@ caller's own: they do not change when it goes on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -18,11 +19,18 @@ from badacost.arrays import FloatArray, IndexArray, Planes
 from badacost.detection.cascade import Cascade, Scanner, Windows
 from badacost.detection.channels import rgb_to_luv
 from badacost.detection.decorrelation import decorrelate, half
-from badacost.detection.images import Pixels
-from badacost.detection.pyramid import LevelLayout, Pyramid, PyramidParameters, level_layouts
+from badacost.detection.images import ImageError, Pixels
+from badacost.detection.pyramid import (
+    LevelLayout,
+    Pyramid,
+    PyramidParameters,
+    check_memory,
+    level_layouts,
+    pyramid_bytes,
+)
 from badacost.threads import Threads
 
-_MAX_VALUES = 2**29  # of the features of a level
+_MAX_VALUES = 2**29  # of the features of a level, which kernels can count
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +44,11 @@ class Layout:
     stride: int
 
     def __post_init__(self) -> None:
-        if np.prod(self.buffer_shape, dtype=np.int64) > _MAX_VALUES:
-            raise ValueError("the image is too large: reduce it, or use fewer octaves up.")
+        n_values = math.prod(self.buffer_shape)
+        planes = pyramid_bytes(self.size, self.levels, self.pyramid)
+        check_memory(self.size, self.pyramid, planes + 4 * n_values)
+        if n_values > _MAX_VALUES:
+            raise ImageError("the image is too large: reduce it, or use fewer octaves up.")
 
     @cached_property
     def levels(self) -> tuple[LevelLayout, ...]:

@@ -28,6 +28,7 @@ from badacost.validation import check_flag, check_number
 
 if TYPE_CHECKING:
     from av import VideoFrame
+    from av.container import InputContainer
     from av.video.stream import VideoStream
     from PIL import Image
 
@@ -363,12 +364,15 @@ def count_frames(path: str | os.PathLike[str]) -> int | None:
     A file cannot claim more frames than it has bytes. An `ImageError` is raised where there is no
     video.
     """
-    with _decoding(_described("video", path)), _opened(path, Budget.of(None)) as (file, stream):
+    with (
+        _decoding(_described("video", path)),
+        _opened(path, Budget.of(None)) as (container, stream),
+    ):
         n_frames, rate = stream.frames, stream.average_rate
         if n_frames <= 0:
-            duration = stream.container.duration  # in microseconds
+            duration = container.duration  # in microseconds
             n_frames = round(duration * float(rate) / 1e6) if duration and rate else 0
-        return min(n_frames, os.fstat(file.fileno()).st_size) if n_frames > 0 else None
+        return min(n_frames, os.path.getsize(path)) if n_frames > 0 else None
 
 
 def import_pil() -> ModuleType:
@@ -564,7 +568,9 @@ def _bytes_of_values(values: NDArray[Any]) -> Pixels:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str], budget: Budget) -> Iterator[tuple[BinaryIO, VideoStream]]:
+def _opened(
+    path: str | os.PathLike[str], budget: Budget
+) -> Iterator[tuple[InputContainer, VideoStream]]:
     """Open the first stream of pictures of a video file."""
     av = import_av()
     options = {
@@ -577,7 +583,7 @@ def _opened(path: str | os.PathLike[str], budget: Budget) -> Iterator[tuple[Bina
             raise ImageError("it has no pictures")
         stream = container.streams.video[0]
         _check_frame(stream, budget)
-        yield file, stream
+        yield container, stream
 
 
 def _check_frame(frame: VideoStream | VideoFrame, budget: Budget) -> None:
@@ -589,9 +595,9 @@ def _check_frame(frame: VideoStream | VideoFrame, budget: Budget) -> None:
 def _frames(path: str | os.PathLike[str], every: int, budget: Budget) -> Iterator[ImageSource]:
     """Decode a video."""
     number = -1
-    with _decoding(_described("video", path)), _opened(path, budget) as (_, stream):
+    with _decoding(_described("video", path)), _opened(path, budget) as (container, stream):
         stream.thread_type = "AUTO"
-        for number, frame in enumerate(stream.container.decode(stream)):
+        for number, frame in enumerate(container.decode(stream)):
             if number % every == 0:
                 _check_frame(frame, budget)
                 turned = np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90))

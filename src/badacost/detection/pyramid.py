@@ -12,7 +12,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, Planes
+from badacost.budget import Budget, shown
 from badacost.detection import channel_kernels
 from badacost.detection.channels import (
     COLOUR,
@@ -37,10 +38,10 @@ from badacost.detection.channels import (
     resampling_weights,
     rgb_to_luv,
 )
+from badacost.detection.images import ImageError
 from badacost.threads import Threads
 from badacost.validation import check_number
 
-_MAX_PIXELS = 2**27  # of the largest level
 _N_TRIALS = 100
 _MEASURED_PER_OCTAVE = 8
 _FLAT = 1 / 50
@@ -194,11 +195,6 @@ class LevelLayout:
 def level_layouts(size: tuple[int, int], parameters: PyramidParameters) -> tuple[LevelLayout, ...]:
     """Return the levels of the pyramid of images of one size, largest first."""
     scales = pyramid_scales(size, parameters)
-    if scales and size[0] * size[1] * scales[0][1] * scales[0][2] > _MAX_PIXELS:
-        raise ValueError(
-            f"The first level would have more than {_MAX_PIXELS} pixels: reduce the image or "
-            "n_octaves_up."
-        )
     step, nominal = parameters.n_approximated + 1, np.array([scale for scale, _, _ in scales])
     cells = _cell_counts(np.array(size, dtype=np.float64), nominal, parameters.channels.shrink)
     layouts = []
@@ -207,7 +203,43 @@ def level_layouts(size: tuple[int, int], parameters: PyramidParameters) -> tuple
     ):
         real = _nearest_real(number, step, len(scales))
         layouts.append(LevelLayout(*ratios, n_rows=n_rows, n_columns=n_columns, real=real))
+    check_memory(size, parameters, pyramid_bytes(size, layouts, parameters))
     return tuple(layouts)
+
+
+def check_memory(size: tuple[int, int], parameters: PyramidParameters, n_bytes: int) -> None:
+    """Refuse images of a size whose features would take more memory than is allowed."""
+    budget = Budget.of(None)
+    if n_bytes > budget.max_memory:
+        octaves = f", doubled {parameters.n_octaves_up} times," if parameters.n_octaves_up else ""
+        raise ImageError(
+            f"the features of an image of {size[1]} x {size[0]} pixels{octaves} would need "
+            f"{shown(n_bytes)}, limit {shown(budget.max_memory)}: reduce the image or "
+            "n_octaves_up, or raise the limit with badacost.set_max_memory (--max-memory)."
+        )
+
+
+def pyramid_bytes(
+    size: tuple[int, int], levels: Sequence[LevelLayout], parameters: PyramidParameters
+) -> int:
+    """Return what the planes of a pyramid take at most at a time: those of its first level."""
+    if not levels:
+        return 0
+    first, channels = levels[0], parameters.channels
+    n_cells, n_pixels = first.n_rows * first.n_columns, size[0] * size[1]
+    n_resampled = n_cells * channels.shrink**2
+    radius = channels.gradient.norm_radius
+    n_planes = 2 + 3 * (channels.smoothing > 0) + 2 * (radius > 0)  # magnitude and orientation: 2
+    n_planes += 3 if channels.smoothing > 1 else radius > 1  # between rows and columns
+    n_planes += 3 * ((first.n_rows * channels.shrink, first.n_columns * channels.shrink) != size)
+    pad_y, pad_x = parameters.pad
+    n_padded = (
+        (first.n_rows * channels.shrink + 2 * pad_y)
+        * (first.n_columns * channels.shrink + 2 * pad_x)
+        // channels.shrink**2
+    )
+    n_values = 3 * n_pixels + n_planes * n_resampled + channels.n_channels * (n_cells + n_padded)
+    return np.dtype(np.float32).itemsize * n_values
 
 
 def halves_colours(level: LevelLayout, parameters: PyramidParameters) -> bool:

@@ -133,7 +133,8 @@ class _Struct:
         value = self.array(name)
         if value.dtype.kind not in "fiub" or (ndim is not None and value.ndim != ndim):
             refuse(f"the field {name!r} does not hold numbers of the right shape")
-        return value.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a NaN that signals: others are not warned of either
+            return value.astype(np.float64)
 
     def vector(self, name: str, length: int) -> FloatArray:
         value = self.numbers(name).ravel()

@@ -120,7 +120,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_columns(frame, self.drop)
         if not len(frame):
             raise ValueError("the table has no rows: give at least one.")
-        names = [name for name in frame.columns if name not in self.drop]
+        left_out = set(self.drop)
+        names = [name for name in frame.columns if name not in left_out]
         matrix = np.empty((len(frame), len(names)), order="F")
         columns: list[Column] = []
         notes: list[str] = []

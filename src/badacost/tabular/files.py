@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from badacost.atomic_file import replaced_file
+from badacost.budget import Budget, BudgetError
 from badacost.csv_dialect import without_formula
-from badacost.tabular.file_checks import NO_ROWS, check_size, refuse_file
-from badacost.tabular.frames import as_frame, import_pandas
-from badacost.tabular.parquet_file import import_parquet, read_parquet
+from badacost.tabular.file_checks import NO_ROWS, refuse_file
+from badacost.tabular.frames import as_frame, import_arrow, import_pandas
+from badacost.tabular.parquet_file import read_parquet
 from badacost.tabular.text_file import read_text
+from badacost.user_file import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from badacost.tabular.classifier import TableClassifier
     from badacost.tabular.columns import Column
 
-MAX_BYTES = 2**31
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _KNOWN = ".csv, .tsv, .txt (each also with .gz) or .parquet"
@@ -36,7 +37,7 @@ def read_table(
     *,
     like: TableClassifier | Sequence[Column] | None = None,
     text: Sequence[str] = (),
-    max_bytes: int = MAX_BYTES,
+    max_memory: int | str | None = None,
 ) -> pd.DataFrame:
     r"""Read a table from a file.
 
@@ -53,9 +54,10 @@ def read_table(
         column to tell what they are.
     text : sequence of str, default=()
         Columns whose cells stay text.
-    max_bytes : int, default=2**31
-        Refuse a table that would take more bytes in memory. Of a file of text these are about
-        twice its size and 16 for each cell.
+    max_memory : int, str or None, default=None
+        Refuse a table that would take more bytes of memory to read, such as "4 GB"; None is the
+        limit of `badacost.set_max_memory`. Of a file of text these are about four times its size,
+        20 for each cell and 8000 for each column.
 
     Returns
     -------
@@ -86,25 +88,22 @@ def read_table(
     ...     read_table(path).loc[2].to_dict()
     {'age': 61.0, 'dose': 1.5}
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder: name a file.")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {str(path)!r}: check its name and folder.")
-    if not path.is_file():
-        refuse_file(path, "is not a regular file: copy the table into one")
-    check_size(path, path.stat().st_size, max_bytes)
+    path, budget = Path(path), Budget.of(max_memory)
+    open_regular(path).close()
     suffix, is_compressed = _format(path)
-    if suffix in _PARQUET_SUFFIXES:
-        frame = read_parquet(path, max_bytes)
-    elif suffix:
-        known: Any = getattr(getattr(like, "encoder_", None), "columns_", like) or ()
-        kinds = {column.name: column.kind for column in known} | dict.fromkeys(text, "text")
-        others = "any" if like is None else "text"
-        frame = read_text(path, is_compressed, max_bytes, kinds, others)
-    else:
-        what = "an Excel workbook" if path.suffix == ".xlsx" else "a file of no known kind"
-        refuse_file(path, f"is {what}: save the table as {_KNOWN}")
+    try:
+        if suffix in _PARQUET_SUFFIXES:
+            frame = read_parquet(path, budget)
+        elif suffix:
+            known: Any = getattr(getattr(like, "encoder_", None), "columns_", like) or ()
+            kinds = {column.name: column.kind for column in known} | dict.fromkeys(text, "text")
+            others = "any" if like is None else "text"
+            frame = read_text(path, is_compressed, budget, kinds, others)
+        else:
+            what = "an Excel workbook" if path.suffix == ".xlsx" else "a file of no known kind"
+            refuse_file(path, f"is {what}: save the table as {_KNOWN}")
+    except BudgetError as error:
+        raise ValueError(f"cannot read the table {str(path)!r}: {error}.") from None
     if not len(frame):
         refuse_file(path, NO_ROWS)
     return as_frame(frame)
@@ -144,7 +143,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     suffix, is_compressed = _format(path)
     with replaced_file(path) as temporary:
         if suffix in _PARQUET_SUFFIXES:
-            import_parquet()
+            import_arrow()
             frame.to_parquet(temporary, engine="pyarrow", index=False)
         else:
             text = to_csv(frame, "," if suffix == ".csv" else "\t").encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -57,19 +57,29 @@ def as_frame(table: Any) -> pd.DataFrame:
     return frame
 
 
-def as_series(column: Any) -> pd.Series:
-    """Return a column of pyarrow as one of pandas, of a type that takes little memory."""
+def frame_of(columns: Mapping[str, Any], index: pd.Index) -> pd.DataFrame:
+    """Return a data frame of arrays, which it shares unless it is wider than long."""
+    pd = import_pandas()
+    # Each column that is shared takes a kilobyte or more, and some time wherever it is used.
+    frame = pd.DataFrame(dict(columns), copy=len(columns) > len(index))
+    frame.index = index
+    return frame
+
+
+def as_values(column: Any) -> Any:
+    """Return a column of pyarrow as an array of NumPy or pandas that takes little memory."""
     pd, (arrow, _) = import_pandas(), import_arrow()
     types, kind = arrow.types, column.type
+    if types.is_integer(kind) or types.is_floating(kind):
+        return column.to_numpy()
     if types.is_decimal(kind):
-        column = column.cast(arrow.float64())
-    elif types.is_date(kind):
+        return column.cast(arrow.float64()).to_numpy()
+    if types.is_date(kind):
         column = column.cast(arrow.timestamp("ms"))
     elif types.is_time(kind):
         column = column.cast(arrow.string())
-    if types.is_boolean(kind) and column.null_count:
-        return column.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
-    return column.to_pandas()
+    mapper = {kind: pd.BooleanDtype()}.get if types.is_boolean(kind) and column.null_count else None
+    return column.to_pandas(types_mapper=mapper).array
 
 
 def place_of(values: pd.Series, position: int) -> str:
@@ -103,10 +113,10 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], place: str = "the t
         ...
     ValueError: the table has no column 'grade': did you mean 'Grade'?
     """
-    known = [str(name) for name in frame.columns]
+    known = dict.fromkeys(map(str, frame.columns))
     for name in names:
         if name not in known:
-            raise ValueError(f"{place} has no column {name!r:.80}: {suggestion(name, known)}")
+            raise ValueError(f"{place} has no column {name!r:.80}: {suggestion(name, [*known])}")
 
 
 def suggestion(name: str, known: list[str]) -> str:

@@ -7,18 +7,28 @@ import csv
 import gzip
 import io
 import zlib
+from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from badacost.budget import Budget
 from badacost.csv_dialect import DECIMAL_COMMA, NUMBER, as_number, guess_separator
 from badacost.tabular.columns import MOSTLY
-from badacost.tabular.file_checks import NO_ROWS, check_size, refuse_file
-from badacost.tabular.frames import as_series, check_distinct, import_arrow, import_pandas
+from badacost.tabular.file_checks import BYTES_OF_COLUMN, NO_ROWS, refuse_file
+from badacost.tabular.frames import (
+    as_values,
+    check_distinct,
+    frame_of,
+    import_arrow,
+    import_pandas,
+)
+from badacost.user_file import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,58 +37,62 @@ if TYPE_CHECKING:
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 _TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 _UNCLOSED = "cannot be read from line {} on ({}): look for a quotation mark that is not closed"
-_BYTES_OF_CELL = 16  # in memory, beside its characters: where a text ends, and a number
+_BYTES_OF_CELL = 20  # beside its characters: where it ends in the file, and a number, twice
+_COPIES = 4  # of the characters: the file, its cells, texts of Arrow and of pandas
+_BYTES_OF_CHARACTER = 20  # of lines that Python divides into cells
 _BLOCK = 2**20
+_ROWS_OF_BLOCK = 100
 _FEW_LINES = 25
 _NUMERIC = ("any", "number")  # what is wanted of a column that may have numbers
 
 
 def read_text(
-    path: Path, is_compressed: bool, max_bytes: int, kinds: Mapping[str, str], others: str
+    path: Path, is_compressed: bool, budget: Budget, kinds: Mapping[str, str], others: str
 ) -> pd.DataFrame:
     """Read a file of text.
 
     `kinds` says what is wanted of some columns and `others` of the rest: "any" is what all cells
     are, "number" is numbers or text, and any other kind is text.
     """
-    pd = import_pandas()
-    data = _unpacked(path, is_compressed, max_bytes)
+    data = _unpacked(path, is_compressed, budget)
     if not data or data.isspace():
         refuse_file(path, "is empty: a table begins with the names of its columns")
-    head = b"".join(islice(io.BytesIO(data), _FEW_LINES)).decode(errors="replace")
+    head = _head(data, budget)
     separator = guess_separator(head)
     names = _names(path, head, separator)
-    n_breaks = np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    n_lines = int(n_breaks) + (not data.endswith(b"\n"))
-    check_size(path, 2 * len(data) + _BYTES_OF_CELL * n_lines * len(names), max_bytes)
+    n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    n_cells = min(n_lines * len(names), data.count(separator.encode()) + n_lines)
+    budget.check(
+        _COPIES * len(data) + _BYTES_OF_CELL * n_cells + BYTES_OF_COLUMN * len(names), "the table"
+    )
     wanted = [kinds.get(name, others) if name else "any" for name in names]
-    cells = _cells(path, data, separator, wanted)
+    cells = _cells(path, data, separator, wanted, n_lines, budget)
     check_distinct([name for name in names if name], repr(str(path)))
-    index = _lines(path, data, separator, n_lines, cells.num_rows)
-    columns = {}
+    index = _lines(path, data, separator, n_lines, cells.num_rows, budget)
+    del data
+    parts, columns, texts = cells.columns[::-1], {}, []
+    del cells
     for number, name in enumerate(names):
-        values = as_series(_typed(cells[number], separator, wanted[number]))
+        part = parts.pop()  # frees memory as it goes
+        values = as_values(_typed(part, separator, wanted[number]))
         if name:
             columns[name] = values
+            if part.type == "string":
+                texts.append(name)
         elif number or len(names) == 1 or not _counts_rows(values):
             refuse_file(path, f"has no name for column {number + 1}: write one into its first line")
     if separator != ",":
-        texts = [
-            name for name, cell in zip(names, cells.columns, strict=True) if cell.type == "string"
-        ]
         _check_thousands(path, columns, texts)
-    frame = pd.DataFrame(columns, copy=False)
-    frame.index = index
-    return frame
+    return frame_of(columns, index)
 
 
-def _check_thousands(path: Path, columns: Mapping[str, pd.Series], texts: Sequence[str]) -> None:
+def _check_thousands(path: Path, columns: Mapping[str, Any], texts: Sequence[str]) -> None:
     """Refuse 17.711 where other columns, texts to pyarrow, have decimal commas: it is no 17.7."""
-    with_commas = [name for name in texts if name in columns and columns[name].dtype.kind == "f"]
+    with_commas, others = [name for name in texts if columns[name].dtype.kind == "f"], set(texts)
     for name, values in columns.items():
-        if not with_commas or name in texts or values.dtype != np.float64:
+        if not with_commas or name in others or values.dtype != np.float64:
             continue
-        numbers = values.dropna().to_numpy()
+        numbers = values[~np.isnan(values)]
         broken = numbers[numbers != np.floor(numbers)] * 1000
         if (
             len(broken)
@@ -93,18 +107,33 @@ def _check_thousands(path: Path, columns: Mapping[str, pd.Series], texts: Sequen
             )
 
 
-def _unpacked(path: Path, is_compressed: bool, max_bytes: int) -> bytes:
-    """Return the bytes of a file of text."""
+def _unpacked(path: Path, is_compressed: bool, budget: Budget) -> bytes:
+    """Return the bytes of a file of text, of which a table takes several times the memory."""
+    unpacked = io.BytesIO()
     try:
-        with gzip.open(path, "rb") if is_compressed else open(path, "rb") as file:
-            n_bytes = max_bytes // 2 if is_compressed else path.stat().st_size
-            data: bytes = file.read(n_bytes + 1)
+        with open_regular(path) as file, gzip.open(file) if is_compressed else file as content:
+            while block := content.read(_BLOCK):
+                budget.check(_COPIES * (unpacked.tell() + len(block)))
+                unpacked.write(block)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         refuse_file(path, f"is not a complete gzip file ({error}): copy or download it again")
-    check_size(path, 2 * len(data), max_bytes)
+    data = unpacked.getvalue()
     if b"\0" in data:
         refuse_file(path, "is not a file of text: save the table as CSV in UTF-8")
     return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _head(data: bytes, budget: Budget) -> str:
+    """Return some lines from the first that is not empty on, fewer of them if they are long."""
+    lines, n_bytes = [], 0
+    begun = dropwhile(lambda line: not line.strip(b"\r\n"), io.BytesIO(data))
+    for line in islice(begun, _FEW_LINES):
+        lines.append(line)
+        n_bytes += len(line)
+        budget.check(_BYTES_OF_CHARACTER * n_bytes)
+        if n_bytes > _BLOCK:
+            break
+    return b"".join(lines).decode(errors="replace")
 
 
 def _names(path: Path, head: str, separator: str) -> list[str]:
@@ -116,17 +145,21 @@ def _names(path: Path, head: str, separator: str) -> list[str]:
         refuse_file(path, _UNCLOSED.format(1, error))
 
 
-def _cells(path: Path, data: bytes, separator: str, wanted: Sequence[str]) -> Any:
+def _cells(
+    path: Path, data: bytes, separator: str, wanted: Sequence[str], n_lines: int, budget: Budget
+) -> Any:
     """Return the cells below the names of the columns, as what they are and is wanted."""
     arrow, _ = import_arrow()
     from pyarrow import csv as arrow_csv  # type: ignore[import-untyped]
 
+    blanks = len(data) - len(data.lstrip(b"\r\n"))
+    buffer = arrow.py_buffer(data).slice(blanks)
     has_quotes, has_hexadecimals = b'"' in data, _may_have_hexadecimals(data)
     kinds = {str(number): kind for number, kind in enumerate(wanted)}
 
     def read(texts: Sequence[str], block_size: int) -> Any:
         return arrow_csv.read_csv(
-            arrow.py_buffer(data.lstrip(b"\r\n")),
+            buffer,
             arrow_csv.ReadOptions(
                 column_names=[*kinds], skip_rows_after_names=1, block_size=block_size
             ),
@@ -141,17 +174,23 @@ def _cells(path: Path, data: bytes, separator: str, wanted: Sequence[str]) -> An
         )
 
     texts = [name for name, kind in kinds.items() if kind not in _NUMERIC]
-    for block_size in (_BLOCK, max(len(data), 2)):  # a row may be longer than a block
+    long = max(_BLOCK, _ROWS_OF_BLOCK * len(data) // n_lines)  # a column of a block takes some room
+    for block_size in (min(long, 2**30), max(len(data), 2)):  # a row may be longer than a block
         try:
             table = read(texts, block_size)
-            again = [n for n, k in kinds.items() if not _is_sure(table[n], k, has_hexadecimals)]
+            again = [
+                name
+                for (name, kind), part in zip(kinds.items(), table.columns, strict=True)
+                if not _is_sure(part, kind, has_hexadecimals)
+            ]
             if not again:
                 return table
             del table  # not two of them in memory
+            arrow.default_memory_pool().release_unused()
             return read([*texts, *again], block_size)
         except arrow.ArrowInvalid as error:
             reason = str(error)
-    has_rows = _lines_of_rows(path, data, separator)
+    has_rows = len(_lines_of_rows(path, data, separator, budget))
     refuse_file(path, _UNCLOSED.format(1, reason) if has_rows else NO_ROWS)
 
 
@@ -176,28 +215,34 @@ def _is_sure(cells: Any, wanted: str, has_hexadecimals: bool) -> bool:
     return types.is_string(kind) or types.is_null(kind) or (is_truth_or_date and wanted == "any")
 
 
-def _lines(path: Path, data: bytes, separator: str, n_lines: int, n_rows: int) -> pd.Index:
+def _lines(
+    path: Path, data: bytes, separator: str, n_lines: int, n_rows: int, budget: Budget
+) -> pd.Index:
     """Return the lines where rows begin."""
     pd = import_pandas()
     all_closed = b'"' not in data or data.count(b'"') % 2 == 0
     all_end_alike = b"\r" not in data or data.count(b"\r") == data.count(b"\r\n")
     if n_lines == n_rows + 1 and all_closed and all_end_alike:
         return pd.RangeIndex(2, n_rows + 2, name="line")
-    lines = _lines_of_rows(path, data, separator)
+    lines = _lines_of_rows(path, data, separator, budget)
     if len(lines) != n_rows:
         refuse_file(path, _UNCLOSED.format(1, "cells cannot be told apart"))
     return pd.Index(lines, name="line")
 
 
-def _lines_of_rows(path: Path, data: bytes, separator: str) -> list[int]:
+def _lines_of_rows(path: Path, data: bytes, separator: str, budget: Budget) -> NDArray[np.int64]:
     """Return the lines where rows begin, or say which line is no row."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        refuse_file(path, f"is not text in UTF-8, in line {line}: save the table as CSV in UTF-8")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    width, begin, lines = 0, 1, []
+    for number, line in enumerate(io.BytesIO(data), 1):
+        budget.check(_BYTES_OF_CHARACTER * len(line))
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            refuse_file(
+                path, f"is not text in UTF-8, in line {number}: save the table as CSV in UTF-8"
+            )
+    text = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="")
+    reader = csv.reader(text, delimiter=separator, strict=True)
+    width, begin, lines = 0, 1, array("q")
     try:
         for row in reader:
             if row and width:
@@ -212,7 +257,7 @@ def _lines_of_rows(path: Path, data: bytes, separator: str) -> list[int]:
             begin = reader.line_num + 1
     except csv.Error as error:
         refuse_file(path, _UNCLOSED.format(begin, error))
-    return lines
+    return np.asarray(lines, np.int64)
 
 
 def _typed(cells: Any, separator: str, wanted: str) -> Any:
@@ -263,9 +308,8 @@ def _with_points(cells: Any, wanted: str) -> Any:
     return pointed if spelt >= MOSTLY else cells
 
 
-def _counts_rows(values: pd.Series) -> bool:
+def _counts_rows(values: Any) -> bool:
     """Tell whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
-    numbers = values.to_numpy()
-    return numbers.dtype == np.int64 and any(
-        np.array_equal(numbers, np.arange(first, first + len(numbers))) for first in (0, 1)
+    return values.dtype == np.int64 and any(
+        np.array_equal(values, np.arange(first, first + len(values))) for first in (0, 1)
     )

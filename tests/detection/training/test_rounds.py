@@ -16,6 +16,7 @@ from badacost.detection.training.miner import Mined, Miner
 from badacost.detection.training.rounds import CascadeRounds, Examples
 from badacost.detection.training.samples import WindowFeatures, WindowList
 from badacost.detection.training.store import WindowStore
+from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
 from campaigns.tiny_training import TINY
 from tests.forests import assert_same_forest
@@ -228,3 +229,72 @@ class TestCascade:
             for beta in (0.2, 20.0)
         ]  # fmt: skip
         assert scores[1] > scores[0] + 0.5
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Where a checkpoint is kept for all tests."""
+    return tmp_path_factory.mktemp("rounds") / "cascade.checkpoint"
+
+
+class TestDamagedCheckpoints:
+    """What the file may hold is any state; one that this training was never in is refused."""
+
+    @pytest.fixture
+    def damaged(self, make, saved, tmp_path, monkeypatch):
+        """Resume from the middle of a round, after a change of what the file holds."""
+        if not saved.exists():
+            kept = []
+            monkeypatch.setattr(module, "_TREES_BETWEEN_CHECKPOINTS", 1)
+            monkeypatch.setattr(Checkpoint, "save", lambda _, progress: kept.append(progress))
+            make().run()
+            monkeypatch.undo()
+            state = next(p for p in kept if isinstance(p, Boosting) and p.round and p.forest)
+            Checkpoint(saved, "").save(state)
+        model = read_model(saved)
+
+        def resume(header=None, **arrays):
+            path = tmp_path / "cascade.checkpoint"
+            write_model(path, model.kind, model.header | (header or {}), model.arrays | arrays)
+            return make(checkpoint=Checkpoint(path, "")).run()
+
+        return model.arrays, resume
+
+    def test_the_whole_file_is_resumed(self, damaged, make) -> None:
+        assert_same_forest(damaged[1]().forest, make().run().forest)
+
+    @pytest.mark.parametrize(
+        "header", [{"round": 3}, {"round": 10**9}, {"round": 2, "phase": "mining"}]
+    )
+    def test_rounds_that_there_are_not(self, damaged, header) -> None:
+        with pytest.raises(ModelFileError, match=r"cannot resume from .* a round that .* start ag"):
+            damaged[1](header)
+
+    @pytest.mark.parametrize(
+        ("name", "place", "value", "message"),
+        [
+            ("images", 0, 12, "in no image"),
+            ("images", 0, -1, "in no image"),
+            ("first_images", 0, 10**9, "in no image"),
+            ("boxes", (0, 3), -5.0, "in no image"),
+            ("boxes", (0, 0), 1e300, "in no image"),
+            ("forest_n_features", (), 10**9, "features"),
+            ("forest_n_features", (), 700, "features|not of the training"),
+            ("forest_tree_weights", 0, 1e308, "might not be finite"),
+            ("state", 0, np.nan, "weights"),
+        ],
+    )
+    def test_entries(self, damaged, name, place, value, message) -> None:
+        arrays, resume = damaged
+        changed = arrays[name].copy()
+        changed[place] = value
+        with pytest.raises(ModelFileError, match=f"cannot resume from .*({message}).* start again"):
+            resume(**{name: changed})
+
+    @pytest.mark.parametrize("change", [lambda a: a[:-1], lambda a: np.tile(a, 2)])
+    def test_lengths(self, damaged, change) -> None:
+        arrays, resume = damaged
+        with pytest.raises(ModelFileError, match="weights are not those of its windows"):
+            resume(state=change(arrays["state"]))
+        with pytest.raises(ModelFileError, match="are not of the training"):
+            resume(forest_table=np.hstack([arrays["forest_table"]] * 2))

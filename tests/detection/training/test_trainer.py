@@ -274,6 +274,7 @@ class TestSameDetector:
         assert sorted(loaded) == sorted(scene.name for scene in scenes)  # once each
         assert sorted(path.name for path in folder.iterdir()) == [
             "calibration.checkpoint", "cascade.checkpoint", "final.checkpoint",
+            "training.checkpoint",
         ]  # fmt: skip
 
     def test_seed_matters(self, scenes, tmp_path, expected) -> None:
@@ -366,7 +367,7 @@ class TestHeldOut:
         got = trained(scenes, tmp_path, replace(TINY, refit=False), folder=tmp_path / "parts")
         assert got != expected["costboost"]
         names = {path.name for path in (tmp_path / "parts").iterdir()}
-        assert names == {"cascade.checkpoint", "calibration.checkpoint"}
+        assert names == {"cascade.checkpoint", "calibration.checkpoint", "training.checkpoint"}
         model = read_model(tmp_path / "parts/cascade.checkpoint")
         (cascade,) = Detector.load(tmp_path / "detector").cascades
         np.testing.assert_array_equal(cascade.forest.threshold, model.arrays["forest_threshold"])

@@ -12,18 +12,20 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from badacost.budget import Budget, BudgetError
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.rows import Rows
-from badacost.detection.annotations.source import Pictures, Place, described, read_text
+from badacost.detection.annotations.source import Pictures, Place, described, read_bytes
 from badacost.detection.annotations.views import TOWARDS_VIEWER
 from badacost.detection.annotations.voc import POSES
+from badacost.json_document import parse_json
 
-_MAX_BYTES = 2**30  # the instances of COCO's training set take 448 MB
+_BYTES_OF_OBJECT, _BYTES_OF_IMAGE = 500, 2000
 _MAX_SIDE = 10**6
 _ENTRIES = ("angle", "yaw", "view", "ignore", "occluded", "truncated", "rotation")
 _FLAGS = ((0, "0", "false"), (1, "1", "true"))
@@ -35,6 +37,7 @@ def read_coco(
     images: str | os.PathLike[str] | None = None,
     attributes: Mapping[str, str] | None = None,
     views: Sequence[str] | None = None,
+    max_memory: int | str | None = None,
 ) -> list[AnnotatedImage]:
     """Read a COCO file of instances, as tools export it.
 
@@ -57,6 +60,9 @@ def read_coco(
     views : sequence of str, optional
         Names of the views, in the order of their labels, to label objects by their entry ``view``.
         By default a view of right, front, left or rear tells the angle where there is none.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -102,7 +108,8 @@ def read_coco(
     files = coco_files(path) if path.is_dir() else [path]
     if not files:
         Place(path).refuse("expected result.json or annotations/instances_*.json in this folder")
-    return [image for file in files for image in _read_file(file, images, called, labels)]
+    budget = Budget.of(max_memory)
+    return [image for file in files for image in _read_file(file, images, called, labels, budget)]
 
 
 def coco_files(folder: Path) -> list[Path]:
@@ -116,10 +123,11 @@ def _read_file(
     images: str | os.PathLike[str] | None,
     called: Mapping[str, str],
     labels: Mapping[str, int] | None,
+    budget: Budget,
 ) -> list[AnnotatedImage]:
     """Read the pictures of one file."""
     place = Place(path)
-    document = _parsed(path)
+    document = _parsed(path, budget)
     pictures = Pictures.given_or_beside(images, _usual_folders(path))
     categories = {
         _id(record, "id", here): here.category(record.get("name"))
@@ -175,37 +183,41 @@ def _local_name(name: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parsed(path: Path, budget: Budget) -> dict[str, Any]:
     """Return the object that a file holds."""
     place = Place(path)
-    text = read_text(path, _MAX_BYTES)
+    data = read_bytes(path, budget)
     try:
-        document = json.loads(text)
+        document = parse_json(data, budget, unique_keys=False)
     except json.JSONDecodeError as error:
         place.at(f"line {error.lineno}").refuse(f"this is not JSON: {error.msg}")
-    except RecursionError:
-        place.refuse("lists are nested too deep for an annotation of COCO")
-    except ValueError:
-        place.refuse("an integer has too many digits")
+    except UnicodeDecodeError:
+        place.refuse("this is not text in UTF-8: convert the file")
+    except BudgetError as error:
+        place.refuse(str(error))
+    except ValueError as error:
+        long = "digits" in str(error)
+        place.refuse("an integer has too many digits" if long else f"this is not JSON: {error}")
     if not isinstance(document, dict):
         place.refuse("expected an object with images, annotations and categories")
+    for key, size in (("images", _BYTES_OF_IMAGE), ("annotations", _BYTES_OF_OBJECT)):
+        if isinstance(document.get(key), list):
+            place.check(budget, size * len(document[key]))
     return document
 
 
 def _records(
     document: dict[str, Any], key: str, place: Place
-) -> list[tuple[Place, dict[str, Any]]]:
-    """Return the records of a list, and where they are."""
+) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the records of a list, and where they are."""
     records = document.get(key)
     if not isinstance(records, list):
         place.refuse(f"expected a list {key!r}; got {described(records)}")
-    found = []
     for number, record in enumerate(records):
         here = place.at(f"{key} {number}")
         if not isinstance(record, dict):
             here.refuse(f"expected an object; got {described(record)}")
-        found.append((here, record))
-    return found
+        yield here, record
 
 
 def _id(record: dict[str, Any], key: str, place: Place) -> int | str:

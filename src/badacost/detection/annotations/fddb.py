@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, read_lines
@@ -21,7 +22,10 @@ _FIELDS = "major_radius minor_radius angle centre_x centre_y 1"
 
 
 def read_fddb(
-    path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    images: str | os.PathLike[str] | None = None,
+    max_memory: int | str | None = None,
 ) -> list[AnnotatedImage]:
     r"""Read a list of FDDB ellipses.
 
@@ -32,6 +36,9 @@ def read_fddb(
     images : str or path-like, optional
         Folder that names in the list start from. By default ``images`` or ``originalPics`` beside
         the list, or its own folder; pictures that are not there are left out of the annotations.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -58,7 +65,7 @@ def read_fddb(
     path = Path(path)
     usual = [path.parent / "images", path.parent / "originalPics", path.parent]
     pictures = Pictures.given_or_beside(images, usual)
-    lines = iter(read_lines(path))
+    lines = read_lines(path, Budget.of(max_memory))
     annotated = []
     for place, name in lines:
         picture = pictures.find(name, place)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.source import Place, listed_images
 from badacost.detection.images import find_images
 
 
-def read_folder(path: str | os.PathLike[str]) -> list[AnnotatedImage]:
+def read_folder(
+    path: str | os.PathLike[str], *, max_memory: int | str | None = None
+) -> list[AnnotatedImage]:
     """Read the names of pictures that show none of the objects, as a source of negatives.
 
     Parameters
@@ -18,6 +21,9 @@ def read_folder(path: str | os.PathLike[str]) -> list[AnnotatedImage]:
     path : str or path-like
         A folder, with all folders inside; or a list of pictures, one to a line, relative to the
         folder of the list.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -41,7 +47,10 @@ def read_folder(path: str | os.PathLike[str]) -> list[AnnotatedImage]:
     [AnnotatedImage('sky.png', 0 objects), AnnotatedImage('wood.jpg', 0 objects)]
     """
     path = Path(path)
-    found = find_images(path) if path.is_dir() else [image for _, image in listed_images(path)]
+    if path.is_dir():
+        found = find_images(path)
+    else:
+        found = [image for _, image in listed_images(path, Budget.of(max_memory))]
     if not found:
         Place(path).refuse("there are no pictures here")
     root = path if path.is_dir() else path.parent

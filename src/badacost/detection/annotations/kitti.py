@@ -11,6 +11,7 @@ import math
 import os
 from pathlib import Path
 
+from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import (
@@ -28,7 +29,10 @@ _REGION = "DontCare"
 
 
 def read_kitti(
-    path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    images: str | os.PathLike[str] | None = None,
+    max_memory: int | str | None = None,
 ) -> list[AnnotatedImage]:
     r"""Read KITTI labels.
 
@@ -40,6 +44,9 @@ def read_kitti(
     images : str or path-like, optional
         Folder of the pictures. By default the one beside the labels with ``image`` in its name
         where theirs has ``label``; without it, there are annotations only.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -69,14 +76,16 @@ def read_kitti(
     >>> street.boxes[0], street.angles.round()
     (array([ 10.,  20., 100.,  60.]), array([90., nan]))
     """
-    path = Path(path)
-    if is_image_list(path):
-        return [_read_listed(image, place) for place, image in listed_images(path, images)]
+    path, budget = Path(path), Budget.of(max_memory)
+    if is_image_list(path, budget):
+        listed = listed_images(path, budget, images)
+        return [_read_listed(image, place, budget) for place, image in listed]
     folder = path if path.is_dir() else path.parent
     beside = _beside(folder, "label", "image")
     pictures = Pictures.given_or_beside(images, [beside] if beside else [])
     files = label_files(path, ".txt") if path.is_dir() else [path]
-    return [_read_file(file, pictures.find(file.stem, Place(file)), file.stem) for file in files]
+    found = [(file, pictures.find(file.stem, Place(file))) for file in files]
+    return [_read_file(file, image, file.stem, budget) for file, image in found]
 
 
 def label_file_of(image: Path) -> Path | None:
@@ -91,18 +100,18 @@ def _beside(folder: Path, old: str, new: str) -> Path | None:
     return folder.with_name(folder.name.replace(old, new)) if old in folder.name else None
 
 
-def _read_listed(image: Path, place: Place) -> AnnotatedImage:
+def _read_listed(image: Path, place: Place, budget: Budget) -> AnnotatedImage:
     """Read the labels of a picture in a list."""
     labels = label_file_of(image)
     if labels is None:
         place.refuse("expected a picture in a folder as image_2, with labels in label_2 beside it")
-    return _read_file(labels, image, image.stem)
+    return _read_file(labels, image, image.stem, budget)
 
 
-def _read_file(path: Path, image: Path | None, name: str) -> AnnotatedImage:
+def _read_file(path: Path, image: Path | None, name: str, budget: Budget) -> AnnotatedImage:
     """Read the labels of one picture."""
     rows = Rows()
-    for place, line in read_lines(path):
+    for place, line in read_lines(path, budget):
         fields = line.split()
         if len(fields) != _N_FIELDS:
             place.refuse(f"expected the {_N_FIELDS} fields of a KITTI label; got {len(fields)}")

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from badacost.budget import Budget
 from badacost.detection.annotations import kitti, yolo
 from badacost.detection.annotations.coco import coco_files, read_coco
 from badacost.detection.annotations.fddb import read_fddb
@@ -41,7 +42,11 @@ _FILES_TO_TRY = 100
 
 
 def read_annotations(
-    path: str | os.PathLike[str], format: str | None = None, **options: Any
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    max_memory: int | str | None = None,
+    **options: Any,
 ) -> list[AnnotatedImage]:
     r"""Read annotations of any known format.
 
@@ -52,6 +57,9 @@ def read_annotations(
     format : {"coco", "fddb", "folder", "kitti", "table", "voc", "yolo"}, optional
         The format; guessed by default from names and first lines. A list of pictures is one of
         KITTI or YOLO where labels are beside the pictures, otherwise one of negatives.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
     **options : object
         Passed to the reader, as ``images``, the folder of the pictures. ``columns`` are what a CSV
         table calls its columns, or a COCO file the attributes of objects: see `read_table` and the
@@ -79,7 +87,7 @@ def read_annotations(
     [AnnotatedImage('a.jpg', 2 objects)]
     """
     if format is None:
-        format = guessed_format(path)
+        format = guessed_format(path, max_memory=max_memory)
     check_choice("format", format, FORMATS)
     if "columns" in options:
         if format not in _COLUMNS:
@@ -88,16 +96,19 @@ def read_annotations(
                 f"format {format}: leave them out."
             )
         options[_COLUMNS[format]] = options.pop("columns")
-    return _READERS[format](path, **options)
+    return _READERS[format](path, max_memory=max_memory, **options)
 
 
-def guessed_format(path: str | os.PathLike[str]) -> str:
+def guessed_format(path: str | os.PathLike[str], *, max_memory: int | str | None = None) -> str:
     r"""Return the format that a file or folder looks like.
 
     Parameters
     ----------
     path : str or path-like
         A file or a folder.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -120,10 +131,10 @@ def guessed_format(path: str | os.PathLike[str]) -> str:
     ...     guessed_format(labels), guessed_format(folder)
     ('kitti', 'kitti')
     """
-    path = Path(path)
-    if not path.exists():
+    path, budget = Path(path), Budget.of(max_memory)
+    if not os.path.lexists(path):
         Place(path).refuse("there is no such file or folder, check its name")
-    guess = _guess_folder(path) if path.is_dir() else _guess_file(path)
+    guess = _guess_folder(path, budget) if path.is_dir() else _guess_file(path, budget)
     if guess is None:
         Place(path).refuse(
             f"cannot infer its format; pass format (--format), one of {', '.join(FORMATS)}"
@@ -131,7 +142,7 @@ def guessed_format(path: str | os.PathLike[str]) -> str:
     return guess
 
 
-def _guess_folder(folder: Path) -> str | None:
+def _guess_folder(folder: Path, budget: Budget) -> str | None:
     """Return the format of a folder by what is in it."""
     if yolo.yaml_file_in(folder) is not None:
         return "yolo"
@@ -146,38 +157,40 @@ def _guess_folder(folder: Path) -> str | None:
         return "voc"
     if ".txt" in suffixes:
         for file in label_files(folder, ".txt")[:_FILES_TO_TRY]:
-            guess = _guess_lines(file)
+            guess = _guess_lines(file, budget)
             if guess:
                 return guess
     return "folder" if find_images(folder) else None
 
 
-def _guess_file(path: Path) -> str | None:
+def _guess_file(path: Path, budget: Budget) -> str | None:
     """Return the format of a file by its suffix or its first lines."""
     if path.suffix.lower() in _BY_SUFFIX:
         return _BY_SUFFIX[path.suffix.lower()]
-    return _guess_list(path) if is_image_list(path) else _guess_lines(path)
+    is_list = is_image_list(path, budget)
+    return _guess_list(path, budget) if is_list else _guess_lines(path, budget)
 
 
-def _guess_list(path: Path) -> str:
+def _guess_list(path: Path, budget: Budget) -> str:
     """Return the format of the labels of listed pictures by the first ones that have lines."""
     guess = "folder"
-    for _, image in islice(listed_images(path), _FILES_TO_TRY):
+    for _, image in islice(listed_images(path, budget), _FILES_TO_TRY):
         for name, labels in (
             ("kitti", kitti.label_file_of(image)),
             ("yolo", yolo.label_file_of(image)),
         ):
             if labels is not None and labels.is_file():
                 guess = name
-                by_lines = _guess_lines(labels)
+                by_lines = _guess_lines(labels, budget)
                 if by_lines:
                     return by_lines
     return guess
 
 
-def _guess_lines(path: Path) -> str | None:
+def _guess_lines(path: Path, budget: Budget) -> str | None:
     """Return the format of a text file by its first lines."""
-    first, second = ([line.split() for _, line in read_lines(path)[:2]] + [[], []])[:2]
+    lines = [line.split() for _, line in islice(read_lines(path, budget), 2)]
+    first, second = [*lines, [], []][:2]
     if len(first) == 15:
         return "kitti"
     if len(first) == 5 and first[0].isdecimal():

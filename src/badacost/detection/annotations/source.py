@@ -1,7 +1,7 @@
 """The text of an annotation file, and complaints about it that say where.
 
-Files are untrusted: they have a size limit and must be text in UTF-8. Whatever is wrong
-with one is an `AnnotationError`, in one sentence: which file, which line, what is expected there.
+Files are untrusted: they must be text in UTF-8, and what is read from them has a limit. Whatever is
+wrong with one is an `AnnotationError`, in one sentence: which file, which line, what is expected.
 """
 
 from __future__ import annotations
@@ -9,15 +9,21 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from badacost.budget import Budget, BudgetError
 from badacost.detection.boxes import MAX_COORDINATE
 from badacost.detection.images import is_image
+from badacost.user_file import open_regular
 
-MAX_BYTES = 2**26
+# Bytes that the parts of a file become: an object for a line of text; a list of its fields for a
+# byte of the longest line; the text itself, which may take 4 bytes a character.
+_BYTES_OF_LINE = {b"\n": 900, b"\r": 900}
+_BYTES_OF_FIELDS = 25
+_BYTES_OF_TEXT = 6
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 
@@ -58,6 +64,13 @@ class Place:
     def refuse(self, complaint: str) -> NoReturn:
         """Raise an error that says what is wrong here."""
         raise AnnotationError(f"{self}: {complaint}.")
+
+    def check(self, budget: Budget, n_bytes: int) -> None:
+        """Refuse what takes too much memory."""
+        try:
+            budget.check(n_bytes)
+        except BudgetError as error:
+            self.refuse(str(error))
 
     def number(self, text: str, what: str, low: float = -math.inf, high: float = math.inf) -> float:
         """Return the finite number that text stands for."""
@@ -116,22 +129,30 @@ def described(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
-    """Return the text of a file, in UTF-8 with or without a byte order mark.
-
-    An `AnnotationError` is raised where there is no such text, or the file is longer than
-    `max_bytes`.
-    """
+def read_bytes(path: Path, budget: Budget) -> bytes:
+    """Return the contents of a regular file; an `AnnotationError` is raised where there is none."""
     place = Place(path)
     try:
-        if not path.is_file():
-            place.refuse("there is no such file, check its name and folder")
-        with open(path, "rb") as file:
-            data = file.read(max_bytes + 1)
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            place.check(budget, size)
+            return file.read(size)
+    except FileNotFoundError:
+        place.refuse("there is no such file, check its name and folder")
     except OSError as error:
-        place.refuse(f"it cannot be read: {error.strerror}")
-    if len(data) > max_bytes:
-        place.refuse(f"it has more than {max_bytes} bytes: split it")
+        place.refuse(f"it cannot be read: {error}".removesuffix("."))
+
+
+def read_text(path: Path, budget: Budget, bytes_of: Mapping[bytes, int] = _BYTES_OF_LINE) -> str:
+    """Return the text of a file, in UTF-8 with or without a byte order mark.
+
+    `bytes_of` tells the memory that each occurrence of a mark in the text will lead to. An
+    `AnnotationError` is raised where there is no such text, or it takes too much.
+    """
+    data, place = read_bytes(path, budget), Place(path)
+    longest = max(map(len, data.split(b"\n")))
+    marks = sum(size * data.count(mark) for mark, size in bytes_of.items())
+    place.check(budget, _BYTES_OF_TEXT * len(data) + _BYTES_OF_FIELDS * longest + marks)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -139,14 +160,12 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         place.at(f"line {line}").refuse("this is not text in UTF-8: convert the file")
 
 
-def read_lines(path: Path) -> list[tuple[Place, str]]:
-    """Return the lines of a file that are not blank, and where they are."""
+def read_lines(path: Path, budget: Budget) -> Iterator[tuple[Place, str]]:
+    """Yield the lines of a file that are not blank, and where they are."""
     place = Place(path)
-    return [
-        (place.at(f"line {number}"), line.strip())
-        for number, line in enumerate(read_text(path).split("\n"), start=1)
-        if line.strip()
-    ]
+    for number, line in enumerate(read_text(path, budget).split("\n"), start=1):
+        if line.strip():
+            yield place.at(f"line {number}"), line.strip()
 
 
 def label_files(folder: Path, suffix: str) -> list[Path]:
@@ -164,21 +183,21 @@ def label_files(folder: Path, suffix: str) -> list[Path]:
     return found
 
 
-def is_image_list(path: Path) -> bool:
+def is_image_list(path: Path, budget: Budget) -> bool:
     """Return whether a file is a list of pictures, by its first line."""
     if path.suffix.lower() != ".txt" or not path.is_file():
         return False
-    lines = read_lines(path)
-    return bool(lines) and is_image(lines[0][1])
+    first = next(read_lines(path, budget), None)
+    return first is not None and is_image(first[1])
 
 
 def listed_images(
-    path: Path, images: str | os.PathLike[str] | None = None
+    path: Path, budget: Budget, images: str | os.PathLike[str] | None = None
 ) -> Iterator[tuple[Place, Path]]:
     """Yield the pictures in a list, one to a line, relative to the folder of the list."""
     if images is not None:
         raise ValueError("images must not be given with a list, which names its pictures itself.")
-    for place, line in read_lines(path):
+    for place, line in read_lines(path, budget):
         if "\0" in line or not is_image(line):
             place.refuse(f"expected the name of a picture; got {line!r:.80}")
         image = path.parent / line

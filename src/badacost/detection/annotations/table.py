@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from badacost.budget import Budget
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, read_text
@@ -33,6 +34,7 @@ def read_table(
     images: str | os.PathLike[str] | None = None,
     columns: Mapping[str, str] | None = None,
     category: str = "object",
+    max_memory: int | str | None = None,
 ) -> list[AnnotatedImage]:
     r"""Read a table of objects.
 
@@ -47,6 +49,9 @@ def read_table(
         What the header calls a column, where it is not as above: ``{"yaw": "yaw_est"}``.
     category : str, default="object"
         Category of objects, where the table has none.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -77,7 +82,7 @@ def read_table(
     path = Path(path)
     pictures = Pictures.given_or_beside(images, [path.parent / "images", path.parent])
     found: dict[str, tuple[Path | None, Rows]] = {}
-    for place, row in _rows(path, _checked_columns(columns)):
+    for place, row in _rows(path, _checked_columns(columns), Budget.of(max_memory)):
         name = row["image"]
         if name not in found:
             found[name] = pictures.find(name, place), Rows()
@@ -95,10 +100,12 @@ def _checked_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
     return named | dict(columns or {})
 
 
-def _rows(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[Place, dict[str, str]]]:
+def _rows(
+    path: Path, columns: Mapping[str, str], budget: Budget
+) -> Iterator[tuple[Place, dict[str, str]]]:
     """Yield where each row is, and its fields by our names, "" for those that are not there."""
     place = Place(path)
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(read_text(path, budget), newline=""), strict=True)
     try:
         header = [field.strip() for field in next(reader, [])]
         missing = [columns[key] for key in _NEEDED if columns[key] not in header]

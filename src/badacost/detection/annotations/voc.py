@@ -13,19 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
+from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, label_files, read_text
 from badacost.detection.boxes import MAX_COORDINATE
 
-_MAX_BYTES = 2**24
+_BYTES_OF_ELEMENT = {b"<": 200}  # and of what it describes, an opening and a closing tag
 _MAX_DEPTH = 32
 _MAX_TEXT = 1000
 POSES = {"right": 0.0, "frontal": 90.0, "front": 90.0, "left": 180.0, "rear": -90.0}
 
 
 def read_voc(
-    path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    images: str | os.PathLike[str] | None = None,
+    max_memory: int | str | None = None,
 ) -> list[AnnotatedImage]:
     """Read annotations of PASCAL VOC.
 
@@ -36,6 +40,9 @@ def read_voc(
     images : str or path-like, optional
         Folder of the pictures. By default ``JPEGImages`` or ``images`` beside the folder of
         annotations, or that folder itself; pictures that are not there are left out.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -72,7 +79,8 @@ def read_voc(
     root = folder.absolute().parent
     pictures = Pictures.given_or_beside(images, [root / "JPEGImages", root / "images", folder])
     files = label_files(path, ".xml") if path.is_dir() else [path]
-    return [_read_file(file, pictures) for file in files]
+    budget = Budget.of(max_memory)
+    return [_read_file(file, pictures, budget) for file in files]
 
 
 @dataclass
@@ -130,10 +138,10 @@ class _Builder:
             self.open[-1].text += text
 
 
-def _parsed(path: Path) -> _Element:
+def _parsed(path: Path, budget: Budget) -> _Element:
     """Return the element ``annotation`` of a file."""
     place = Place(path)
-    text = read_text(path, _MAX_BYTES)
+    text = read_text(path, budget, _BYTES_OF_ELEMENT)
     builder = _Builder(place)
     try:
         builder.parser.Parse(text, True)
@@ -147,10 +155,10 @@ def _parsed(path: Path) -> _Element:
     return annotation
 
 
-def _read_file(path: Path, pictures: Pictures) -> AnnotatedImage:
+def _read_file(path: Path, pictures: Pictures, budget: Budget) -> AnnotatedImage:
     """Read the annotation of one picture."""
     place = Place(path)
-    annotation = _parsed(path)
+    annotation = _parsed(path, budget)
     # Tools that rename pictures leave the element behind; the name of the file is then right.
     name = annotation.text_of("filename")
     picture = pictures.find(path.stem, place)

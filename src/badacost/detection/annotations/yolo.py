@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import (
@@ -31,7 +32,8 @@ _N_FIELDS = 5
 _NAMES_FILES = ("classes.txt", "obj.names", "classes.names")
 _YAML_FILES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _YAML_SUFFIXES = (".yaml", ".yml")
-_MAX_YAML_BYTES = 2**20
+# Of the parts of YAML, by what begins or ends them.
+_BYTES_OF_NODE = dict.fromkeys((b"\n", b",", b":", b"[", b"{", b"- ", b"*", b"&", b"?"), 400)
 
 
 def read_yolo(
@@ -40,6 +42,7 @@ def read_yolo(
     images: str | os.PathLike[str] | None = None,
     names: Sequence[str] | None = None,
     split: str = "train",
+    max_memory: int | str | None = None,
 ) -> list[AnnotatedImage]:
     r"""Read annotations of YOLO.
 
@@ -58,6 +61,9 @@ def read_yolo(
         ``labels``; without it, the numbers.
     split : str, default="train"
         Which part of ``data.yaml`` to read, as "val"; other sources have no parts.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -85,26 +91,27 @@ def read_yolo(
     >>> picture.categories, picture.boxes
     (('car',), array([[ 80.,  30., 120.,  70.]]))
     """
-    path = Path(path)
-    data = _data_file(path)
+    path, budget = Path(path), Budget.of(max_memory)
+    data = _data_file(path, budget)
     if data is not None:
         if images is not None:
             raise ValueError("images must not be given with data.yaml, which names them itself.")
         pairs = data.pairs(split)
         known = data.names
-    elif is_image_list(path):
-        pairs = list(_listed_pairs(path, images))
-        known = _names_beside([path.parent])
+    elif is_image_list(path, budget):
+        pairs = list(_listed_pairs(path, images, budget))
+        known = _names_beside([path.parent], budget)
     else:
         if (path / "labels").is_dir() and (path / "images").is_dir():
             path = path / "labels"
         pairs = _pairs_of_folder(path, _images_folder(path, images))
         above = path.absolute().parent
-        known = _names_beside([path, above, *([above.parent] if above.name == "labels" else [])])
+        folders = [path, above, *([above.parent] if above.name == "labels" else [])]
+        known = _names_beside(folders, budget)
     names = names or known
     for name in names or []:
         check_name("a name", name)
-    return [_read_pair(image, labels, names) for image, labels in pairs]
+    return [_read_pair(image, labels, names, budget) for image, labels in pairs]
 
 
 def yaml_file_in(folder: Path) -> Path | None:
@@ -119,16 +126,18 @@ class _DataFile:
     place: Place
     entries: dict[str, Any]
     places: dict[str, Place]
+    budget: Budget
 
     @classmethod
-    def read(cls, path: Path) -> _DataFile:
+    def read(cls, path: Path, budget: Budget) -> _DataFile:
         """Read a file; all that is no list or mapping stays text."""
         yaml = _import_yaml()
         place = Place(path)
-        text = read_text(path, _MAX_YAML_BYTES)
+        text = read_text(path, budget, _BYTES_OF_NODE)
         try:
-            root = yaml.compose(text, Loader=yaml.BaseLoader)
-            entries = yaml.load(text, Loader=yaml.BaseLoader)
+            loader = yaml.BaseLoader(text)
+            root = loader.get_single_node()
+            entries = None if root is None else loader.construct_document(root)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             where = place if mark is None else place.at(f"line {mark.line + 1}")
@@ -143,7 +152,7 @@ class _DataFile:
             for key, _ in root.value
             if isinstance(key.value, str)
         }
-        return cls(place, entries, places)
+        return cls(place, entries, places, budget)
 
     @property
     def names(self) -> list[str] | None:
@@ -186,7 +195,7 @@ class _DataFile:
             if found.is_dir():
                 pairs += [(image, _labels_of_listed(image, here)) for image in find_images(found)]
             else:
-                pairs += _listed_pairs(found, None)
+                pairs += _listed_pairs(found, None, self.budget)
         if not pairs:
             here.refuse(f"there are no pictures in {split!r:.80}")
         return pairs
@@ -200,20 +209,20 @@ class _DataFile:
         items = [item, item.removeprefix("../")]
         for candidate in (root / name for name in items for root in roots):
             with suppress(OSError):  # a name that is too long for the system
-                if candidate.is_dir() or is_image_list(candidate):
+                if candidate.is_dir() or is_image_list(candidate, self.budget):
                     return candidate
         place.refuse(
             f"there is no folder or list of pictures {item!r:.200}: set path to the data's folder"
         )
 
 
-def _data_file(path: Path) -> _DataFile | None:
+def _data_file(path: Path, budget: Budget) -> _DataFile | None:
     """Return the description of the data that a path names, if it does."""
     if path.suffix.lower() in _YAML_SUFFIXES and not path.is_dir():
-        return _DataFile.read(path)
+        return _DataFile.read(path, budget)
     if path.is_dir() and not ((path / "labels").is_dir() and (path / "images").is_dir()):
         beside = yaml_file_in(path)
-        return None if beside is None else _DataFile.read(beside)
+        return None if beside is None else _DataFile.read(beside, budget)
     return None
 
 
@@ -237,9 +246,11 @@ def label_file_of(image: Path) -> Path | None:
     return Path(*parts).with_suffix(".txt")
 
 
-def _listed_pairs(path: Path, images: str | os.PathLike[str] | None) -> Iterator[tuple[Path, Path]]:
+def _listed_pairs(
+    path: Path, images: str | os.PathLike[str] | None, budget: Budget
+) -> Iterator[tuple[Path, Path]]:
     """Yield the pictures of a list, and where their labels are."""
-    for place, image in listed_images(path, images):
+    for place, image in listed_images(path, budget, images):
         yield image, _labels_of_listed(image, place)
 
 
@@ -279,23 +290,26 @@ def _pairs_of_folder(labels: Path, images: Path) -> list[tuple[Path, Path]]:
     return pairs
 
 
-def _names_beside(folders: Sequence[Path]) -> list[str] | None:
+def _names_beside(folders: Sequence[Path], budget: Budget) -> list[str] | None:
     """Return the names of the classes, if there is a file of them."""
     for folder in folders:
         data = yaml_file_in(folder)
         if data is not None:
-            return _DataFile.read(data).names
+            return _DataFile.read(data, budget).names
         for file in _NAMES_FILES:
             if (folder / file).is_file():
-                return [place.category(line) for place, line in read_lines(folder / file)]
+                lines = read_lines(folder / file, budget)
+                return [place.category(line) for place, line in lines]
     return None
 
 
-def _read_pair(image: Path, labels: Path, names: Sequence[str] | None) -> AnnotatedImage:
+def _read_pair(
+    image: Path, labels: Path, names: Sequence[str] | None, budget: Budget
+) -> AnnotatedImage:
     """Read the labels of one picture."""
     height, width = size_of_file(image)
     rows = Rows()
-    for place, line in read_lines(labels) if labels.is_file() else []:
+    for place, line in read_lines(labels, budget) if labels.is_file() else []:
         fields = line.split()
         if len(fields) != _N_FIELDS:
             place.refuse(

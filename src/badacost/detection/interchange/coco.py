@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -214,14 +215,24 @@ class _Views:
     def label_of(self, record: Mapping[str, Any], where: str) -> int:
         """Return the view of a record: the one it names, or the only one of its category."""
         category_id = _checked_category_id(record, where)
-        labels = [label for label, known in enumerate(self.category_ids) if known == category_id]
-        if not labels:
+        labels, view = self._labels.get(category_id), record.get("view")
+        if labels is None:
             raise ValueError(f"{where}: category_id {category_id} is not that of a view.")
-        if record.get("view") is not None:
-            labels = [label for label in labels if self.names[label] == record["view"]]
-        if len(labels) != 1:
+        if view is None and len(labels) == 1:
+            return next(iter(labels.values()))
+        if not isinstance(view, str) or view not in labels:
             raise ValueError(f"{where}: view must be one of the names of its category_id.")
-        return labels[0]
+        return labels[view]
+
+    @cached_property
+    def _labels(self) -> dict[int, dict[str, int]]:
+        """Labels of the views of each category, by their names."""
+        labels: dict[int, dict[str, int]] = {}
+        for label, (category_id, name) in enumerate(
+            zip(self.category_ids, self.names, strict=True)
+        ):
+            labels.setdefault(category_id, {})[name] = label
+        return labels
 
 
 @dataclass

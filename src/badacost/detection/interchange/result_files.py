@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings
@@ -10,20 +9,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from badacost.budget import Budget, BudgetError
 from badacost.detection.boxes import UNNAMED, Detections
 from badacost.detection.interchange.coco import from_coco
 from badacost.detection.interchange.json_lines import from_json_lines
 from badacost.detection.interchange.kitti import from_kitti
 from badacost.detection.interchange.result_writers import RESULT_SUFFIXES
 from badacost.detection.interchange.table import from_csv
+from badacost.json_document import parse_json
+from badacost.user_file import open_regular
 
-_MAX_BYTES = 2**30
+# Bytes of the text, once as bytes and twice as text, and of a line, an image of its own.
+_BYTES_OF_TEXT, _BYTES_OF_LINE = 4, 800
 _MAX_VIEWS = 360
 _KITTI_ALPHA = 3  # place of the heading in a line of KITTI
 
 
 def read_results(
-    path: str | os.PathLike[str], category: str | None = None
+    path: str | os.PathLike[str],
+    category: str | None = None,
+    *,
+    max_memory: int | str | None = None,
 ) -> dict[str, Detections]:
     """Read the detections of a file or folder.
 
@@ -36,6 +42,9 @@ def read_results(
     category : str, optional
         Which type of objects to read from a folder of KITTI that has several, and the category of
         records of COCO, which do not name it.
+    max_memory : int or str, optional
+        Bytes that reading a file may take, or a text like "4 GB"; by default those of
+        `badacost.set_max_memory`, 1 GB.
 
     Returns
     -------
@@ -59,46 +68,65 @@ def read_results(
     ...     read_results(folder)
     {'000001.txt': Detections(1 box of 'Car' in 1 view, scores from 0.5 to 0.5)}
     """
-    path = Path(path)
+    path, budget = Path(path), Budget.of(max_memory)
     if path.is_dir():
-        return _kitti_results(path, category)
+        return _kitti_results(path, category, budget)
     suffix = path.suffix.lower()
     if suffix not in RESULT_SUFFIXES:
         raise ValueError(
             f"cannot infer the format of {str(path)!r}: its name must end in one of "
             f"{', '.join(RESULT_SUFFIXES)}."
         )
-    text = _text(path)
+    data = _contents(path, budget)
     try:
         if suffix == ".json":
-            found = from_coco(_parsed(text), category=category)
+            found = from_coco(_parsed(data, budget), category=category)
             return {str(name): detections for name, detections in found.items()}
+        text = _text(data, budget)
         return from_csv(text) if suffix == ".csv" else from_json_lines(text)
     except ValueError as error:
         raise ValueError(f"{str(path)!r}: {error}") from error
 
 
-def _text(path: Path) -> str:
-    """Return the contents of a file of text."""
-    if path.stat().st_size > _MAX_BYTES:
-        raise ValueError(f"{str(path)!r} is larger than {_MAX_BYTES} bytes: divide it.")
+def _contents(path: Path, budget: Budget) -> bytes:
+    """Return the bytes of a regular file."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            budget.check(_BYTES_OF_TEXT * size)
+        except BudgetError as error:
+            raise ValueError(f"cannot read the results {str(path)!r}: {error}.") from error
+        return file.read(size)
+
+
+def _text(data: bytes, budget: Budget) -> str:
+    """Return the contents of a file of text, whose lines may be images."""
+    budget.check(_BYTES_OF_TEXT * len(data) + _BYTES_OF_LINE * data.count(b"\n"))
     try:
-        return path.read_text(encoding="utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{str(path)!r} is not a file of text: name results.") from error
+        raise ValueError("this is not a file of text: name results.") from error
 
 
-def _parsed(text: str) -> Any:
+def _parsed(data: bytes, budget: Budget) -> Any:
     """Return what a file of JSON holds."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(data, budget, unique_keys=False)
+    except BudgetError:
+        raise
+    except ValueError as error:
         raise ValueError(f"the results are not JSON: {error}.") from error
 
 
-def _kitti_results(folder: Path, category: str | None) -> dict[str, Detections]:
+def _kitti_results(folder: Path, category: str | None, budget: Budget) -> dict[str, Detections]:
     """Return results of KITTI."""
-    texts = {str(path.relative_to(folder)): _text(path) for path in sorted(folder.rglob("*.txt"))}
+    texts = {}
+    for path in sorted(folder.rglob("*.txt")):
+        data = _contents(path, budget)
+        try:
+            texts[str(path.relative_to(folder))] = _text(data, budget)
+        except ValueError as error:
+            raise ValueError(f"{str(path)!r}: {error}") from error
     if not texts:
         raise ValueError(f"the folder {str(folder)!r} has no .txt files of results: name another.")
     category = _kitti_type(texts, category)

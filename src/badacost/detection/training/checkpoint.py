@@ -7,6 +7,7 @@ complete: look for false alarms, or be done).
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from badacost.atomic_file import TEMPORARY_NAMES
 from badacost.detection.training.samples import WindowList
 from badacost.file_lock import LOCK_NAME
 from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
+from badacost.persistence import REBUILDING_ERRORS
 from badacost.tree.forest import Forest
 from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 
@@ -143,10 +145,13 @@ class Checkpoint:
             arrays["state"] = progress.state
         write_model(self.path, _KIND, header, arrays)
 
-    def load(self) -> Boosting | Boosted | None:
+    def load(
+        self, check: Callable[[Boosting | Boosted], None] | None = None
+    ) -> Boosting | Boosted | None:
         """Read the file; None if there is none yet.
 
-        A `ModelFileError` is raised where the file is damaged, or belongs to another training.
+        A `ModelFileError` is raised where the file is damaged, belongs to another training, or
+        holds what `check` raises an error for.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -156,8 +161,11 @@ class Checkpoint:
                 refuse("it is not a checkpoint of a training")
             if model.header["digest"] != self.digest:
                 refuse("it belongs to another training")
-            return _progress(model)
-        except ModelFileError as error:
+            progress = _progress(model)
+            if check is not None:
+                check(progress)
+            return progress
+        except REBUILDING_ERRORS as error:
             raise cannot_resume(self.path, str(error)) from error
 
 
@@ -192,7 +200,7 @@ def _progress(model: ModelFile) -> Boosting | Boosted:
     if not arrays:
         return Boosting(*common)
     state = arrays.pop("state", None)
-    if state is None or state.dtype != np.float64 or state.ndim != 1:
+    if state is None or state.dtype != np.float64 or state.ndim != 1 or np.isnan(state).any():
         refuse("its weights are missing")
     return Boosting(*common, forest_from_arrays(arrays), state)
 

@@ -30,8 +30,9 @@ from badacost.detection.training.boosters import (
 from badacost.detection.training.checkpoint import BestRound, Boosted, Boosting, Checkpoint
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.miner import Mined, Miner, describe_scores
-from badacost.detection.training.samples import WindowFeatures, WindowList
+from badacost.detection.training.samples import MAX_OBJECT_HEIGHT, WindowFeatures, WindowList
 from badacost.detection.training.store import BinnedWindows, WindowStore
+from badacost.model_file import refuse
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest
 from badacost.tree.grower import Growth
@@ -40,6 +41,7 @@ log = logging.getLogger(__name__)
 MINING_REJECTION, MINING_FLOOR = 0.5, 1 / 6  # units below zero
 _TREES_BETWEEN_CHECKPOINTS = 64
 _MIN_UNIT = 1e-6  # of a cascade that has learned nothing
+_MAX_REACH = 16.0  # of windows in a checkpoint, in sides of their picture
 _MIN_DIFFERENCE = 0.02  # of average precisions; with less, the later round counts as better
 _STARVED = 0.01  # of the negatives that were wanted; fewer are not worth a round
 
@@ -95,7 +97,7 @@ class CascadeRounds:
 
     def run(self, negatives: WindowList | None = None) -> Boosted:
         """Train all rounds, or those that are missing; negatives are random ones by default."""
-        progress = self.checkpoint.load()
+        progress = self.checkpoint.load(self._check)
         if progress is None:
             if negatives is None:
                 rng = np.random.default_rng([self.config.seed, 4, self.view or 0])
@@ -110,6 +112,41 @@ class CascadeRounds:
             else:
                 progress = self._mined(progress)
             self.checkpoint.save(progress)
+
+    def _check(self, progress: Boosting | Boosted) -> None:
+        """Refuse a state that this training was never in: a damaged file may hold any."""
+        config = self.config
+        ends = isinstance(progress, Boosting) or progress.is_last
+        if progress.round + (not ends) >= len(config.trees):
+            refuse("it has a round that the training does not have")
+        lists, forests = [progress.first_negatives, progress.negatives], [progress.forest]
+        if progress.best is not None:
+            lists.append(progress.best.negatives)
+            forests.append(progress.best.forest)
+        sizes = np.array([image.size or (0, 0) for image in self.store.images], np.float64)
+        if not all(_are_within(windows, sizes) for windows in lists if len(windows)):
+            refuse("it has windows that are in no image of the training")
+        for forest in forests:
+            if forest is None:
+                continue
+            self.cascade(forest)  # which has checks of its own
+            if (
+                forest.n_features != self.features.n_features
+                or forest.n_trees > max(config.trees)
+                or forest.depths.max() > config.max_depth
+                or forest.table.shape[1] != (1 if self._is_binary else self.n_classes - 1)
+            ):
+                refuse("its trees are not of the training")
+        state = progress.state if isinstance(progress, Boosting) else None
+        n_windows = len(self.examples.windows) + len(progress.negatives)
+        n_scores = 2 if config.algorithm == "costboost" else 1
+        if state is not None and len(state) != n_scores * n_windows:
+            refuse("its weights are not those of its windows")
+
+    @property
+    def _is_binary(self) -> bool:
+        """Whether a tree has one score, for the objects of all views or of one."""
+        return self.config.algorithm == "costboost" or self.view is not None
 
     def cascade(self, forest: Forest, rejection: float = np.inf, floor: float = np.inf) -> Cascade:
         """The cascade of a forest that rejects below these scores."""
@@ -278,3 +315,13 @@ class CascadeRounds:
 def unit_of(traces: FloatArray) -> float:
     """The score that half of the objects reach, given their scores after each tree."""
     return max(float(np.median(traces[:, -1])), _MIN_UNIT)
+
+
+def _are_within(windows: WindowList, sizes: FloatArray) -> bool:
+    """Whether windows are in images of these heights and widths, or not far from them."""
+    if windows.images.min() < 0 or windows.images.max() >= len(sizes):
+        return False
+    height, reach = sizes[windows.images, 0], _MAX_REACH * sizes[windows.images].max(axis=1)
+    heights = windows.boxes[:, 3] - windows.boxes[:, 1]
+    near = np.abs(windows.boxes).max(axis=1) <= reach
+    return bool((near & (heights > 0.0) & (heights <= MAX_OBJECT_HEIGHT * height)).all())

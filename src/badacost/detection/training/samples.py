@@ -28,7 +28,7 @@ from badacost.threads import Threads
 
 _REACH = 16  # pixels; what gradients, their norm, smoothing and filters of small cells look at
 _TURNING_MARGIN = 8  # pixels that a rotation of a few degrees brings in from outside
-_MAX_OBJECT_HEIGHT = 2.0  # heights of its picture
+MAX_OBJECT_HEIGHT = 2.0  # heights of its picture
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ class WindowShape:
             varied = seeds > 0
         (height, width), (padded_height, padded_width) = self.window, self.padded_window
         heights = boxes[:, 3] - boxes[:, 1]
-        if not ((heights > 0.0) & (heights <= _MAX_OBJECT_HEIGHT * len(pixels))).all():
+        if not ((heights > 0.0) & (heights <= MAX_OBJECT_HEIGHT * len(pixels))).all():
             raise ValueError(
                 f"an object in a picture of {pixels.shape[1]} x {len(pixels)} pixels is empty or "
-                f"more than {_MAX_OBJECT_HEIGHT:g} times as high: correct its box, or ignore it."
+                f"more than {MAX_OBJECT_HEIGHT:g} times as high: correct its box, or ignore it."
             )
         cut = np.empty((len(boxes), *self.crop, 3), np.uint8)
         for index, (x1, y1, _, y2) in enumerate(boxes.tolist()):

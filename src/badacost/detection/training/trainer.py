@@ -54,7 +54,8 @@ from badacost.detection.training.samples import (
 from badacost.detection.training.store import WindowStore
 from badacost.detection.training.subject import Judge, Subject, Task
 from badacost.file_lock import FileLock
-from badacost.model_file import ModelFileError, read_model, refuse, write_model
+from badacost.model_file import read_model, refuse, write_model
+from badacost.persistence import REBUILDING_ERRORS
 from badacost.threads import Threads
 from badacost.validation import check_choice
 
@@ -569,5 +570,5 @@ def _read_calibration(path: Path, digest: str) -> Calibration | None:
             refuse("it belongs to another training")
         curve = header.pop("curve")
         return Calibration(**header, curve=None if curve is None else ScoreCurve(**curve))
-    except (ModelFileError, TypeError, KeyError, ValueError) as error:
+    except REBUILDING_ERRORS as error:
         raise cannot_resume(path, str(error)) from error

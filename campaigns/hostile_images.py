@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 BOX_LAYOUTS = (
     "apart", "same", "huge over small", "half huge", "one line", "crossing lines", "concentric",
@@ -10,7 +17,7 @@ BOX_LAYOUTS = (
 )  # fmt: skip
 
 
-def many_boxes(layout: str, n: int, seed: int = 0) -> np.ndarray:
+def many_boxes(layout: str, n: int, seed: int = 0) -> NDArray[Any]:
     """Return n boxes, (n, 4), in an arrangement that some way of comparing them is slow for."""
     rng = np.random.default_rng(seed)
     side = 40.0 * np.sqrt(n)
@@ -38,8 +45,8 @@ def many_boxes(layout: str, n: int, seed: int = 0) -> np.ndarray:
         boxes[:, :2] = rng.uniform(0.0, 100.0, (n, 2))
         boxes[:, 2:] += boxes[:, :2]
     elif layout == "grid":  # of whole numbers, so that boxes touch and overlaps are equal
-        corner = rng.integers(0, max(2, int(np.sqrt(n))), (n, 2))
-        boxes = np.hstack([corner, corner + rng.integers(0, 4, (n, 2))]).astype(np.float64)
+        corner = rng.integers(0, max(2, int(np.sqrt(n))), (n, 2)).astype(np.float64)
+        boxes = np.hstack([corner, corner + rng.integers(0, 4, (n, 2))])
     elif layout == "flat":  # without an area, between others
         boxes[::2, 2 + rng.integers(0, 2)] = boxes[::2, 0]
         boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2])
@@ -53,9 +60,64 @@ def many_boxes(layout: str, n: int, seed: int = 0) -> np.ndarray:
     return boxes
 
 
-def large_picture(path: Path, height: int, width: int, **options: object) -> Path:
+def large_picture(path: Path, height: int, width: int, **options: Any) -> Path:
     """Write a picture of one colour, in the format of its suffix; `options` are those of PIL."""
     from PIL import Image
 
     Image.new(str(options.pop("mode", "RGB")), (width, height)).save(path, **options)
+    return path
+
+
+def claimed_picture(path: Path, height: int, width: int) -> Path:
+    """Write a PNG of a few bytes that claims to be so large."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")]
+    packed = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    ]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(packed))
+    return path
+
+
+def many_scans(path: Path, n: int) -> Path:
+    """Write a progressive JPEG whose last scan comes n times more."""
+    from PIL import Image
+
+    Image.new("RGB", (64, 64)).save(path, "JPEG", progressive=True)
+    data = path.read_bytes()
+    last = data[data.rindex(b"\xff\xda") : -2]
+    path.write_bytes(data[:-2] + n * last + data[-2:])
+    return path
+
+
+def coco_bomb(path: Path, n: int) -> Path:
+    """Write n empty records of COCO, each of three bytes."""
+    text = json.dumps({"categories": [], "images": [], "annotations": []})
+    path.write_text(text[:-2] + ",".join(["{}"] * n) + "]}")
+    return path
+
+
+def yaml_aliases(path: Path, n: int) -> Path:
+    """Write lists of ten aliases of the list before, n times: 10 ** n entries."""
+    lines = ["a0: &a0 [x, x]"]
+    for level in range(1, n + 1):
+        lines.append(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]")
+    path.write_text("\n".join([*lines, f"train: *a{n}", f"names: *a{n}", ""]))
+    return path
+
+
+def xml_entities(path: Path, n: int) -> Path:
+    """Write entities of ten entities each, n times: 10 ** n of the first."""
+    entities = ['<!ENTITY e0 "ha">']
+    for level in range(1, n + 1):
+        entities.append(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">')
+    path.write_text(f"<!DOCTYPE a [{''.join(entities)}]><annotation>&e{n};</annotation>")
+    return path
+
+
+def long_list(path: Path, n: int) -> Path:
+    """Write a table of n objects, each in a picture of its own."""
+    rows = "".join(f"{i},0,0,9,9\n" for i in range(n))
+    path.write_text("image,x1,y1,x2,y2\n" + rows)
     return path

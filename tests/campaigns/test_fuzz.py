@@ -1,0 +1,108 @@
+"""Plain examples pass, cases are always the same, and what is found is kept and made small."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from badacost.costs import read_costs
+from campaigns import fuzz
+from campaigns.__main__ import main
+from campaigns.cases import Case, FileKind
+from campaigns.mutations import BYTES
+from campaigns.table_cases import CostFiles
+
+QUICK = ("table", "parquet", "costs", "config", "image", "annotations", "results", "matlab")
+
+
+class Fragile(FileKind):
+    """A file whose first byte must not change."""
+
+    name = "fragile"
+    mutations = BYTES
+
+    def build(self) -> Mapping[str, Any]:
+        return {"plain": {"f.txt": b"0123456789"}}
+
+    def use(self, path: Path, base: str) -> None:
+        if path.read_bytes()[:1] != b"0":
+            raise KeyError("the first byte")
+
+
+@pytest.fixture
+def fragile(monkeypatch) -> Fragile:
+    kind = Fragile()
+    monkeypatch.setattr(fuzz, "KINDS", {"fragile": kind})
+    return kind
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_plain_examples_are_read(name, tmp_path) -> None:
+    kind = fuzz.KINDS[name]
+    for number, base in enumerate(kind.bases):
+        (tmp_path / str(number)).mkdir()
+        kind.run(Case(base, []), tmp_path / str(number))
+
+
+@pytest.mark.parametrize("name", ["table", "costs", "annotations"])
+def test_a_case_is_always_the_same(name) -> None:
+    kind = fuzz.KINDS[name]
+    cases = [kind.case(3, number) for number in range(20)]
+    assert cases == [kind.case(3, number) for number in range(20)]
+    assert cases != [kind.case(4, number) for number in range(20)]
+    for case in cases:
+        assert json.loads(json.dumps(case.edits)) == case.edits
+
+
+def test_findings_are_kept_and_made_small(fragile, tmp_path, capsys) -> None:
+    assert main(["fuzz", "--minutes", "0.02", "--folder", str(tmp_path)]) == 1
+    report = capsys.readouterr().out
+    assert "KeyError: 'the first byte'" in report
+    kept = sorted((tmp_path / "findings").iterdir())
+    for folder in kept:
+        again, line, base, edits, _ = (folder / "finding.txt").read_text().split("\n")
+        assert again.startswith("python -m campaigns fuzz --case fragile:0:")
+        assert "KeyError" in line
+        assert base == "plain"
+        assert 1 <= len(json.loads(edits)) <= 2
+        assert (folder / "f.txt").read_bytes()[:1] != b"0"
+    case = again.split()[-1]
+    assert main(["fuzz", "--case", case]) == 1
+    assert "KeyError" in capsys.readouterr().out
+
+
+def test_a_campaign_is_continued(fragile, tmp_path, capsys) -> None:
+    for _ in range(2):
+        main(["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)])
+    header, *records = map(json.loads, (tmp_path / "fuzz.jsonl").read_text().splitlines())
+    assert header["seed"] == 0
+    assert [record["first"] for record in records] == [0, records[0]["n"]]
+    assert main(["fuzz", "--seed", "1", "--folder", str(tmp_path)]) == 2
+    assert "was made with other seed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", ["fragile", "other:0:1", "fragile:0:x", "fragile:0:1:2"])
+def test_cases_that_are_none(fragile, case, capsys) -> None:
+    assert main(["fuzz", "--case", case]) == 2
+    assert "a case is KIND:SEED:NUMBER" in capsys.readouterr().err
+
+
+def test_the_smallest_case() -> None:
+    edits = [[name, 0] for name in "abcdefgh"]
+
+    def needs_two(case: Case) -> bool:
+        return {"c", "f"} <= {edit[0] for edit in case.edits}
+
+    assert fuzz.smaller(Case("base", edits), needs_two).edits == [["c", 0], ["f", 0]]
+
+
+def test_costs_come_back(tmp_path) -> None:
+    for number, files in enumerate(CostFiles().bases.values()):
+        for name, content in files.items():
+            path = tmp_path / f"{number}-{name}"
+            path.write_bytes(content)
+            assert read_costs(path)["low"] == {"low": 0.0, "middle": 1.0, "high": 2.0}

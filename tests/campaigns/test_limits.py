@@ -1,0 +1,47 @@
+"""The table of hostile files, with small ones."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+
+from campaigns import hostile_models, hostile_tables, limits
+from campaigns.__main__ import main
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Small cases: one that is refused, one that is read, one that fails."""
+    load = limits.CASES["deep"].call
+    cases = {
+        "deep": limits.HostileCase("deep", partial(hostile_models.deep_json, depth=5000), load),
+        "costs": limits.HostileCase(
+            "costs",
+            partial(hostile_tables.many_classes_costs, n_classes=3),
+            limits.CASES["costs"].call,
+            ".csv",
+        ),
+        "failing": limits.HostileCase("a | b", None, lambda path: {}["key"]),
+    }
+    monkeypatch.setattr(limits, "CASES", cases)
+
+
+def test_the_table(small, tmp_path, capsys) -> None:
+    assert main(["limits", "--cases", "deep,costs", "--output", str(tmp_path / "t.json")]) == 0
+    deep, costs = json.loads((tmp_path / "t.json").read_text())
+    assert (deep["status"], deep["error"]) == ("error", "ModelFileError")
+    assert (costs["status"], costs["message"]) == ("value", "read")
+    assert main(["limits", "--output", str(tmp_path / "t.md")]) == 1
+    lines = (tmp_path / "t.md").read_text().splitlines()
+    assert len(lines) == 5
+    assert lines[-1].endswith("| KeyError: 'key' |")
+    assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_what_cannot_be_measured(small, tmp_path, capsys) -> None:
+    assert main(["limits", "--cases", "deep,x"]) == 2
+    assert "there is no case 'x': choose among deep, costs" in capsys.readouterr().err
+    assert main(["limits", "--source", str(tmp_path)]) == 2
+    assert "holds no badacost: name the folder src" in capsys.readouterr().err

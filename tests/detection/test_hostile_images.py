@@ -1,0 +1,83 @@
+"""Files that would take much more than they seem to end in a sentence, before memory is taken."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import badacost
+from badacost.detection.annotations import AnnotationError, read_annotations
+from badacost.detection.images import ImageError, count_frames, read_image, size_of_file
+from badacost.detection.interchange import read_results
+from badacost.detection.models import synthetic_cars
+from campaigns import hostile_images
+
+
+@pytest.mark.parametrize("read", [read_image, size_of_file])
+def test_pictures(tmp_path: Path, read) -> None:
+    path = hostile_images.claimed_picture(tmp_path / "a.png", 12_000, 12_500)
+    with pytest.raises(
+        ImageError, match=r"its 12500 x 12000 pixels would need 1\.05 GB, limit 1 GB"
+    ):
+        read(path)
+
+
+def test_scans(tmp_path: Path) -> None:
+    assert read_image(hostile_images.many_scans(tmp_path / "a.jpg", 20)).shape == (64, 64, 3)
+    with pytest.raises(ImageError, match="more than 100 scans: save it again"):
+        read_image(hostile_images.many_scans(tmp_path / "a.jpg", 200))
+
+
+def test_octaves() -> None:
+    detector = synthetic_cars().with_pyramid(n_octaves_up=4)
+    with pytest.raises(ImageError, match=r"600 x 500 pixels, doubled 4 times, would need .* GB"):
+        detector.detect(np.zeros((500, 600, 3), np.uint8))
+    badacost.set_max_memory("1 MB")
+    try:
+        with pytest.raises(ImageError, match=r"limit 1 MB: .*set_max_memory \(--max-memory\)"):
+            synthetic_cars().detect(np.zeros((500, 600, 3), np.uint8))
+    finally:
+        badacost.set_max_memory(None)
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "n", "message"),
+    [
+        (hostile_images.coco_bomb, "a.json", 50_000, "would need .* limit 1 MB: pass max_memory="),
+        (hostile_images.long_list, "a.csv", 5_000, "would need .* limit 1 MB: pass max_memory="),
+        (hostile_images.xml_entities, "a.xml", 30, "a document type is declared"),
+        (hostile_images.yaml_aliases, "data.yaml", 30, "train must be a folder or a list"),
+    ],
+)
+def test_annotations(tmp_path: Path, build, name, n, message) -> None:
+    path = build(tmp_path / name, n)
+    with pytest.raises(AnnotationError, match=message):
+        read_annotations(path, max_memory="1 MB")
+
+
+def test_results(tmp_path: Path) -> None:
+    path = hostile_images.coco_bomb(tmp_path / "a.json", 50_000)
+    with pytest.raises(ValueError, match=r"a\.json.* would need .* limit 1 MB: pass max_memory="):
+        read_results(path, max_memory="1 MB")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes on this system")
+@pytest.mark.parametrize("kind", ["pipe", "loop", "folder"])
+def test_what_is_no_regular_file(tmp_path: Path, kind) -> None:
+    for name, read in (
+        ("a.png", read_image), ("b.mp4", count_frames), ("c.json", read_annotations),
+        ("d.csv", read_annotations), ("e.csv", read_results),
+    ):  # fmt: skip
+        path = tmp_path / name
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "loop":
+            path.symlink_to(path)
+        else:
+            path.mkdir()
+        with pytest.raises((ValueError, OSError)) as caught:
+            read(path)
+        assert name in str(caught.value)
