@@ -8,6 +8,7 @@ import os
 import signal
 import tempfile
 import time
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -72,6 +73,7 @@ def _serve(pipe: Any) -> None:
 
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "10 m"}),
+        suppress(EOFError),  # the campaign was stopped
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,

@@ -11,7 +11,8 @@ Every overlap that decides is computed as `badacost.detection.boxes.overlaps` co
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from badacost.kernel_cache import njit
 
 _LEAF = 8
 _DEEPEST = 64  # no tree has as many levels
