@@ -43,6 +43,7 @@ from badacost.threads import Threads
 from badacost.validation import check_number
 
 _N_TRIALS = 100
+_FEATURES_PER_FILE = 2.5  # what the features of an image may take, beside a file
 _MEASURED_PER_OCTAVE = 8
 _FLAT = 1 / 50
 
@@ -209,13 +210,14 @@ def level_layouts(size: tuple[int, int], parameters: PyramidParameters) -> tuple
 
 def check_memory(size: tuple[int, int], parameters: PyramidParameters, n_bytes: int) -> None:
     """Refuse images of a size whose features would take more memory than is allowed."""
-    budget = Budget.of(None)
-    if n_bytes > budget.max_memory:
+    max_memory = int(_FEATURES_PER_FILE * Budget.of(None).max_memory)
+    if n_bytes > max_memory:
         octaves = f", doubled {parameters.n_octaves_up} times," if parameters.n_octaves_up else ""
         raise ImageError(
             f"the features of an image of {size[1]} x {size[0]} pixels{octaves} would need "
-            f"{shown(n_bytes)}, limit {shown(budget.max_memory)}: reduce the image or "
-            "n_octaves_up, or raise the limit with badacost.set_max_memory (--max-memory)."
+            f"{shown(n_bytes)}, limit {shown(max_memory)} ({_FEATURES_PER_FILE} times that of a "
+            "file): reduce the image or n_octaves_up, or raise the limit with "
+            "badacost.set_max_memory (--max-memory)."
         )
 
 
