@@ -8,8 +8,11 @@ WORKERS ?= 2
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
 
+# A worker takes whole files, whose fixtures train or start what their tests share.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 test: lint types
-	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 # A file or two of every layer, from costs to commands: what a change most likely breaks.
 QUICK := $(addprefix tests/, \
@@ -20,7 +23,7 @@ QUICK := $(addprefix tests/, \
 	detection/test_boxes.py detection/test_cascade.py detection/test_detector.py)
 
 test-quick: lint
-	$(BIN)/pytest -n $(WORKERS) $(QUICK) $(PYTEST_ARGS)
+	$(PYTEST) $(QUICK) $(PYTEST_ARGS)
 
 # The same tests with each Python at hand and with the oldest dependencies; SESSION chooses one, as in make versions SESSION=oldest.
 versions: .venv/pip

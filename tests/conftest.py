@@ -14,8 +14,10 @@ _CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba"
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # or scikit-learn skips one of its checks
 
-settings.register_profile("badacost", deadline=None, derandomize=True)
-settings.load_profile("badacost")
+# HYPOTHESIS_PROFILE=thorough tries more examples, as CI does.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("thorough", deadline=None, derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(autouse=True)

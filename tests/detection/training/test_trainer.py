@@ -6,11 +6,6 @@ import errno
 import hashlib
 import logging
 import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -595,53 +590,11 @@ def test_other_results_need_another_version(expected, tmp_path, algorithm) -> No
     assert identity_module.ALGORITHM_VERSION == SIGNED_VERSION
 
 
-_PROGRAM = """
-import sys
-from badacost.detection import train_detector
-from badacost.detection.training import rounds
-from tests.gpu.fake_cuda import pretend_cuda
-from tests.gpu.on_cpu import needs_compiler
-from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
-
-rounds._TREES_BETWEEN_CHECKPOINTS = 1
-train_detector(tiny_scenes(), VIEWS, TINY, folder=sys.argv[1]).save(sys.argv[2])
-"""
-
-
 @needs_compiler
-@pytest.mark.parametrize("algorithm", ["costboost", "badacost"])  # the kinds of trees there are
-def test_the_device_does_not_matter(scenes, tmp_path, expected, monkeypatch, algorithm) -> None:
+def test_the_device_does_not_matter(scenes, tmp_path, expected, monkeypatch) -> None:
+    """Trees of other boosters are those of the classifiers, see ``test_cuda_part``."""
     pretend_cuda(monkeypatch)
-    config = replace(TINY, algorithm=algorithm)
-    assert trained(scenes, tmp_path, config, device="cuda") == expected[algorithm]
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill")
-def test_kill_at_any_point(tmp_path, expected) -> None:
-    folder, output = tmp_path / "checkpoints", tmp_path / "killed"
-    command = [sys.executable, "-c", _PROGRAM, str(folder), str(output)]
-    draw = random.Random(0)
-
-    def version() -> tuple[int, ...]:
-        found = []
-        for path in folder.glob("*.checkpoint"):
-            found.append(os.stat(path).st_mtime_ns)
-        return tuple(sorted(found))
-
-    versions = set()
-    for _ in range(2):
-        before = version()
-        process = subprocess.Popen(command, cwd=ROOT)
-        while version() == before and process.poll() is None:
-            time.sleep(0.002)
-        time.sleep(draw.uniform(0.0, 0.05))
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
-        versions.add(version())
-    assert len(versions) > 1
-    subprocess.run(command, check=True, timeout=120, cwd=ROOT)
-    assert output.read_bytes() == expected["costboost"]
+    assert trained(scenes, tmp_path, TINY, device="cuda") == expected["costboost"]
 
 
 class TestLog:
