@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from badacost.atomic_file import plain_write_errors, replaced_file
+from badacost.atomic_file import is_stream, plain_write_errors, replaced_file
 from badacost.detection.boxes import Detections
 from badacost.detection.images import FileStems, ImageSource
 from badacost.detection.interchange.coco import coco_document
@@ -318,7 +318,7 @@ def open_results(
             return _Document(file, names)
         return _JSONLines(file) if format == "jsonl" else _Table(file)
 
-    if place is None or (place.exists() and not place.is_file()):
+    if place is None or is_stream(place):
         if resume:
             raise ValueError("only results in a file can be resumed: name one as path (--output).")
         return stream(sys.stdout if place is None else _opened(place))
