@@ -461,12 +461,22 @@ class TestResuming:
         Image.fromarray(pixels).save(path, compress_level=0)
         before = path.stat()
         prepared(images, folder=checkpoints)
+        (checkpoints / "cascade.checkpoint").touch()
         pixels[3, 5] ^= 1
         Image.fromarray(pixels).save(path, compress_level=0)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert path.stat().st_size == before.st_size
         with pytest.raises(ModelFileError, match="it was made from other images;"):
             prepared(images, folder=checkpoints)
+
+    def test_a_training_without_progress_ties_the_folder_to_nothing(self, scenes, tmp_path) -> None:
+        prepared(scenes, folder=tmp_path)
+        config = replace(TINY, seed=1)
+        prepared(scenes, config, folder=tmp_path)
+        (tmp_path / "cascade.checkpoint").touch()
+        prepared(scenes, config, folder=tmp_path)
+        with pytest.raises(ModelFileError, match=r"setting seed \(1, now 0\)"):
+            prepared(scenes, folder=tmp_path)
 
     def test_all_but_pixels_is_checked_before_pictures_are_read(
         self, scenes, finished, monkeypatch
