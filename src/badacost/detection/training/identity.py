@@ -62,9 +62,7 @@ class Identity:
         """Return the identity of a training whose pixels are not known yet."""
         settings = asdict(config) | {"views": asdict(views), "category": category}
         settings |= {"groups": hashlib.sha256(groups.tobytes()).hexdigest()}
-        return cls(
-            ALGORITHM_VERSION, json.loads(json.dumps(settings)), *annotation_digests(images)
-        )
+        return cls(ALGORITHM_VERSION, json.loads(json.dumps(settings)), *annotation_digests(images))
 
     def with_pixels(self, digests: Sequence[bytes]) -> Identity:
         """Return the identity with the hashes of all pictures."""
