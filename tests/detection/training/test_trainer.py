@@ -573,7 +573,7 @@ class TestResuming:
             module._read_calibration(path, digest)
 
 
-# Of the tiny detectors: a hash of their trees and rejections, which no kernels of BLAS changed so far
+# Of the tiny detectors: a hash of their trees and rejections, that kernels of BLAS did not change
 # (OPENBLAS_CORETYPE), and the sum of the weights of poses, of which they change the last digits.
 SIGNATURES = {
     "costboost": ("01574b974f14d3f1", 10.04617),
