@@ -29,7 +29,7 @@ from badacost.detection.interchange import from_json_lines, to_json_line
 from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
 from badacost.detection.training.config import TrainingConfig
-from badacost.detection.training.identity import ALGORITHM_VERSION
+from badacost.detection.training.identity import ALGORITHM_VERSION, annotation_digests
 from badacost.progress import tracked
 from experiments.file_digests import FileDigests, digest_of
 from experiments.journal import Journal, JournalError
@@ -175,19 +175,16 @@ def header(settings: ContestSettings, images: Images, folder: Path) -> dict[str,
 
     Hashes of files of images are kept in `folder`.
     """
-    annotations, contents = hashlib.sha256(), hashlib.sha256()
+    contents, everything = hashlib.sha256(), [*images.training, *images.test]
     with FileDigests(folder / _DIGESTS) as digests:
-        for image in [*images.training, *images.test]:
-            annotations.update(image.name.encode())
-            for part in (image.boxes, image.labels, image.ignore):
-                annotations.update(np.ascontiguousarray(part).tobytes())
+        for image in everything:
             seen = image.image
             digest = digests.of(seen) if isinstance(seen, Path) else digest_of(seen)
             contents.update(digest.encode())
     return {
         "experiment": settings.name,
         "settings": json.loads(json.dumps(asdict(settings))),
-        "annotations": annotations.hexdigest(),
+        "annotations": " ".join(annotation_digests(everything)),
         "images": contents.hexdigest(),
         "training": ALGORITHM_VERSION,
         "versions": versions("badacost", "numpy", "scipy", "numba", "pillow"),

@@ -123,10 +123,39 @@ def test_a_limit_of_the_size_of_files(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
-def test_pipes_and_devices_are_not_replaced(tmp_path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", os.devnull):
-        with pytest.raises(OSError, match="it is a device or a pipe: name a file"):
-            replaced_file(path).__enter__()
-    assert list(tmp_path.iterdir()) == [tmp_path / "pipe"]
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system has no /proc")
+def test_streams_are_written_through(tmp_path) -> None:
+    """As /dev/stdout, a link to what a process has open, which may be a file."""
+    with open(tmp_path / "redirected", "w+") as file:
+        stdout = tmp_path / "stdout"
+        stdout.symlink_to(f"/proc/self/fd/{file.fileno()}")
+        (tmp_path / "link").symlink_to("stdout")
+        for path in (tmp_path / "link", os.devnull):
+            with replaced_file(path) as temporary:
+                assert str(temporary) == str(path)
+                temporary.write_text("new")
+        assert stdout.is_symlink()
+        assert file.read() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "redirected", "stdout"]
+
+
+def test_links_and_permissions_stay(tmp_path) -> None:
+    (tmp_path / "folder").mkdir()
+    path, link = tmp_path / "folder" / "file", tmp_path / "link"
+    path.touch(0o600)
+    link.symlink_to(path)
+    with replaced_file(link) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_systems_that_do_not_name_files_later(tmp_path, monkeypatch) -> None:
+    def refused(*arguments, **options) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    with replaced_file(tmp_path / "file") as temporary:
+        temporary.write_text("new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["new"]

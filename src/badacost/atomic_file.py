@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from uuid import uuid4
 
 TEMPORARY_NAMES = f".{'[0-9a-f]' * 32}.tmp"  # pattern of what a killed process can leave behind
 _DESCRIPTORS = "/proc/self/fd"
+_OPEN_FILES = ("/proc/", "/dev/fd/")  # whose entries are what processes have open
+_MAX_LINKS = 40
 _NO_ROOM = "make room there, or name a file on another disk"
 _NO_RIGHT = "change its permissions, or name a file in another folder"
 NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", -1), errno.EFBIG)
@@ -39,13 +42,15 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     Parameters
     ----------
     path : str or path-like
-        The file to write; its folder must exist.
+        The file to write; its folder must exist. Links are followed, and the permissions of a file
+        that is there are kept.
 
     Yields
     ------
     Path
         A path to write to: a file without a name where the system has such, so that nothing is
-        left over if the process is killed, or else one in the same folder that is not there yet.
+        left over if the process is killed, or else one in the same folder that is not there yet;
+        `path` itself where it is a stream (`is_stream`).
 
     Raises
     ------
@@ -61,24 +66,54 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     [path.name for path in Path(folder).iterdir()]
     ['numbers.txt']
     """
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        kind = "a folder" if target.is_dir() else "a device or a pipe"
-        raise OSError(f"cannot write {str(target)!r:.300}: it is {kind}: name a file.")
+    if is_stream(path):
+        with plain_write_errors(path):
+            yield Path(path)
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise OSError(f"cannot write {os.fspath(path)!r:.300}: it is a folder: name a file.")
     temporary = target.with_name(f".{uuid4().hex}.tmp")
-    with plain_write_errors(target):
+    with plain_write_errors(path):
+        mode = target.stat().st_mode & 0o777 if target.exists() else None
         unnamed = _unnamed_file(target.parent)
         try:
             if unnamed is None:
                 yield temporary
             else:
                 yield (place := Path(f"{_DESCRIPTORS}/{unnamed}"))
-                os.link(place, temporary, src_dir_fd=unnamed)  # any, so that links are followed
+                if mode is not None:
+                    os.fchmod(unnamed, mode)
+                try:
+                    os.link(place, temporary, src_dir_fd=unnamed)  # any, so that links are followed
+                except OSError:  # of confined processes, and of some disks in a network
+                    with open(unnamed, "rb", closefd=False) as file, open(temporary, "xb") as copy:
+                        file.seek(0)
+                        shutil.copyfileobj(file, copy)
+            if mode is not None:
+                os.chmod(temporary, mode)
             os.replace(temporary, target)
         finally:
             if unnamed is not None:
                 os.close(unnamed)
             temporary.unlink(missing_ok=True)
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a device, a pipe or what a process has open: it cannot be replaced.
+
+    >>> is_stream(os.devnull), is_stream("found.csv")
+    (True, False)
+    """
+    place = os.fspath(path)
+    for _ in range(_MAX_LINKS):
+        folder = os.path.realpath(os.path.dirname(place))
+        if f"{folder}/".startswith(_OPEN_FILES):
+            return True
+        if not os.path.islink(place):
+            break
+        place = os.path.join(folder, os.readlink(place))
+    return os.path.exists(place) and not os.path.isfile(place) and not os.path.isdir(place)
 
 
 def _unnamed_file(folder: Path) -> int | None:

@@ -419,7 +419,8 @@ class TestInterruption:
             failed = ", 1 of them failed" * status
             assert f"Note: 3 pictures were done before{failed}." in result.stderr
             resumed, drawn = contents("r"), contents("drawn")
-            detect(*files, *options, status=status)
+            result = detect(*files, *options, "--resume", status=status)
+            assert "Note: no run left results to go on with: all pict" in result.stderr
         assert contents("r") == resumed
         assert contents("drawn") == drawn
         assert not list(Path.cwd().glob("*.partial"))
@@ -427,7 +428,7 @@ class TestInterruption:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            (["--conf", "0.4"], "with another --conf; leave out resume (--resume) to start again."),
+            (["--conf", "0.4"], "with another --conf; remove this file to start again."),
             (["--fast"], "with another --fast;"),
             (["--every", "2"], "with another --every;"),
             (["more.png"], "with another set of inputs;"),
@@ -437,6 +438,8 @@ class TestInterruption:
         picture("stop.png", 14)
         picture("more.png", 12)
         detect("a.png", "stop.png", "--output", "r.csv", status=130)
+        result = detect("a.png", "stop.png", "--output", "r.csv", status=2)
+        assert "Error: 'r.csv.partial' has results of an interrupted run: pass" in result.stderr
         result = detect("a.png", "stop.png", *change, "--output", "r.csv", "--resume", status=2)
         assert message in result.stderr
 

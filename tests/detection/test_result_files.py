@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from badacost import __version__
+from badacost import __version__, set_max_memory
 from badacost.detection import Detections
 from badacost.detection.images import ImageSource
 from badacost.detection.interchange import ResultsWriter, open_results, read_results
@@ -213,11 +213,11 @@ class TestPartial:
     @pytest.mark.parametrize(
         ("head", "message"),
         [
-            ('{"model": "m"}', "it was made with another version of badacost; leave out resume"),
-            ('{"version of badacost": "VERSION", "model": "x"}', "with another model; leave"),
+            ('{"model": "m"}', "it was made with another version of badacost; remove this file"),
+            ('{"version of badacost": "VERSION", "model": "x"}', "with another model; remove"),
             ('{"version of badacost": "VERSION", "model": "m", "--conf": 1}', "another --conf;"),
-            ("[1]", "it is damaged; leave out resume"),
-            ("\0", "it is damaged; leave out resume"),
+            ("[1]", "it is damaged; remove this file"),
+            ("\0", "it is damaged; remove this file"),
         ],
     )
     def test_other_results_are_refused(self, tmp_path, head, message) -> None:
@@ -307,6 +307,56 @@ class TestPartial:
         with pytest.raises(ValueError, match="it has 1 results where 3 were written"), results:
             pass
         assert not (tmp_path / "r.csv").exists()
+
+    @pytest.mark.parametrize("name", FILES)
+    def test_results_are_not_lost_by_a_forgotten_flag(self, tmp_path, name) -> None:
+        interrupted(tmp_path / name, 2)
+        before = contents(tmp_path)
+        with pytest.raises(ValueError, match=r"pass resume=True \(--resume\) .*, or remove"):
+            open_results(tmp_path / name)
+        assert contents(tmp_path) == before
+
+    @pytest.fixture
+    def small_memory(self):
+        set_max_memory("20 kB")
+        yield
+        set_max_memory(None)
+
+    def test_many_boxes_and_little_memory(self, tmp_path, small_memory) -> None:
+        """The limit is one of files of users: it does not end a run, and cuts nothing off."""
+        one = found("a.png")
+        many = replace(
+            one,
+            boxes=np.repeat(one.boxes, 200, 0),
+            scores=np.linspace(1.0, 0.5, 200),
+            labels=np.repeat(one.labels, 200),
+        )
+        path = tmp_path / "r.csv"
+        with pytest.raises(KeyboardInterrupt), open_results(path) as results:  # noqa: PT012
+            for part in (one, many, one):
+                results.write(part)
+            raise KeyboardInterrupt
+        before = contents(tmp_path)
+        with pytest.raises(ValueError, match=r"cannot resume .*would need .*--max-memory"):
+            open_results(path, resume=True)
+        assert contents(tmp_path) == before
+        results.partial.unlink()
+        with open_results(path) as results:
+            for name in ("a.png", "b.png", "c.png"):
+                results.write(replace(many, source=found(name).source))
+        assert [len(boxes) for boxes in read_results(path, max_memory="1 GB").values()] == [200] * 3
+
+    @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system has no /proc")
+    def test_a_redirected_output_is_written_to(self, tmp_path) -> None:
+        with open(tmp_path / "redirected", "w+") as file:
+            (tmp_path / "stdout").symlink_to(f"/proc/self/fd/{file.fileno()}")
+            (tmp_path / "redirected").write_text("earlier\n")
+            with open_results(tmp_path / "stdout", "jsonl") as results:
+                assert results.partial is None
+                results.write(found("a.png"))
+            assert file.readline() == "earlier\n"
+            assert len(file.read().splitlines()) == 1
+        assert sorted(os.listdir(tmp_path)) == ["redirected", "stdout"]
 
     def test_devices_are_written_to(self) -> None:
         with open_results(os.devnull, "jsonl") as results:

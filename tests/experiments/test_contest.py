@@ -139,6 +139,20 @@ def test_other_settings_and_images_are_refused(finished, settings, images, what)
         run(settings, images, finished[0], n_jobs=1)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"angles": SCENES[6].angles + 1.0},
+        {"categories": ["Bus"] * len(SCENES[6])},
+        {"flipped": True},
+    ],
+)
+def test_all_of_the_annotations_count(tmp_path: Path, change) -> None:
+    changed = replace(IMAGES, test=[*SCENES[4:6], replace(SCENES[6], **change)])
+    before, after = (module.header(SMALL, images, tmp_path) for images in (IMAGES, changed))
+    assert {key for key in before if before[key] != after[key]} == {"annotations"}
+
+
 def test_forget_removes_its_own_files_only(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "SAMME").mkdir(parents=True)
     for name in (

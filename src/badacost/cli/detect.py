@@ -101,7 +101,8 @@ def detect(
     JSON that may be read along. When they are complete, they replace those of an earlier run. If
     that is not reached, earlier results stay, and the same command with --resume goes on; the
     results are those of a run without interruption. It refuses results of another model, of other
-    options, or of inputs whose names, sizes or times have changed.
+    options, or of inputs whose names, sizes or times have changed. To start again, remove that
+    file: without --resume it is refused.
 
     Inputs that cannot be read are reported on standard error; the others are processed. A picture
     that is smaller than the smallest object of the detector is not a failure: nothing is found.
@@ -133,6 +134,8 @@ def detect(
         results = open_results(
             path, format, folder=files.folder, made_from=made_from, resume=resume
         )
+        if resume and not results.n_done:
+            report.note("no run left results to go on with: all pictures are searched.")
         report.resume(results.n_done, results.n_failed)
         for stem in results.stems:
             files.stems.take(stem)

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from badacost.detection.training.checkpoint import BestRound, Boosted, Boosting, Checkpoint
+from badacost.detection.training.checkpoint import (
+    BestRound,
+    Boosted,
+    Boosting,
+    Checkpoint,
+    remove_checkpoints,
+)
 from badacost.detection.training.samples import WindowList
+from badacost.file_lock import FileLock
 from badacost.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
 from tests.forests import assert_same_forest
@@ -88,6 +95,30 @@ def test_nothing_to_keep() -> None:
 
 def test_nothing_yet(checkpoint) -> None:
     assert checkpoint.load() is None
+
+
+def test_checkpoints_in_use_are_not_removed(checkpoint) -> None:
+    folder = checkpoint.path.parent / "folder"
+    remove_checkpoints(folder)  # nothing is there
+    folder.mkdir()
+    Checkpoint(folder / "cascade.checkpoint", "abc").save(BEGUN)
+    with FileLock(folder):
+        for _ in range(2):
+            with pytest.raises(BlockingIOError, match="another process is writing the folder"):
+                remove_checkpoints(folder)
+        assert (folder / "cascade.checkpoint").exists()
+    (folder / ".lock").touch()  # a killed process leaves it
+    remove_checkpoints(folder)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("progress", [HALF_WAY, replace(HALF_WAY, best=None), MINING])
+def test_forests_are_within_the_limit(checkpoint, progress) -> None:
+    huge = replace(FOREST, n_features=2**30)
+    best = None if progress.best is None else BestRound(huge, FIRST)
+    checkpoint.save(replace(progress, best=best, forest=FOREST if best else huge))
+    with pytest.raises(ModelFileError, match=r"a forest of 1073741824 features would need"):
+        checkpoint.load()
 
 
 def test_another_training_is_refused(checkpoint) -> None:

@@ -16,11 +16,12 @@ from typing import Any, BinaryIO, Self
 
 from badacost import __version__
 from badacost.atomic_file import plain_write_errors
-from badacost.budget import Budget
+from badacost.budget import Budget, BudgetError
 from badacost.detection.boxes import Detections
 from badacost.detection.images import ImageSource
 from badacost.detection.interchange.json_lines import from_json_lines, to_json_line
 from badacost.json_document import parse_json
+from badacost.model_file import UNLIMITED
 from badacost.user_file import open_regular
 
 _MAX_SIDE = 2**31
@@ -38,8 +39,8 @@ class Failure:
 class PartialResults:
     """A file of results that grows line by line; with `resume` an earlier one goes on.
 
-    `n_done` and `n_failed` count the images that are there already, `stems` are their names of
-    files.
+    Without it an earlier one that has results is refused. `n_done` and `n_failed` count the images
+    that are there already, `stems` are their names of files.
     """
 
     def __init__(self, path: Path, made_from: Mapping[str, Any], *, resume: bool):
@@ -48,13 +49,23 @@ class PartialResults:
         self._budget = Budget.of(None)
         self.n_done = self.n_failed = 0
         stems: list[str] = []
-        end = self._end_of_head() if resume and path.exists() else 0
-        if end:
-            for found, stem, last in self._lines(end):
-                end = last
-                self.n_done += 1
-                self.n_failed += isinstance(found, Failure)
-                stems += [stem] if stem else []
+        end = 0
+        try:
+            if not resume and self._has_results():
+                raise ValueError(
+                    f"{str(path)!r:.300} has results of an interrupted run: pass resume=True "
+                    "(--resume) to go on with them, or remove this file to start again."
+                )
+            if resume and path.exists():
+                end = self._end_of_head()
+            if end:
+                for found, stem, last in self._lines(end):
+                    end = last
+                    self.n_done += 1
+                    self.n_failed += isinstance(found, Failure)
+                    stems += [stem] if stem else []
+        except BudgetError as error:
+            raise self._useless(str(error)) from error
         self.stems = tuple(stems)
         with plain_write_errors(path):
             self._file = open(path, "r+b" if end else "wb", buffering=0)  # noqa: SIM115
@@ -93,11 +104,16 @@ class PartialResults:
     def all(self) -> Iterator[tuple[Detections | Failure, str]]:
         """Yield all results, each with the name of its file, in the order of the images."""
         n_found = 0
+        self._budget = UNLIMITED  # these are our own lines
         for found, stem, _ in self._lines(self._end_of_head()):
             n_found += 1
             yield found, stem
         if n_found != self.n_done:
-            raise self._useless(f"it has {n_found} results where {self.n_done} were written")
+            raise ValueError(
+                f"cannot finish {str(self._path)!r:.300}: it has {n_found} results where "
+                f"{self.n_done} were written: keep other programs from changing it, and pass "
+                "resume=True (--resume) to search for the rest again."
+            )
 
     def remove(self) -> None:
         """Close the file and remove it."""
@@ -118,6 +134,13 @@ class PartialResults:
             raise
         self._end = self._file.tell()
 
+    def _has_results(self) -> bool:
+        """Whether there is a file of more than its first line."""
+        if not self._path.exists():
+            return False
+        with open_regular(self._path) as file:
+            return bool(self._next_line(file) and self._next_line(file))
+
     def _end_of_head(self) -> int:
         """Return where results begin in a file that is made from the same; 0 if there is none."""
         with open_regular(self._path) as file:
@@ -126,6 +149,8 @@ class PartialResults:
                 return 0
             try:
                 head = parse_json(line, self._budget)
+            except BudgetError:
+                raise
             except ValueError:
                 head = None
         if not isinstance(head, dict):
@@ -137,8 +162,8 @@ class PartialResults:
 
     def _useless(self, reason: str) -> ValueError:
         return ValueError(
-            f"cannot resume from {str(self._path)!r:.300}: {reason}; leave out resume (--resume) "
-            "to start again."
+            f"cannot resume from {str(self._path)!r:.300}: {reason}; remove this file to start "
+            "again."
         )
 
     def _lines(self, end: int) -> Iterator[tuple[Detections | Failure, str, int]]:
@@ -149,14 +174,19 @@ class PartialResults:
                 end += len(line)
                 try:
                     found, stem = self._parsed(line)
+                except BudgetError:  # the line may be whole
+                    raise
                 except ValueError:
                     return
                 yield found, stem, end
 
     def _next_line(self, file: BinaryIO) -> bytes:
-        """Return a whole line, or nothing."""
+        """Return a whole line, or nothing at the end."""
         line = file.readline(self._budget.max_memory)
-        return line if line.endswith(b"\n") else b""
+        if line.endswith(b"\n"):
+            return line
+        self._budget.check(len(line) + len(file.read(1)), "a line of it")
+        return b""
 
     def _parsed(self, line: bytes) -> tuple[Detections | Failure, str]:
         """Return what a line tells of an image, or raise ValueError."""

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Literal, Self, TextIO
 
-from badacost.atomic_file import plain_write_errors, replaced_file
+from badacost.atomic_file import is_stream, plain_write_errors, replaced_file
 from badacost.detection.boxes import Detections
 from badacost.detection.images import FileStems, ImageSource
 from badacost.detection.interchange.coco import coco_document
@@ -265,8 +265,8 @@ def open_results(
     made_from : mapping of str to JSON values, optional
         What the results depend on, as the hash of a model; see `resume`.
     resume : bool, default=False
-        Whether to go on with the results that an interrupted run left behind, if there are any:
-        they begin with those of the first `n_done` images. Those of a run that was `made_from`
+        Whether to go on with the results that an interrupted run left behind: they begin with those
+        of the first `n_done` images, 0 if there are none. Those of a run that was `made_from`
         something else are refused.
 
     Returns
@@ -277,7 +277,8 @@ def open_results(
     Raises
     ------
     ValueError
-        Where path and format do not fit, or there is nothing to resume.
+        Where path and format do not fit, results of an interrupted run are there that are not to
+        be resumed, or results cannot be resumed.
     BlockingIOError
         Where another process writes there.
 
@@ -318,10 +319,12 @@ def open_results(
             return _Document(file, names)
         return _JSONLines(file) if format == "jsonl" else _Table(file)
 
-    if place is None or (place.exists() and not place.is_file()):
+    if place is None or is_stream(place):
         if resume:
             raise ValueError("only results in a file can be resumed: name one as path (--output).")
-        return stream(sys.stdout if place is None else _opened(place))
+        return stream(
+            sys.stdout if place is None else _opened(place, "a")
+        )  # keeps what a shell appends to
 
     def finish(stack: ExitStack) -> ResultsWriter:
         temporary = stack.enter_context(replaced_file(place))
@@ -334,9 +337,9 @@ def open_results(
     return _Kept(place, partial, finish, made_from or {}, resume)
 
 
-def _opened(path: Path) -> TextIO:
+def _opened(path: Path, mode: Literal["w", "a"] = "w") -> TextIO:
     """Return a file to write; whoever asks closes it."""
-    return open(path, "w", encoding="utf-8", newline="")
+    return open(path, mode, encoding="utf-8", newline="")
 
 
 def _format_of(path: Path | None) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from badacost.arrays import FloatArray
 from badacost.atomic_file import TEMPORARY_NAMES
 from badacost.detection.training.samples import WindowList
-from badacost.file_lock import LOCK_NAME
+from badacost.file_lock import FileLock
 from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
 from badacost.persistence import REBUILDING_ERRORS
 from badacost.tree.forest import Forest
@@ -29,7 +29,7 @@ _KIND = "DetectorTraining"
 _BEST = "best_"
 CHECKPOINTS = "*.checkpoint"
 _NAMES = ("cascade*.checkpoint", "calibration.checkpoint", "final*.checkpoint",
-          "training.checkpoint", LOCK_NAME)  # fmt: skip
+          "training.checkpoint")  # fmt: skip
 _HEADER = {"digest", "round", "phase", "precisions"}
 
 
@@ -42,6 +42,11 @@ def remove_checkpoints(folder: str | os.PathLike[str]) -> None:
     ----------
     folder : str or path-like
         The folder that `train_detector` was given.
+
+    Raises
+    ------
+    BlockingIOError
+        Where a training writes there; nothing is removed then.
 
     Examples
     --------
@@ -56,9 +61,12 @@ def remove_checkpoints(folder: str | os.PathLike[str]) -> None:
     ['notes.txt']
     """
     folder = Path(folder)
-    for pattern in (*_NAMES, TEMPORARY_NAMES):
-        for path in folder.glob(pattern):
-            path.unlink()
+    if not folder.is_dir():
+        return
+    with FileLock(folder):
+        for pattern in (*_NAMES, TEMPORARY_NAMES):
+            for path in folder.glob(pattern):
+                path.unlink()
     with suppress(OSError):
         folder.rmdir()
 
@@ -193,16 +201,16 @@ def _progress(model: ModelFile) -> Boosting | Boosted:
     best = None
     if kept:
         windows = _windows(kept.pop(f"{_BEST}images", None), kept.pop(f"{_BEST}boxes", None))
-        best = BestRound(forest_from_arrays(kept, _BEST), windows)
+        best = BestRound(forest_from_arrays(kept, _BEST, model.budget), windows)
     common = (number, first, now, tuple(given), best)
     if phase != "boosting":
-        return Boosted(*common, forest_from_arrays(arrays), phase == "done")
+        return Boosted(*common, forest_from_arrays(arrays, budget=model.budget), phase == "done")
     if not arrays:
         return Boosting(*common)
     state = arrays.pop("state", None)
     if state is None or state.dtype != np.float64 or state.ndim != 1 or np.isnan(state).any():
         refuse("its weights are missing")
-    return Boosting(*common, forest_from_arrays(arrays), state)
+    return Boosting(*common, forest_from_arrays(arrays, budget=model.budget), state)
 
 
 def _windows(images: NDArray[Any] | None, boxes: NDArray[Any] | None) -> WindowList:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -62,18 +62,7 @@ class Identity:
         """Return the identity of a training whose pixels are not known yet."""
         settings = asdict(config) | {"views": asdict(views), "category": category}
         settings |= {"groups": hashlib.sha256(groups.tobytes()).hexdigest()}
-        annotations = hashlib.sha256()
-        for image in images:
-            annotations.update(json.dumps([len(image), image.categories]).encode())
-            for part in (image.boxes, image.labels, image.ignore, image.angles):
-                annotations.update(np.ascontiguousarray(part).tobytes())
-        names = json.dumps([[image.name, image.flipped, image.size] for image in images])
-        return cls(
-            ALGORITHM_VERSION,
-            json.loads(json.dumps(settings)),
-            annotations.hexdigest(),
-            hashlib.sha256(names.encode()).hexdigest(),
-        )
+        return cls(ALGORITHM_VERSION, json.loads(json.dumps(settings)), *annotation_digests(images))
 
     def with_pixels(self, digests: Sequence[bytes]) -> Identity:
         """Return the identity with the hashes of all pictures."""
@@ -87,10 +76,10 @@ class Identity:
     def check(self, folder: Path) -> None:
         """Refuse a folder with checkpoints of another training, as far as this one is known."""
         path = folder / IDENTITY_FILE
-        if not path.exists():
-            if any(folder.glob(CHECKPOINTS)):
-                raise cannot_resume(folder, "it was made by an older version of badacost")
+        if not _has_progress(folder):
             return
+        if not path.exists():
+            raise cannot_resume(folder, "it was made by an older version of badacost")
         try:
             differences = self._differences(_read(path))
         except ModelFileError as error:
@@ -99,10 +88,9 @@ class Identity:
             raise cannot_resume(folder, f"it was made {', '.join(differences)}")
 
     def write(self, folder: Path) -> None:
-        """Write the file, unless it is there; an error for want of room comes before any work."""
-        path = folder / IDENTITY_FILE
-        if not path.exists():
-            write_model(path, _KIND, asdict(self), {})
+        """Write the file, before any other; an error for want of room comes before any work."""
+        if not _has_progress(folder):
+            write_model(folder / IDENTITY_FILE, _KIND, asdict(self), {})
 
     def _differences(self, made: Identity) -> list[str]:
         """Say what another training was made from that this one is not."""
@@ -120,6 +108,22 @@ class Identity:
                 found.append(f"with another setting {name}{values}")
                 break
         return found
+
+
+def annotation_digests(images: Iterable[AnnotatedImage]) -> tuple[str, str]:
+    """Return hashes of all that is known of images but their pixels: annotations, and the rest."""
+    annotations, names = hashlib.sha256(), []
+    for image in images:
+        annotations.update(json.dumps([len(image), image.categories]).encode())
+        for part in (image.boxes, image.labels, image.ignore, image.angles):
+            annotations.update(np.ascontiguousarray(part).tobytes())
+        names.append([image.name, image.flipped, image.size])
+    return annotations.hexdigest(), hashlib.sha256(json.dumps(names).encode()).hexdigest()
+
+
+def _has_progress(folder: Path) -> bool:
+    """Whether a training got further than telling what it is made from."""
+    return any(path.name != IDENTITY_FILE for path in folder.glob(CHECKPOINTS))
 
 
 def _read(path: str | os.PathLike[str]) -> Identity:

@@ -183,7 +183,7 @@ def _keys(windows: WindowList) -> list[tuple[int, int, bytes]]:
 
 
 def allocated(n_bytes: int, folder: Path | None) -> NDArray[np.uint8]:
-    """Memory, in a temporary file if it is much; what is not used takes none."""
+    """Memory, or a temporary file if it is much, whose room is taken at once."""
     if n_bytes <= _MAX_MEMORY:
         return np.empty(n_bytes, np.uint8)
     remedy = "give a folder of checkpoints on a disk with more room"
