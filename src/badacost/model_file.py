@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -31,7 +31,7 @@ from badacost.budget import Budget, BudgetError
 from badacost.json_document import parse_json
 from badacost.user_file import open_regular
 
-UNLIMITED = Budget(sys.maxsize)
+UNLIMITED = Budget(sys.maxsize)  # shared: what is taken of it does not matter
 _FORMAT = "badacost"
 _VERSION = 2  # 1 had fewer arrays
 _DOCUMENT = "model.json"
@@ -83,7 +83,7 @@ class ModelFile:
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     library: str = ""
-    budget: Budget = UNLIMITED
+    budget: Budget = field(default_factory=lambda: Budget(sys.maxsize))
 
 
 def write_model(

@@ -50,6 +50,7 @@ _IMAGE_SUFFIXES = (
     ".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".mpo", ".pbm", ".pgm", ".png", ".pnm",
     ".ppm", ".tif", ".tiff", ".webp",
 )  # fmt: skip
+_TILE = 0x0142, 0x0143  # the tags of TIFF for the width and height of tiles
 _ORIENTATION = 0x0112  # the tag of EXIF; values above 4 exchange width and height
 # The upright picture, seen as it is stored.
 _STORED: Mapping[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
@@ -478,9 +479,17 @@ def _check_memory(image: Image.Image, budget: Budget) -> None:
         decoding = _BYTES_OF_PROGRESSION
     # The decoder is done when the picture becomes RGB.
     per_pixel = _BYTES_OF_MODE.get(image.mode, 4) + max(decoding, _BYTES_OF_RGB)
-    budget.check(
-        per_pixel * image.width * image.height, f"its {image.width} x {image.height} pixels"
-    )
+    what = f"its {image.width} x {image.height} pixels"
+    budget.check(per_pixel * max(image.width * image.height, _pixels_of_tile(image)), what)
+
+
+def _pixels_of_tile(image: Image.Image) -> int:
+    """Return how many pixels a tile of a TIFF has, which can be larger than the picture."""
+    tags = getattr(image, "tag_v2", {})
+    width, height = (tags.get(tag, 0) for tag in _TILE)
+    if not (isinstance(width, int) and isinstance(height, int)):
+        raise ImageError("the size of its tiles is no number: save it again")
+    return width * height
 
 
 def _orientation(image: Image.Image) -> int:

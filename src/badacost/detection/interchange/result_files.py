@@ -83,7 +83,11 @@ def read_results(
             found = from_coco(_parsed(data, budget), category=category)
             return {str(name): detections for name, detections in found.items()}
         text = _text(data, budget)
-        return from_csv(text) if suffix == ".csv" else from_json_lines(text)
+        return (
+            from_csv(text)
+            if suffix == ".csv"
+            else from_json_lines(text, max_memory=budget.max_memory)
+        )
     except ValueError as error:
         raise ValueError(f"{str(path)!r}: {error}") from error
 
