@@ -377,7 +377,7 @@ def test_nested_models_are_counted_together(tmp_path):
         model = MinimumCostClassifier(FrozenEstimator(model), 1 - np.eye(100)).fit(X, y)
     model.save(tmp_path / "model")
     assert load(tmp_path / "model", max_memory="12 MB").classes_.size == 100
-    with pytest.raises(ModelFileError, match="a model of 100 classes would need .* limit 4 MB"):
+    with pytest.raises(ModelFileError, match=r"a model of 100 classes would need .* limit 4 MB"):
         load(tmp_path / "model", max_memory="4 MB")
 
 
@@ -386,7 +386,7 @@ def test_labels_of_all_columns_are_counted_together(tmp_path):
     labels = {"dtype": "U100000", "values": ["a", "b"]}
     model.header["categories"] = [[column, labels] for column in range(60)]
     write_model(tmp_path / "model", model.kind, model.header, model.arrays)
-    with pytest.raises(ModelFileError, match="the labels would need .* limit 30 MB"):
+    with pytest.raises(ModelFileError, match=r"the labels would need .* limit 30 MB"):
         load(tmp_path / "model", max_memory="30 MB")
 
 

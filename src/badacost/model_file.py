@@ -153,8 +153,8 @@ def read_model(
     path : str or path-like
         The model file.
     max_memory : int, str or None, default=None
-        Refuse a file whose contents would take more than this: bytes, or a text like "4 GB";
-        by default what `badacost.set_max_memory` has set, 1 GB at the start.
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
     check_kind : callable, optional
         Is called with the kind before arrays are unpacked, to raise ModelFileError.
 

@@ -115,5 +115,5 @@ def test_many_short_lines(tmp_path: Path) -> None:
 def test_a_line_of_json(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"image": "a", "names": [' + "[]," * 50_000 + "[]]}")
-    with pytest.raises(ValueError, match="it would need .* limit 2 MB"):
+    with pytest.raises(ValueError, match=r"it would need .* limit 2 MB"):
         read_results(path, max_memory="2 MB")

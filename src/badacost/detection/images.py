@@ -123,7 +123,8 @@ class ImageSource:
     def load(self) -> Pixels:
         """Return the pixels, read again where they are not in memory.
 
-        A video is decoded from its beginning to the frame.
+        A video is decoded from its beginning to the frame. Reading may take what
+        `badacost.set_max_memory` allows, whatever `max_memory` the first reading had.
 
         Returns
         -------
@@ -197,9 +198,9 @@ def read_image(
         Whether the colours of arrays are blue, green, red, as OpenCV has them. Nothing else tells
         the two orders apart, and with the wrong one a detector finds fewer objects. Files and PIL
         images know their order.
-    max_memory : int or str, optional
-        Bytes that reading a file or PIL image may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB, which is enough for 140 million pixels. PIL has a limit
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`. 1 GB is enough for 140 million pixels. PIL has a limit
         of its own, ``PIL.Image.MAX_IMAGE_PIXELS``.
 
     Returns
@@ -313,9 +314,9 @@ def read_video(
         The video file.
     every : int, default=1
         Give every n-th frame, from the first on.
-    max_memory : int or str, optional
-        Bytes that the frames in memory may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB, which is enough for 41 million pixels.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`. 1 GB is enough for frames of 41 million pixels.
 
     Returns
     -------

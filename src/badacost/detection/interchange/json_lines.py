@@ -85,8 +85,8 @@ def from_json_lines(
         The text, or its lines, as an open file gives them. Empty lines, and lines with an entry
         ``error``, of images that could not be read, are passed over.
     max_memory : int, str or None, default=None
-        Refuse a line that would take more memory: bytes, or a text like "4 GB"; None for the limit
-        of `badacost.set_max_memory`.
+        Refuse a line that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------
