@@ -83,6 +83,10 @@ def test_one_limit_for_all_that_name_none() -> None:
     set_max_memory("3 kB")
     assert Budget.of(None) == Budget(3000)
     assert Budget.of(5) == Budget(5)
+    with pytest.raises(
+        BudgetError, match="limit 3 kB: pass max_memory=, or raise it with badacost"
+    ):
+        Budget.of(None).check(5000)
     set_max_memory(None)
     assert Budget.of(None) == Budget(10**9)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 DEFAULT_MEMORY = 10**9
 _SECONDS_PER_BYTE = 60 / DEFAULT_MEMORY
@@ -20,7 +20,7 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([kKMGT]?i?)B?")
 _UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"Ki": 2**10, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _default = DEFAULT_MEMORY
-RAISE_DEFAULT = "raise it with badacost.set_max_memory (--max-memory)."
+RAISE_DEFAULT = "raise it with badacost.set_max_memory (--max-memory)"
 """The remedy where nothing takes `max_memory`."""
 
 
@@ -38,6 +38,8 @@ class Budget:
         Bytes that the contents may take once they are unpacked.
     taken : int, default=0
         Bytes that parts of the contents have taken.
+    remedy : str
+        What the error tells to do.
 
     Examples
     --------
@@ -50,19 +52,21 @@ class Budget:
 
     max_memory: int
     taken: int = 0
+    remedy: str = field(default="pass max_memory= (--max-memory)", compare=False)
 
     @classmethod
     def of(cls, max_memory: int | str | None) -> Budget:
         """Return the budget of an option of users; None is that of `set_max_memory`."""
-        return cls(_default if max_memory is None else as_bytes(max_memory))
+        if max_memory is None:
+            return cls(_default, remedy=f"pass max_memory=, or {RAISE_DEFAULT}")
+        return cls(as_bytes(max_memory))
 
-    def check(
-        self, n_bytes: int, what: str = "it", remedy: str = "pass max_memory= (--max-memory)"
-    ) -> None:
+    def check(self, n_bytes: int, what: str = "it", remedy: str | None = None) -> None:
         """Refuse contents of more bytes than there may be."""
         if n_bytes > self.max_memory:
             raise BudgetError(
-                f"{what} would need {shown(n_bytes)}, limit {shown(self.max_memory)}: {remedy}"
+                f"{what} would need {shown(n_bytes)}, limit {shown(self.max_memory)}: "
+                f"{remedy or self.remedy}"
             )
 
     def take(self, n_bytes: int, what: str) -> None:

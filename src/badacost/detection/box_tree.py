@@ -62,7 +62,7 @@ class BoxTree:
         ends = np.cumsum(counts)
         n_pairs = int(ends[-1]) if len(ends) else 0
         what = f"{n_pairs} pairs of boxes that overlap"
-        Budget.of(None).check(_BYTES_OF_PAIR * n_pairs, what, RAISE_DEFAULT)
+        Budget.of(None).check(_BYTES_OF_PAIR * n_pairs, what, f"{RAISE_DEFAULT}.")
         boxes, values = np.empty(n_pairs, np.int64), np.empty(n_pairs)
         if n_pairs:
             self._pairs(queries, overlap, denominator, ends - counts, boxes, values)

@@ -336,7 +336,7 @@ def overlaps(
         for name, boxes in (("a", a), ("b", b))
     )
     pairs = f"the overlaps of {len(first)} x {len(second)} boxes"
-    Budget.of(None).check(_BYTES_OF_PAIR * len(first) * len(second), pairs, RAISE_DEFAULT)
+    Budget.of(None).check(_BYTES_OF_PAIR * len(first) * len(second), pairs, f"{RAISE_DEFAULT}.")
     return _overlap_matrix(first.T, second.T, denominator)
 
 
