@@ -52,8 +52,9 @@ class ParquetRows:
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
         self._path, self._budget = path, budget
+        opened = open_regular(path)
         with ExitStack() as stack, self._errors():
-            opened = stack.enter_context(open_regular(path))
+            stack.enter_context(opened)
             _check_footer(opened, budget)
             file = pq.ParquetFile(opened)
             self.schema, self.metadata = file.schema_arrow, file.metadata
