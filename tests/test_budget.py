@@ -71,18 +71,29 @@ def test_the_error_names_need_limit_and_remedy() -> None:
         limit.check(3_900_000_000)
 
 
+def test_parts_are_counted_together() -> None:
+    limit = Budget(1000)
+    limit.take(600, "one")
+    with pytest.raises(BudgetError, match=r"^two would need 1\.2 kB, limit 1 kB"):
+        limit.take(600, "two")
+
+
 @pytest.mark.usefixtures("_as_before")
 def test_one_limit_for_all_that_name_none() -> None:
     set_max_memory("3 kB")
     assert Budget.of(None) == Budget(3000)
     assert Budget.of(5) == Budget(5)
+    with pytest.raises(
+        BudgetError, match="limit 3 kB: pass max_memory=, or raise it with badacost"
+    ):
+        Budget.of(None).check(5000)
     set_max_memory(None)
     assert Budget.of(None) == Budget(10**9)
 
 
 def test_a_clock_stops(monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(budget_module.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(budget_module.time, "thread_time", lambda: now[0])
     clock = Budget.of("1 GB").clock()
     now[0] = 59.0
     clock.check()

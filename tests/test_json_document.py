@@ -59,6 +59,10 @@ def test_the_last_of_repeated_keys() -> None:
         json.dumps([number + 0.1 for number in range(50_000)]),
         "[" + "{}," * 20_000 + "{}]",
         "[" + "[]," * 20_000 + "[]]",
+        "[" + '"ab",' * 20_000 + "0]",
+        "[" + '"\u4e2d",' * 20_000 + "0]",
+        '["' + "a" * 10**6 + '\U0001f600"]',
+        '["' + "a" * 10**6 + r'\ud83d\ude00"]',
     ],
 )
 def test_memory_is_estimated_from_above(text) -> None:
@@ -69,3 +73,15 @@ def test_memory_is_estimated_from_above(text) -> None:
     tracemalloc.stop()
     with pytest.raises(BudgetError, match=r"would need .* MB, limit"):
         parse_json(data, Budget(peak))
+
+
+def test_records_with_the_same_keys_are_not_estimated_much_too_high() -> None:
+    record = (
+        '{"id": %d, "image_id": 7, "category_id": 1, "bbox": [0.5, 1.5, 2.5, 3.5], "area": 9.5}'
+    )
+    data = f"[{','.join(record % number for number in range(20_000))}]".encode()
+    tracemalloc.start()
+    parse_json(data, BUDGET)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(parse_json(data, Budget(2 * peak))) == 20_000

@@ -18,8 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
+from sklearn.frozen import FrozenEstimator
 
-from badacost import __version__, load, model_file
+from badacost import (
+    BAdaCostClassifier,
+    MinimumCostClassifier,
+    __version__,
+    load,
+    model_file,
+)
 from badacost.model_file import ModelFileError, read_model, write_model
 from campaigns import hostile_models
 
@@ -343,7 +350,7 @@ def test_an_array_is_unpacked_into_its_place(tmp_path):
         (hostile_models.deep_json, 10**4, "1 GB", "nested too deep"),
         (hostile_models.many_keys, 10**4, "1 MB", "it would need .* limit 1 MB"),
         (hostile_models.many_members, 40_000, "10 MB", "it would need 29.7 MB, limit 10 MB"),
-        (hostile_models.many_classes, 500, "20 MB", "a model of 500 classes would need 50 MB"),
+        (hostile_models.many_classes, 500, "20 MB", "a model of 500 classes would need 50"),
         (hostile_models.many_features, 2**31 - 1, "1 GB", "2147483647 features would need 51.5"),
         (hostile_models.many_labels, 300, "1 GB", "the labels would need 3.6 GB, limit 1 GB"),
     ],
@@ -360,6 +367,27 @@ def test_files_that_claim_too_much(tmp_path, build, size, limit, match):
         assert f"cannot read the model file {str(path)!r}" in str(caught.value)
 
     assert peak_of(fail) < 2**23
+
+
+def test_nested_models_are_counted_together(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.arange(200) % 100
+    model = BAdaCostClassifier(1 - np.eye(100), n_estimators=1).fit(X, y)
+    for _ in range(4):
+        model = MinimumCostClassifier(FrozenEstimator(model), 1 - np.eye(100)).fit(X, y)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model", max_memory="12 MB").classes_.size == 100
+    with pytest.raises(ModelFileError, match=r"a model of 100 classes would need .* limit 4 MB"):
+        load(tmp_path / "model", max_memory="4 MB")
+
+
+def test_labels_of_all_columns_are_counted_together(tmp_path):
+    model = hostile_models.small_model()
+    labels = {"dtype": "U100000", "values": ["a", "b"]}
+    model.header["categories"] = [[column, labels] for column in range(60)]
+    write_model(tmp_path / "model", model.kind, model.header, model.arrays)
+    with pytest.raises(ModelFileError, match=r"the labels would need .* limit 30 MB"):
+        load(tmp_path / "model", max_memory="30 MB")
 
 
 def test_the_kind_is_checked_before_arrays_are_unpacked(tmp_path, monkeypatch):

@@ -355,3 +355,11 @@ def test_tree_parameters(name, wrong) -> None:
     check_tree_parameters(BAdaCostClassifier())
     with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
         check_tree_parameters(BAdaCostClassifier(**{name: wrong}))
+
+
+def test_columns_of_the_same_name() -> None:
+    """Newer versions of scikit-learn refuse them."""
+    frame = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "a"])
+    message = "X has 2 columns named 'a': rename them"
+    with pytest.raises(ValueError, match=message), validation.remedies(frame):
+        raise ValueError("Expected unique column names")

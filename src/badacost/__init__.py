@@ -70,8 +70,8 @@ def load(path: "str | os.PathLike[str]", *, max_memory: int | str | None = None)
     path : str or path-like
         The model file. It may come from anyone: nothing in it is executed.
     max_memory : int, str or None, default=None
-        Refuse a file whose contents would take more memory than this: bytes, or a text like
-        "4 GB"; by default what `set_max_memory` has set, 1 GB at the start.
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `set_max_memory`.
 
     Returns
     -------

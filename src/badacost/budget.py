@@ -2,8 +2,9 @@
 
 A file of some kilobytes can unpack to gigabytes or take minutes to parse. Whoever reads one has a
 `Budget` and asks it before memory is taken: bytes once unpacked, entries (which take memory as
-well) and seconds of parsing, all of them set by `max_memory`. The reader turns the `BudgetError`
-into the error of its kind of file.
+well) and, in formats whose entries can share what they hold (MATLAB), seconds of parsing, all of
+them set by `max_memory`. All else is parsed in a time that is linear in the size of the file. The
+reader turns the `BudgetError` into the error of its kind of file.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 DEFAULT_MEMORY = 10**9
 _SECONDS_PER_BYTE = 60 / DEFAULT_MEMORY
@@ -19,13 +20,15 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([kKMGT]?i?)B?")
 _UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"Ki": 2**10, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _default = DEFAULT_MEMORY
+RAISE_DEFAULT = "raise it with badacost.set_max_memory (--max-memory)"
+"""The remedy where nothing takes `max_memory`."""
 
 
 class BudgetError(ValueError):
     """More memory or time than reading a file may take; the message names the remedy."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Budget:
     """Limits of reading one file.
 
@@ -33,6 +36,10 @@ class Budget:
     ----------
     max_memory : int
         Bytes that the contents may take once they are unpacked.
+    taken : int, default=0
+        Bytes that parts of the contents have taken.
+    remedy : str
+        What the error tells to do.
 
     Examples
     --------
@@ -44,19 +51,28 @@ class Budget:
     """
 
     max_memory: int
+    taken: int = 0
+    remedy: str = field(default="pass max_memory= (--max-memory)", compare=False)
 
     @classmethod
     def of(cls, max_memory: int | str | None) -> Budget:
         """Return the budget of an option of users; None is that of `set_max_memory`."""
-        return cls(_default if max_memory is None else as_bytes(max_memory))
+        if max_memory is None:
+            return cls(_default, remedy=f"pass max_memory=, or {RAISE_DEFAULT}")
+        return cls(as_bytes(max_memory))
 
-    def check(self, n_bytes: int, what: str = "it") -> None:
+    def check(self, n_bytes: int, what: str = "it", remedy: str | None = None) -> None:
         """Refuse contents of more bytes than there may be."""
         if n_bytes > self.max_memory:
             raise BudgetError(
                 f"{what} would need {shown(n_bytes)}, limit {shown(self.max_memory)}: "
-                "pass max_memory= (--max-memory)"
+                f"{remedy or self.remedy}"
             )
+
+    def take(self, n_bytes: int, what: str) -> None:
+        """Refuse a part that is too large together with those before it."""
+        self.check(self.taken + n_bytes, what)
+        self.taken += n_bytes
 
     def clock(self) -> Clock:
         """Begin to count the seconds of parsing: a minute for each gigabyte of the limit."""
@@ -64,15 +80,15 @@ class Budget:
 
 
 class Clock:
-    """Seconds of one process that reading may still take."""
+    """Seconds of this thread that reading may still take."""
 
     def __init__(self, seconds: float):
         self._seconds = seconds
-        self._end = time.process_time() + seconds
+        self._end = time.thread_time() + seconds
 
     def check(self) -> None:
         """Refuse to go on when time is over."""
-        if time.process_time() > self._end:
+        if time.thread_time() > self._end:
             raise BudgetError(
                 f"it takes more than {self._seconds:.0f} s to read: "
                 "divide it, or pass a larger max_memory= (--max-memory), which allows more time"

@@ -1,19 +1,23 @@
 """JSON of users, as the standard has it and within a budget.
 
 Parsed JSON can take thirty times the memory of its text: what it would take is estimated from
-the number of its commas, colons and brackets before anything is parsed.
+the number of its commas, colons, quotes and brackets before anything is parsed.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from badacost.budget import Budget
 
-# Bytes of a key with its place in a dict, of a value in a list, of an empty dict and a list.
-_BYTES = {b":": 240, b",": 40, b"{": 240, b"[": 100}
+# Bytes of the parser, of a list, of a dict, of a place in the one and in the other, of a number, of
+# a text without its characters, and of a key besides, while pairs become a dict.
+_PARSER, _LIST, _DICT, _ITEM, _ENTRY, _NUMBER, _TEXT, _KEY = 4000, 96, 190, 9, 40, 32, 60, 75
+_TEXTS = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+(:)?', re.DOTALL)
+_WIDE = re.compile(rb"[\xf0-\xff]"), re.compile(rb"\\u[dD]")  # beyond the first 2**16 characters
 
 
 def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
@@ -49,7 +53,7 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
         ...
     ValueError: NaN is not a finite number
     """
-    budget.check(2 * len(data) + sum(size * data.count(mark) for mark, size in _BYTES.items()))
+    _check(data, budget)
     try:
         return json.loads(
             data.decode("utf-8-sig"),
@@ -59,6 +63,27 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
         )
     except RecursionError as error:
         raise ValueError("its parts are nested too deep") from error
+
+
+def _check(data: bytes, budget: Budget) -> None:
+    """Refuse a text whose value would take too much memory."""
+    width = 4 if any(wide.search(data) for wide in _WIDE) else 2
+    if width == 2 and data.isascii() and b"\\u" not in data:
+        width = 1
+    lists, dicts, commas, keys, quotes = map(data.count, (b"[", b"{", b",", b":", b'"'))
+    n_bytes = _PARSER + 2 * width * len(data) + _LIST * lists + _DICT * dicts + _ITEM * commas
+    n_bytes += _ENTRY * keys + _TEXT * max(quotes // 2 - keys, 0)
+    n_bytes += _NUMBER * max(commas + 1 + keys - quotes // 2, 0)
+    bytes_of_key = _KEY + _TEXT
+    if n_bytes + bytes_of_key * keys > budget.max_memory:  # equal keys are one text
+        distinct: set[bytes] = set()
+        for text in _TEXTS.finditer(data):
+            if text[2]:
+                distinct.add(text[1])
+                if n_bytes + bytes_of_key * len(distinct) > budget.max_memory:
+                    break
+        keys = len(distinct)
+    budget.check(n_bytes + bytes_of_key * keys)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

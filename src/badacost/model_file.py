@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -31,7 +31,7 @@ from badacost.budget import Budget, BudgetError
 from badacost.json_document import parse_json
 from badacost.user_file import open_regular
 
-UNLIMITED = Budget(sys.maxsize)
+UNLIMITED = Budget(sys.maxsize)  # shared: what is taken of it does not matter
 _FORMAT = "badacost"
 _VERSION = 2  # 1 had fewer arrays
 _DOCUMENT = "model.json"
@@ -83,7 +83,7 @@ class ModelFile:
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     library: str = ""
-    budget: Budget = UNLIMITED
+    budget: Budget = field(default_factory=lambda: Budget(sys.maxsize))
 
 
 def write_model(
@@ -153,8 +153,8 @@ def read_model(
     path : str or path-like
         The model file.
     max_memory : int, str or None, default=None
-        Refuse a file whose contents would take more than this: bytes, or a text like "4 GB";
-        by default what `badacost.set_max_memory` has set, 1 GB at the start.
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
     check_kind : callable, optional
         Is called with the kind before arrays are unpacked, to raise ModelFileError.
 

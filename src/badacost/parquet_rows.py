@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from badacost.budget import Budget, BudgetError
 from badacost.user_file import open_regular
@@ -52,25 +52,27 @@ class ParquetRows:
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
         self._path, self._budget = path, budget
-        open_regular(path).close()
-        with self._errors():
-            _check_footer(path, budget)
-            with pq.ParquetFile(path) as file:
-                self.schema, self.metadata = file.schema_arrow, file.metadata
+        opened = open_regular(path)
+        with ExitStack() as stack, self._errors():
+            stack.enter_context(opened)
+            _check_footer(opened, budget)
+            file = pq.ParquetFile(opened)
+            self.schema, self.metadata = file.schema_arrow, file.metadata
             self.texts = [field.name for field in self.schema if is_text(field.type)]
             self._file = pq.ParquetFile(
-                path,
+                opened,
                 metadata=self.metadata,
                 read_dictionary=self.texts,
                 pre_buffer=False,
                 buffer_size=_BUFFER,
             )
+            self._opened = stack.pop_all()
 
     def __enter__(self) -> ParquetRows:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._opened.close()
 
     def categories(self) -> set[str]:
         """Return the columns that were dictionaries of Arrow: Parquet gives back those of text."""
@@ -159,12 +161,12 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-def _check_footer(path: Path, budget: Budget) -> None:
+def _check_footer(file: BinaryIO, budget: Budget) -> None:
     """Refuse a file whose footer, with the columns and groups of rows, takes too much memory."""
-    with open_regular(path) as file:
-        file.seek(-min(_TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
-        length = int.from_bytes(file.read(_TAIL)[:4], "little")
-        budget.check(_OF_FOOTER * min(length, os.fstat(file.fileno()).st_size))
+    size = os.fstat(file.fileno()).st_size
+    file.seek(-min(_TAIL, size), os.SEEK_END)
+    length = int.from_bytes(file.read(_TAIL)[:4], "little")
+    budget.check(_OF_FOOTER * min(length, size))
 
 
 def _is_dictionary(kind: Any) -> bool:

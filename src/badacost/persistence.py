@@ -211,7 +211,7 @@ def labels_from_json(obj: Any, budget: Budget = UNLIMITED) -> NDArray[Any]:
     obj : object
         What the file holds; anything.
     budget : Budget
-        What the labels may take.
+        What the labels may take, with all others of their file.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def labels_from_json(obj: Any, budget: Budget = UNLIMITED) -> NDArray[Any]:
     reason = _label_fault(values, name)
     if reason:
         refuse(f"the labels are not valid, {reason}")
-    budget.check(_COPIES_OF_LABELS * np.dtype(name).itemsize * len(values), "the labels")
+    budget.take(_COPIES_OF_LABELS * np.dtype(name).itemsize * len(values), "the labels")
     labels = np.empty(len(values), dtype=name)
     try:
         with np.errstate(over="ignore"):
@@ -243,7 +243,7 @@ def labels_from_json(obj: Any, budget: Budget = UNLIMITED) -> NDArray[Any]:
 def check_memory_of_costs(model: ModelFile, n_classes: int) -> None:
     """Refuse a model whose matrices of costs would take more than its file may."""
     bytes_of_pair = _BYTES_OF_NAMED_COST if model.header["costs_given"] else _BYTES_OF_COST
-    model.budget.check(bytes_of_pair * n_classes**2, f"a model of {n_classes} classes")
+    model.budget.take(bytes_of_pair * n_classes**2, f"a model of {n_classes} classes")
 
 
 def _label_fault(values: list[Any], name: str) -> str | None:

@@ -189,6 +189,9 @@ def _is_nan(label: Any) -> bool:
 
 def _mistake_in_samples(X: Any) -> str | None:
     """Return what is wrong with samples and its remedy, if it is one of the common mistakes."""
+    columns = Counter(getattr(X, "columns", ())).most_common(1)
+    if columns and columns[0][1] > 1:
+        return f"X has {columns[0][1]} columns named {columns[0][0]!r:.80}: rename them."
     cells = _cells(X)
     text = _first_text(cells) if cells.dtype.kind in "OSU" else None
     if text is not None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
+import tracemalloc
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -82,3 +85,35 @@ def test_what_is_no_regular_file(tmp_path: Path, kind) -> None:
         with pytest.raises((ValueError, OSError)) as caught:
             read(path)
         assert name in str(caught.value)
+
+
+def test_tiles_that_are_larger_than_the_picture(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    for size in (64, 8192):
+        tile = zlib.compress(bytes(64 * 64))
+        tags = [(256, 16), (257, 16), (258, 8), (259, 8), (262, 1)]
+        tags += [(322, size), (323, size), (324, 122), (325, len(tile))]
+        entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags)
+        path.write_bytes(b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + bytes(4) + tile)
+        if size == 64:
+            assert read_image(path, max_memory="50 MB").shape == (16, 16, 3)
+    with pytest.raises(ImageError, match=r"its 16 x 16 pixels would need .* limit 50 MB"):
+        read_image(path, max_memory="50 MB")
+
+
+def test_many_short_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"ab\n" * 10**5)
+    tracemalloc.start()
+    with pytest.raises(AnnotationError, match="limit 1 MB"):
+        read_annotations(path, max_memory="1 MB")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**6
+
+
+def test_a_line_of_json(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"image": "a", "names": [' + "[]," * 50_000 + "[]]}")
+    with pytest.raises(ValueError, match=r"it would need .* limit 2 MB"):
+        read_results(path, max_memory="2 MB")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, IndexArray
-from badacost.budget import Budget
+from badacost.budget import RAISE_DEFAULT, Budget
 from badacost.validation import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def overlaps(
 
     Raises
     ------
-    BudgetError
+    ValueError
         Where they would take more memory than `badacost.set_max_memory` allows.
 
     Examples
@@ -336,7 +336,7 @@ def overlaps(
         for name, boxes in (("a", a), ("b", b))
     )
     pairs = f"the overlaps of {len(first)} x {len(second)} boxes"
-    Budget.of(None).check(_BYTES_OF_PAIR * len(first) * len(second), pairs)
+    Budget.of(None).check(_BYTES_OF_PAIR * len(first) * len(second), pairs, f"{RAISE_DEFAULT}.")
     return _overlap_matrix(first.T, second.T, denominator)
 
 

@@ -50,6 +50,7 @@ _IMAGE_SUFFIXES = (
     ".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".mpo", ".pbm", ".pgm", ".png", ".pnm",
     ".ppm", ".tif", ".tiff", ".webp",
 )  # fmt: skip
+_TILE = 0x0142, 0x0143  # the tags of TIFF for the width and height of tiles
 _ORIENTATION = 0x0112  # the tag of EXIF; values above 4 exchange width and height
 # The upright picture, seen as it is stored.
 _STORED: Mapping[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
@@ -122,7 +123,8 @@ class ImageSource:
     def load(self) -> Pixels:
         """Return the pixels, read again where they are not in memory.
 
-        A video is decoded from its beginning to the frame.
+        A video is decoded from its beginning to the frame. Reading may take what
+        `badacost.set_max_memory` allows, whatever `max_memory` the first reading had.
 
         Returns
         -------
@@ -196,9 +198,9 @@ def read_image(
         Whether the colours of arrays are blue, green, red, as OpenCV has them. Nothing else tells
         the two orders apart, and with the wrong one a detector finds fewer objects. Files and PIL
         images know their order.
-    max_memory : int or str, optional
-        Bytes that reading a file or PIL image may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB, which is enough for 140 million pixels. PIL has a limit
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`. 1 GB is enough for 140 million pixels. PIL has a limit
         of its own, ``PIL.Image.MAX_IMAGE_PIXELS``.
 
     Returns
@@ -312,9 +314,9 @@ def read_video(
         The video file.
     every : int, default=1
         Give every n-th frame, from the first on.
-    max_memory : int or str, optional
-        Bytes that the frames in memory may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB, which is enough for 41 million pixels.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`. 1 GB is enough for frames of 41 million pixels.
 
     Returns
     -------
@@ -478,9 +480,17 @@ def _check_memory(image: Image.Image, budget: Budget) -> None:
         decoding = _BYTES_OF_PROGRESSION
     # The decoder is done when the picture becomes RGB.
     per_pixel = _BYTES_OF_MODE.get(image.mode, 4) + max(decoding, _BYTES_OF_RGB)
-    budget.check(
-        per_pixel * image.width * image.height, f"its {image.width} x {image.height} pixels"
-    )
+    what = f"its {image.width} x {image.height} pixels"
+    budget.check(per_pixel * max(image.width * image.height, _pixels_of_tile(image)), what)
+
+
+def _pixels_of_tile(image: Image.Image) -> int:
+    """Return how many pixels a tile of a TIFF has, which can be larger than the picture."""
+    tags = getattr(image, "tag_v2", {})
+    width, height = (tags.get(tag, 0) for tag in _TILE)
+    if not (isinstance(width, int) and isinstance(height, int)):
+        raise ImageError("the size of its tiles is no number: save it again")
+    return width * height
 
 
 def _orientation(image: Image.Image) -> int:

@@ -55,7 +55,7 @@ def read_table(
     text : sequence of str, default=()
         Columns whose cells stay text.
     max_memory : int, str or None, default=None
-        Refuse a table that would take more bytes of memory to read, such as "4 GB"; None is the
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
         limit of `badacost.set_max_memory`. Of a file of text these are about four times its size,
         20 for each cell and 8000 for each column.
 

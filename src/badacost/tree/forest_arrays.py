@@ -64,8 +64,8 @@ def forest_from_arrays(
     n_features = int(parts.pop("n_features"))
     if not 0 <= n_features < 2**31:
         refuse(f"the forest cannot have {n_features} features")
-    budget.check(_BYTES_OF_FEATURE * n_features, f"a forest of {n_features} features")
-    budget.check(
+    budget.take(_BYTES_OF_FEATURE * n_features, f"a forest of {n_features} features")
+    budget.take(
         _BYTES_OF_NODE * len(parts["feature"]) + _BYTES_OF_SCORE * parts["table"].size, "its forest"
     )
     try:

@@ -60,9 +60,9 @@ def read_coco(
     views : sequence of str, optional
         Names of the views, in the order of their labels, to label objects by their entry ``view``.
         By default a view of right, front, left or rear tells the angle where there is none.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -36,9 +36,9 @@ def read_fddb(
     images : str or path-like, optional
         Folder that names in the list start from. By default ``images`` or ``originalPics`` beside
         the list, or its own folder; pictures that are not there are left out of the annotations.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------

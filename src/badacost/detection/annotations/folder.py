@@ -21,9 +21,9 @@ def read_folder(
     path : str or path-like
         A folder, with all folders inside; or a list of pictures, one to a line, relative to the
         folder of the list.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -44,9 +44,9 @@ def read_kitti(
     images : str or path-like, optional
         Folder of the pictures. By default the one beside the labels with ``image`` in its name
         where theirs has ``label``; without it, there are annotations only.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------

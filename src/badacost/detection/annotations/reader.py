@@ -57,9 +57,9 @@ def read_annotations(
     format : {"coco", "fddb", "folder", "kitti", "table", "voc", "yolo"}, optional
         The format; guessed by default from names and first lines. A list of pictures is one of
         KITTI or YOLO where labels are beside the pictures, otherwise one of negatives.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
     **options : object
         Passed to the reader, as ``images``, the folder of the pictures. ``columns`` are what a CSV
         table calls its columns, or a COCO file the attributes of objects: see `read_table` and the
@@ -106,9 +106,9 @@ def guessed_format(path: str | os.PathLike[str], *, max_memory: int | str | None
     ----------
     path : str or path-like
         A file or a folder.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -6,6 +6,7 @@ wrong with one is an `AnnotationError`, in one sentence: which file, which line,
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -150,7 +151,7 @@ def read_text(path: Path, budget: Budget, bytes_of: Mapping[bytes, int] = _BYTES
     `AnnotationError` is raised where there is no such text, or it takes too much.
     """
     data, place = read_bytes(path, budget), Place(path)
-    longest = max(map(len, data.split(b"\n")))
+    longest = max(map(len, io.BytesIO(data)), default=0)
     marks = sum(size * data.count(mark) for mark, size in bytes_of.items())
     place.check(budget, _BYTES_OF_TEXT * len(data) + _BYTES_OF_FIELDS * longest + marks)
     try:

@@ -49,9 +49,9 @@ def read_table(
         What the header calls a column, where it is not as above: ``{"yaw": "yaw_est"}``.
     category : str, default="object"
         Category of objects, where the table has none.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -61,9 +61,9 @@ def read_yolo(
         ``labels``; without it, the numbers.
     split : str, default="train"
         Which part of ``data.yaml`` to read, as "val"; other sources have no parts.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from badacost.budget import Budget, BudgetError
 from badacost.detection.annotations.source import described
 from badacost.detection.boxes import Detections
 from badacost.detection.interchange.records import (
@@ -16,6 +17,7 @@ from badacost.detection.interchange.records import (
     checked_list,
     checked_number,
 )
+from badacost.json_document import parse_json
 
 _KEYS = ("image", "detections", "names", "angles", "category")
 
@@ -72,7 +74,9 @@ def to_json_line(image: str, detections: Detections, **extra: Any) -> str:
         raise ValueError(f"the further entries cannot be written as JSON: {error}.") from error
 
 
-def from_json_lines(lines: str | Iterable[str]) -> dict[str, Detections]:
+def from_json_lines(
+    lines: str | Iterable[str], *, max_memory: int | str | None = None
+) -> dict[str, Detections]:
     """Return the detections in lines of JSON, as `to_json_line` writes them.
 
     Parameters
@@ -80,6 +84,9 @@ def from_json_lines(lines: str | Iterable[str]) -> dict[str, Detections]:
     lines : str or iterable of str
         The text, or its lines, as an open file gives them. Empty lines, and lines with an entry
         ``error``, of images that could not be read, are passed over.
+    max_memory : int, str or None, default=None
+        Refuse a line that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------
@@ -104,13 +111,14 @@ def from_json_lines(lines: str | Iterable[str]) -> dict[str, Detections]:
     if isinstance(lines, str):
         lines = lines.split("\n")
     images: dict[str, Detections] = {}
+    budget = Budget.of(max_memory)
     for number, line in enumerate(lines, start=1):
         where = f"line {number}"
         if not isinstance(line, str):
             raise ValueError(f"{where}: expected text; got {type(line).__name__}.")
         if not line.strip():
             continue
-        document = _parsed_object(line, where)
+        document = _parsed_object(line, where, budget)
         if "error" in document:
             continue
         image = checked_image(document.get("image"), f"{where}: image")
@@ -120,11 +128,13 @@ def from_json_lines(lines: str | Iterable[str]) -> dict[str, Detections]:
     return images
 
 
-def _parsed_object(line: str, where: str) -> dict[str, Any]:
+def _parsed_object(line: str, where: str, budget: Budget) -> dict[str, Any]:
     """Return the object that a line of JSON holds."""
     try:
-        document = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(line.encode("utf-8", "surrogatepass"), budget, unique_keys=False)
+    except BudgetError:
+        raise
+    except ValueError as error:
         raise ValueError(f"{where}: expected an object of JSON; {error}.") from error
     if not isinstance(document, dict):
         raise ValueError(f"{where}: expected an object of JSON; got {described(document)}.")

@@ -42,9 +42,9 @@ def read_results(
     category : str, optional
         Which type of objects to read from a folder of KITTI that has several, and the category of
         records of COCO, which do not name it.
-    max_memory : int or str, optional
-        Bytes that reading a file may take, or a text like "4 GB"; by default those of
-        `badacost.set_max_memory`, 1 GB.
+    max_memory : int, str or None, default=None
+        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        limit of `badacost.set_max_memory`.
 
     Returns
     -------
@@ -83,7 +83,11 @@ def read_results(
             found = from_coco(_parsed(data, budget), category=category)
             return {str(name): detections for name, detections in found.items()}
         text = _text(data, budget)
-        return from_csv(text) if suffix == ".csv" else from_json_lines(text)
+        return (
+            from_csv(text)
+            if suffix == ".csv"
+            else from_json_lines(text, max_memory=budget.max_memory)
+        )
     except ValueError as error:
         raise ValueError(f"{str(path)!r}: {error}") from error
 

@@ -375,8 +375,8 @@ class TrainingConfig:
         small : bool, default=False
             Whether the defaults are those of `TrainingConfig.small`.
         max_memory : int, str or None, default=None
-            Refuse a file that would take more memory than this once it is parsed: bytes, or a text
-            like "4 GB"; by default what `badacost.set_max_memory` has set, 1 GB at the start.
+            Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is
+            the limit of `badacost.set_max_memory`.
 
         Raises
         ------
