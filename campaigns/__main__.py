@@ -109,7 +109,11 @@ def _parser() -> ArgumentParser:
     comparing.set_defaults(run=run_bits)
     add = comparing.add_argument
     add("--cases", type=_names, help="names with commas (default all)")
-    add("--models", type=_names, help="beginnings of names with commas (default all)")
+    add(
+        "--models",
+        type=_names,
+        help="beginnings of names with commas (default all; four with a bad cache)",
+    )
     add(
         "--folder",
         type=Path,

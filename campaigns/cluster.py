@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from campaigns.case import Case
 from campaigns.processes import kill_session, orphans
+from campaigns.soak_tasks import KilledRun
 
 NAME = "Dask, a worker killed"
 _PATIENCE = 180.0
@@ -39,9 +39,9 @@ class Cluster:
         if found != self.expected:
             raise RuntimeError(f"{NAME}: two runs differ.")
 
-    def case(self, random: Random) -> Case:
+    def case(self, random: Random) -> KilledRun:
         """Kill a worker during a fit, which goes on with what is left."""
-        case = Case(NAME)
+        case = KilledRun(NAME)
         moment = random.uniform(0.0, self.seconds)
         found, is_killed = self._ask(moment, random.randrange(2))
         case.kills, case.late, case.resumes = int(is_killed), int(not is_killed), int(is_killed)

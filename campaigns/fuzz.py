@@ -2,7 +2,9 @@
 
 Every case ends in a result or in a sentence, within the limits and without a trace outside of its
 folder. What does not is a finding: its smallest form is kept in the folder ``findings``, with the
-line that runs it again.
+line that runs it again. Cases are seeded mutations, not strategies of hypothesis: a number is a
+case, so that a journal resumes after the last one, and its list of changes is cut in halves until
+it is small.
 """
 
 from __future__ import annotations

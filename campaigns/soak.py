@@ -16,9 +16,8 @@ from random import Random
 
 from badacost.progress import ProgressBar
 from campaigns import cluster
-from campaigns.case import Case
 from campaigns.processes import Child, orphans
-from campaigns.soak_tasks import COMPILE, TASKS, Task, snapshot
+from campaigns.soak_tasks import COMPILE, TASKS, KilledRun, Task, snapshot
 from experiments.journal import Journal
 
 _PATIENCE = 120.0  # seconds for what takes a few
@@ -45,16 +44,16 @@ class Killed:
             raise RuntimeError(f"{task.name} failed: see {self.folder / 'log'}.")
         self._begin()
         begin = time.monotonic()
-        case = Case(task.name)
+        case = KilledRun(task.name)
         self._finish(case, self._child())
         self.seconds = time.monotonic() - begin
         self._compare(case)
         if case.mismatches or case.leftovers:
             raise RuntimeError(f"{task.name}: two runs differ: {case.mismatches + case.leftovers}")
 
-    def case(self, random: Random) -> Case:
+    def case(self, random: Random) -> KilledRun:
         """Kill a run, and perhaps the one after it, and compare what the last one leaves."""
-        case = Case(self.task.name)
+        case = KilledRun(self.task.name)
         self._begin()
         while True:
             child, begin = self._child(), time.monotonic()
@@ -89,7 +88,7 @@ class Killed:
 
         return Child(work, self.folder / "log")
 
-    def _finish(self, case: Case, child: Child) -> None:
+    def _finish(self, case: KilledRun, child: Child) -> None:
         """Wait for the end of a run that nobody kills."""
         status = child.wait(_PATIENCE)
         if status is None:
@@ -99,7 +98,7 @@ class Killed:
             case.mismatches.append(f"exit status {status}")
         case.leftovers += [f"process {pid}" for pid in orphans(child.pid)]
 
-    def _check_whole(self, case: Case) -> None:
+    def _check_whole(self, case: KilledRun) -> None:
         """A result is the old or the new one, whenever it is looked at."""
         found = snapshot(self.now)
         for name in self.task.whole:
@@ -107,7 +106,7 @@ class Killed:
             if found.get(name) not in allowed:
                 case.mismatches.append(f"{name} after the kill")
 
-    def _compare(self, case: Case) -> None:
+    def _compare(self, case: KilledRun) -> None:
         found = snapshot(self.now)
         for name, content in self.expected.items():
             if found.get(name) != content:
@@ -123,10 +122,13 @@ def run(folder: Path, seed: int, kills: int, minutes: float | None) -> int:
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60.0 * minutes
     folder = folder.absolute()
-    journal = Journal(folder / "soak.jsonl", {"campaign": "soak", "seed": seed})
-    n_done = sum(record["kills"] for record in journal.records)
-    bar = ProgressBar(kills, "Kills")
-    with closing(bar), closing(_cases(folder, seed, len(journal.records))) as cases:
+    header = {"campaign": "soak", "seed": seed}
+    with (
+        Journal(folder / "soak.jsonl", header) as journal,
+        closing(ProgressBar(kills, "Kills")) as bar,
+        closing(_cases(folder, seed, len(journal.records))) as cases,
+    ):
+        n_done = sum(record["kills"] for record in journal.records)
         while n_done < kills and time.monotonic() < deadline:
             case = next(cases)
             journal.append(asdict(case))
@@ -134,10 +136,10 @@ def run(folder: Path, seed: int, kills: int, minutes: float | None) -> int:
             bar.update(min(n_done, kills))
             for text in (*case.mismatches, *case.leftovers):
                 print(f"{case.task}, killed after {case.moments} s: {text}")
-    return _summary([Case(**record) for record in journal.records])
+    return _summary([KilledRun(**record) for record in journal.records])
 
 
-def _cases(folder: Path, seed: int, number: int) -> Generator[Case]:
+def _cases(folder: Path, seed: int, number: int) -> Generator[KilledRun]:
     """Yield cases from a number on; tasks take turns."""
     prepared: dict[str, Killed] = {}
     workers: cluster.Cluster | None = None
@@ -157,7 +159,7 @@ def _cases(folder: Path, seed: int, number: int) -> Generator[Case]:
             print(f"{cluster.NAME}: left processes {left}")
 
 
-def _summary(cases: list[Case]) -> int:
+def _summary(cases: list[KilledRun]) -> int:
     """Print a table, and return the exit status."""
     rows: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
     for case in cases:
@@ -167,8 +169,11 @@ def _summary(cases: list[Case]) -> int:
                 row[name] += getattr(case, name)
             row["mismatches"] += len(case.mismatches)
             row["leftovers"] += len(case.leftovers)
-    rows["all"] = rows.pop("all")
+    rows["all"] = rows.pop("all", dict.fromkeys(_COLUMNS, 0))
     print(f"{'task':26}" + "".join(f"{name:>12}" for name in _COLUMNS))
     for task, row in rows.items():
         print(f"{task:26}" + "".join(f"{row[name]:12}" for name in _COLUMNS))
+    if not rows["all"]["kills"]:
+        print("Nothing was killed, which says nothing: give it more --minutes.")
+        return 1
     return int(any(rows["all"][name] for name in ("mismatches", "leftovers")))

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,33 @@ n_per_octave = 4
 mirror = false
 n_jittered = 1
 """
+
+
+@dataclass
+class KilledRun:
+    """What became of a run that was killed, and resumed until it was finished.
+
+    Attributes
+    ----------
+    kills : int
+        Kills while it worked.
+    late : int
+        Moments at which it had ended already.
+    resumes : int
+        Runs after a kill.
+    mismatches : list of str
+        What was not as it should be: files, exit states, processes that hang.
+    leftovers : list of str
+        Files and processes that nobody needs.
+    """
+
+    task: str
+    kills: int = 0
+    late: int = 0
+    resumes: int = 0
+    moments: list[float] = field(default_factory=list)
+    mismatches: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

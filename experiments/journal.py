@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from badacost.atomic_file import plain_write_errors
+from badacost.budget import Budget, BudgetError
 from badacost.file_lock import FileLock
 
-_MAX_BYTES = 2**28
+_BYTES_OF_JSON = 8  # in memory, for a byte of the text
 
 
 class JournalError(ValueError):
@@ -95,8 +96,10 @@ class Journal:
         """The lines of the file; half a line at its end is cut off."""
         if not self.path.exists():
             return []
-        if self.path.stat().st_size > _MAX_BYTES:
-            raise JournalError(f"{self.path} is larger than any results file: remove it.")
+        try:
+            Budget.of(None).check(_BYTES_OF_JSON * self.path.stat().st_size)
+        except BudgetError as error:
+            raise JournalError(f"cannot read the results {str(self.path)!r}: {error}.") from error
         content = self.path.read_bytes()
         complete = content[: content.rfind(b"\n") + 1]
         if len(complete) < len(content):

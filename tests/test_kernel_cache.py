@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
 import pytest
-from numba.core import caching
+from numba.core import caching, serialize
 
 from badacost import kernel_cache
 
@@ -36,7 +38,11 @@ def cache(tmp_path, monkeypatch) -> Path:
 
 def loaded(cache: Path) -> Any:
     """The module, as in a new process."""
-    spec = spec_from_file_location("functions", cache.parent / "functions.py")
+    return imported(cache.parent / "functions.py")
+
+
+def imported(path: Path) -> Any:
+    spec = spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -116,6 +122,41 @@ def test_a_folder_that_cannot_be_written_any_more(cache, tmp_path) -> None:
     cache.write_text("a file in its place")
     with pytest.warns(RuntimeWarning, match="every process compiles them again"):
         assert function(21) == 42
+
+
+class Renamed(caching.FunctionCache):
+    """That of a numba in which a part has another name."""
+
+    @property
+    def _index_key(self):
+        raise AttributeError("_index_key")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        (caching, "FunctionCache", None),
+        (serialize, "dumps", None),
+        (caching, "FunctionCache", Renamed),
+    ],
+)
+def test_a_numba_of_other_parts(cache, monkeypatch, owner, name, value) -> None:
+    """Its own cache is used, which has an index."""
+    if value is None:
+        monkeypatch.delattr(owner, name)
+    else:
+        monkeypatch.setattr(owner, name, value)
+    again = imported(Path(kernel_cache.__file__))
+    monkeypatch.setitem(sys.modules, "badacost.kernel_cache", again)
+    assert n_found(cache) == 0
+    assert {path.suffix for path in files(cache)} == {".nbc", ".nbi"}
+    assert n_found(cache) == 1
+
+
+def test_numba_may_be_switched_off(cache, monkeypatch) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    twice = loaded(cache).twice
+    assert (type(twice), twice(21)) == (FunctionType, 42)
 
 
 def test_all_kernels_are_kept_here() -> None:

@@ -91,10 +91,11 @@ def test_no_import_goes_up(room) -> None:
     assert not wrong
 
 
-def test_the_package_does_not_know_the_experiments() -> None:
+def test_the_package_does_not_know_experiments_and_campaigns() -> None:
     """They are programs of the repository, which nobody installs."""
     for path in PACKAGE.rglob("*.py"):
-        assert not re.search(r"^\s*(import|from) experiments\b", path.read_text(), re.MULTILINE)
+        found = re.search(r"^\s*(import|from) (experiments|campaigns)\b", path.read_text(), re.M)
+        assert not found, path
 
 
 def test_the_picture_is_true() -> None:

@@ -17,8 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
-from numba.core.serialize import dumps
+
+try:
+    from numba.core.caching import FunctionCache
+    from numba.core.serialize import dumps
+except ImportError:  # nothing of this is public
+    FunctionCache, dumps = object, None
 
 _DIGEST_BYTES = 32
 
@@ -26,7 +30,8 @@ _DIGEST_BYTES = 32
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile as `numba.njit` does, and keep the result on disk if `cache` is true.
 
-    Where nothing can be written there is a warning, and each process compiles for itself.
+    Where nothing can be written there is a warning, and each process compiles for itself. With a
+    numba that has other inner parts than this module knows, its own cache is used.
 
     Examples
     --------
@@ -39,11 +44,16 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 
     def compiled(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
-        if cache and kernel is not function:  # it is the same where numba is switched off
+        if not cache or kernel is function:  # it is the same where numba is switched off
+            return kernel
+        try:
             try:
+                _ = kernel._cache
                 kernel._cache = _KernelCache(function)
-            except (RuntimeError, OSError):  # of numba, where no folder can be written
-                _warn()
+            except (AttributeError, TypeError):  # a numba of other parts
+                return numba.njit(cache=True, **options)(function)
+        except (RuntimeError, OSError):  # of numba, where no folder can be written
+            _warn()
         return kernel
 
     return compiled
@@ -51,6 +61,13 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 
 class _KernelCache(FunctionCache):
     """One file for each function and types of its arguments."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__(function)
+        impl = self._impl  # an AttributeError now, rather than in the first call
+        _ = (impl.rebuild, impl.reduce, impl.check_cachable, impl.filename_base)
+        _ = (impl.locator.ensure_cache_path, self.cache_path, self._index_key)
+        _ = (super()._load_overload, super()._save_overload)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         path, key = self._place(sig, target_context.codegen())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 import badacost
@@ -29,6 +32,28 @@ def test_a_difference_is_told(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.setitem(MODELS, FEW[0], lambda n_jobs: f"{n_jobs:064}")
     assert bits.run(tmp_path, ("2 threads",), FEW[:1]) == 1
     assert "0 same   1 different" in capsys.readouterr().out
+
+
+def test_unknown_names(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"cases must be one of '2 threads'.*; got 'thread'"):
+        bits.run(tmp_path, ("2 threads", "thread"), None)
+    with pytest.raises(ValueError, match=r"models must be one of .*; got 'Bad'"):
+        bits.run(tmp_path, None, ("BAdaCost", "Bad"))
+
+
+def test_cases_that_compile_take_few_models(tmp_path, monkeypatch) -> None:
+    asked = {}
+
+    def fit(case: str, names: tuple[str, ...], folder: Path) -> dict[str, str]:
+        asked[case] = names
+        return dict.fromkeys(names, "0" * 64)
+
+    monkeypatch.setattr(bits, "CASES", {case: partial(fit, case) for case in bits.CASES})
+    monkeypatch.setattr(bits, "digests", lambda names, n_jobs: dict.fromkeys(names, "0" * 64))
+    assert bits.run(tmp_path, None, None) == 0
+    for case, names in asked.items():
+        assert len(names) == (4 if case.startswith("cache") else len(MODELS)), case
+        assert set(names) <= set(MODELS)
 
 
 def test_every_estimator_is_there() -> None:

@@ -40,6 +40,16 @@ def test_the_table(small, tmp_path, capsys) -> None:
     assert len(capsys.readouterr().out.splitlines()) == 5
 
 
+def test_one_fit_may_take_longer() -> None:
+    row = {"status": "error", "seconds": 20.0, "megabytes": 300.0}
+    assert [limits.is_over(row | {"case": name}) for name in ("deep", "fit columns")] == [
+        True,
+        False,
+    ]
+    assert limits.is_over(row | {"case": "fit columns", "megabytes": 1300.0})
+    assert set(limits.LONGER) <= set(limits.CASES)
+
+
 def test_what_cannot_be_measured(small, tmp_path, capsys) -> None:
     assert main(["limits", "--cases", "deep,x"]) == 2
     assert "there is no case 'x': choose among deep, costs" in capsys.readouterr().err

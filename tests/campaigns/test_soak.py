@@ -13,9 +13,11 @@ from random import Random
 import pytest
 
 from badacost.atomic_file import replaced_file
+from campaigns import soak
 from campaigns.processes import Child, orphans
 from campaigns.soak import Killed
-from campaigns.soak_tasks import Task, snapshot
+from campaigns.soak_tasks import KilledRun, Task, snapshot
+from experiments.journal import Journal
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="not a Linux")
 
@@ -110,6 +112,15 @@ def test_an_error_of_the_child_is_told(tmp_path) -> None:
 
     assert Child(work, tmp_path / "log").wait(30) == 1
     assert "no luck" in (tmp_path / "log").read_text()
+
+
+def test_no_kill_is_no_success(tmp_path, monkeypatch, capsys) -> None:
+    runs = iter([KilledRun("toy", late=1), KilledRun("toy", kills=1, resumes=1)])
+    monkeypatch.setattr(soak, "_cases", lambda *arguments: (run for run in runs))
+    assert soak.run(tmp_path, 0, 0, None) == 1
+    assert "Nothing was killed" in capsys.readouterr().out
+    assert soak.run(tmp_path, 0, 1, None) == 0  # the journal was closed
+    Journal(tmp_path / "soak.jsonl", {"campaign": "soak", "seed": 0}).close()
 
 
 def test_times_do_not_count(tmp_path) -> None:

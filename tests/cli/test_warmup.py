@@ -6,9 +6,11 @@ import re
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from badacost import CostBoostClassifier
 from badacost.cli import warmup
 from badacost.cli.app import app
 
@@ -30,6 +32,19 @@ def test_it_runs_every_kernel_that_others_call() -> None:
         if not kernel.signatures and not kernel.__name__.startswith("_")
     }
     assert not left
+
+
+def test_weights_and_categories_are_compiled() -> None:
+    def signatures() -> set[tuple[str, str]]:
+        kernels = [kernel for name in warmup._TABLE_KERNELS for kernel in warmup._kernels(name)]
+        return {(kernel.__name__, str(types)) for kernel in kernels for types in kernel.signatures}
+
+    run("--quiet", "--no-detection")
+    before = signatures()
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.integers(0, 5, (90, 3)).astype(float), np.arange(90) % 3, np.ones(90)
+    CostBoostClassifier(n_estimators=1, n_folds=3, categorical_features=[2]).fit(X, y, weight)
+    assert not signatures() - before
 
 
 def test_quiet_and_nothing_to_do() -> None:

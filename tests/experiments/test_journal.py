@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from badacost import set_max_memory
 from experiments.journal import Journal, JournalError, forget, read_records
 from tests.file_size_limit import file_size_limit
 
@@ -84,6 +85,16 @@ def test_a_disk_that_is_full_for_a_while(path: Path) -> None:
             journal.append({"fold": 8})
         journal.append({"fold": 9})
     assert read_records(path, HEADER) == [*records, {"fold": 9}]
+
+
+def test_a_file_that_would_take_too_much(path: Path) -> None:
+    filled(path)
+    set_max_memory("100 B")
+    try:
+        with pytest.raises(JournalError, match=r"cannot read the results .* limit 100 bytes"):
+            Journal(path, HEADER)
+    finally:
+        set_max_memory(None)
 
 
 @pytest.mark.parametrize("line", ["not json", "[1, 2]", "3", "[" * 100_000, "\x00"])

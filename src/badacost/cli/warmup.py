@@ -114,11 +114,11 @@ def _table_tasks() -> list[Callable[[], Any]]:
     X[::7, 0] = np.nan
     y = rng.integers(3, size=_ROWS)
 
-    def task(name: str, samples: Any, **options: Any) -> Callable[[], Any]:
+    def task(name: str, samples: Any, weight: Any = None, **options: Any) -> Callable[[], Any]:
         def run() -> None:
             small: dict[str, Any] = {"n_estimators": 2, "max_depth": 3, "random_state": 0}
             model = getattr(badacost, name)(**small, **options)
-            for _ in model.fit(samples, y).staged_predict(samples):
+            for _ in model.fit(samples, y, weight).staged_predict(samples):
                 pass
             model.predict(samples)
             model.apply(samples)
@@ -134,6 +134,8 @@ def _table_tasks() -> list[Callable[[], Any]]:
         task("BAdaCostClassifier", X, binning="exact", criterion="entropy"),
         task("BAdaCostClassifier", X, binning="uniform"),
         task("BAdaCostClassifier", X.round(), categorical_features=[0, 1]),
+        task("CostBoostClassifier", X, np.ones(_ROWS)),
+        task("CostBoostClassifier", X.round(), categorical_features=[0, 1]),
     ]
 
 

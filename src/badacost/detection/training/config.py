@@ -25,6 +25,7 @@ Algorithm = Literal["costboost", "badacost", "samme", "subcat"]
 ALGORITHMS: tuple[Algorithm, ...] = ("costboost", "badacost", "samme", "subcat")
 _BYTES_OF_TOML = 300  # in memory, for a byte of the text
 _MAX_CLASSES = 256
+_MAX_DOTS = 100
 _WINDOW_MARGIN = 8  # a padded window is larger by one part in this
 
 
@@ -403,7 +404,9 @@ class TrainingConfig:
             with open_regular(source) as file:
                 budget.check(_BYTES_OF_TOML * os.fstat(file.fileno()).st_size)
                 data = file.read()
-            budget.check(_BYTES_OF_TOML * len(data) + sum(map(_memory_of_key, data.splitlines())))
+            budget.check(_BYTES_OF_TOML * len(data))
+            if any(_dots_in_a_row(line) > _MAX_DOTS for line in data.split(b"\n")):
+                raise BudgetError(f"a key has more than {_MAX_DOTS} dots")
             given = tomllib.loads(data.decode())
         except BudgetError as error:
             raise ValueError(f"cannot read the configuration {str(source)!r}: {error}.") from error
@@ -451,12 +454,11 @@ def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...]:
     return checked
 
 
-def _memory_of_key(line: bytes) -> int:
-    """Return what the parser takes for the key of a line: the square of its dotted parts."""
-    key = line.partition(b"=")[0]
-    if b'"' in key or b"'" in key:  # the sign may be a part of it
-        key = line
-    return 8 * key.count(b".") ** 2 if b"=" in line else 0
+def _dots_in_a_row(line: bytes) -> int:
+    """Return how many dots a key of a line has at most: the parser takes their square in memory."""
+    if b'"' in line or b"'" in line:  # a comma may be a part of the key
+        return line.count(b".")
+    return max(part.count(b".") for part in line.split(b","))
 
 
 def _toml_value(value: Any) -> str:
