@@ -563,7 +563,7 @@ class TestJsonLines:
             ({"box": [1, 2, 3]}, "detection 0: box must be a list of 4"),
             ({"box": [1, 2, 0, 3]}, "detection 0: the box ends before"),
             ({"score": None}, "detection 0: score must be a finite number; got None"),
-            ({"score": math.inf}, "detection 0: score must be a finite number"),
+            ({"score": math.inf}, "Infinity is not a finite number"),
             ({"view": "rear"}, "detection 0: view 'rear' is not one of the 2 names"),
             ({"view": []}, "detection 0: view a value of type list"),
         ],
