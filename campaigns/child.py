@@ -101,13 +101,6 @@ def run_in_children(
     ------
     Outcome
         One for each call, in their order.
-
-    Examples
-    --------
-    >>> from tempfile import mkdtemp
-    >>> calls = [lambda: 1 / 0, lambda: "done", lambda: int("text")]
-    >>> [found.error or found.message for found in run_in_children(calls, Path(mkdtemp()))]
-    ['ZeroDivisionError', 'done', 'ValueError']
     """
     limits = Limits() if limits is None else limits
     n_done = 0

@@ -17,7 +17,15 @@ STORIES = sorted(FOLDER.glob("*.py"))
 # The first prints what the README shows: test_readme runs it.
 ELSEWHERE = {"0010_mistakes_with_prices"}
 # Left to the build of the documentation, which runs all of them.
-SLOW = {"0090_tuning", "0140_training_a_detector"}
+SLOW = {
+    "0065_reading_cheques",
+    "0080_against_calibration",
+    "0090_tuning",
+    "0095_a_large_table",
+    "0100_confusion_in_money",
+    "0140_training_a_detector",
+    "0150_tracking_in_a_video",
+}
 QUICK = [path for path in STORIES if path.stem not in ELSEWHERE | SLOW]
 
 

@@ -987,7 +987,7 @@ CALLS = [
         "no such file of prices",
         lambda: costs.read_costs("price.csv"),
         FileNotFoundError,
-        "no file of costs 'price.csv'",
+        "there is no file 'price.csv'",
         "check its name",
     ),
     # Samples
@@ -1498,7 +1498,7 @@ CALLS = [
         "no such model",
         lambda: badacost.load("grade.badacost"),
         FileNotFoundError,
-        "no model file 'grade.badacost'",
+        "there is no file 'grade.badacost'",
         "check its name",
     ),
     call(

@@ -92,10 +92,12 @@ def trained(
     return (place / "detector").read_bytes()
 
 
-def prepared(images, config=TINY, groups=None, folder=None) -> module._Training:
+def prepared(images, config=TINY, groups=None, folder=None, begins=False) -> module._Training:
     training = module._Training(images, VIEWS, config, "object", groups, folder, Threads(), False)
     with ExitStack() as stack:
         training.prepare(stack)
+        if begins:
+            (folder / "cascade.checkpoint").touch()
     return training
 
 
@@ -455,8 +457,7 @@ class TestResuming:
         images = [replace(scenes[0], image=path, name="a"), *scenes[1:]]
         Image.fromarray(pixels).save(path, compress_level=0)
         before = path.stat()
-        prepared(images, folder=checkpoints)
-        (checkpoints / "cascade.checkpoint").touch()
+        prepared(images, folder=checkpoints, begins=True)
         pixels[3, 5] ^= 1
         Image.fromarray(pixels).save(path, compress_level=0)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -467,8 +468,7 @@ class TestResuming:
     def test_a_training_without_progress_ties_the_folder_to_nothing(self, scenes, tmp_path) -> None:
         prepared(scenes, folder=tmp_path)
         config = replace(TINY, seed=1)
-        prepared(scenes, config, folder=tmp_path)
-        (tmp_path / "cascade.checkpoint").touch()
+        prepared(scenes, config, folder=tmp_path, begins=True)
         prepared(scenes, config, folder=tmp_path)
         with pytest.raises(ModelFileError, match=r"setting seed \(1, now 0\)"):
             prepared(scenes, folder=tmp_path)

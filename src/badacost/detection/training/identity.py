@@ -76,7 +76,7 @@ class Identity:
     def check(self, folder: Path) -> None:
         """Refuse a folder with checkpoints of another training, as far as this one is known."""
         path = folder / IDENTITY_FILE
-        if not _has_progress(folder):
+        if not has_progress(folder):
             return
         if not path.exists():
             raise cannot_resume(folder, "it was made by an older version of badacost")
@@ -88,8 +88,8 @@ class Identity:
             raise cannot_resume(folder, f"it was made {', '.join(differences)}")
 
     def write(self, folder: Path) -> None:
-        """Write the file, before any other; an error for want of room comes before any work."""
-        if not _has_progress(folder):
+        """Write the file, before any other; an error for want of room comes before any tree."""
+        if not has_progress(folder):
             write_model(folder / IDENTITY_FILE, _KIND, asdict(self), {})
 
     def _differences(self, made: Identity) -> list[str]:
@@ -121,9 +121,15 @@ def annotation_digests(images: Iterable[AnnotatedImage]) -> tuple[str, str]:
     return annotations.hexdigest(), hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
-def _has_progress(folder: Path) -> bool:
+def has_progress(folder: Path) -> bool:
     """Whether a training got further than telling what it is made from."""
     return any(path.name != IDENTITY_FILE for path in folder.glob(CHECKPOINTS))
+
+
+def remove_without_progress(folder: Path) -> None:
+    """Remove the file where nothing was kept beside it, as by a training that cannot begin."""
+    if not has_progress(folder):
+        (folder / IDENTITY_FILE).unlink(missing_ok=True)
 
 
 def _read(path: str | os.PathLike[str]) -> Identity:

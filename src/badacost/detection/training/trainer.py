@@ -35,13 +35,12 @@ from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.training.boosters import Place
 from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened
 from badacost.detection.training.checkpoint import (
-    CHECKPOINTS,
     Boosted,
     Checkpoint,
     cannot_resume,
 )
 from badacost.detection.training.config import TrainingConfig
-from badacost.detection.training.identity import Identity
+from badacost.detection.training.identity import Identity, has_progress, remove_without_progress
 from badacost.detection.training.rounds import (
     MINING_FLOOR,
     MINING_REJECTION,
@@ -223,9 +222,11 @@ class _Training:
         identity = identity.with_pixels(self.store.digests)
         if self.folder is not None:
             identity.check(self.folder)
-            identity.write(self.folder)
         self.digest = identity.digest
         self.filters, self.pyramid = self._learn()
+        if self.folder is not None:
+            stack.callback(remove_without_progress, self.folder)
+            identity.write(self.folder)
 
     def _announce(self, images: Sequence[AnnotatedImage]) -> None:
         """Tell what is going to be done."""
@@ -235,7 +236,7 @@ class _Training:
             _TITLES[self.config.algorithm], self.category, len(self.views),
             "s" * (len(self.views) > 1), len(images), n_objects, *self.config.window,
         )  # fmt: skip
-        if self.folder is not None and any(self.folder.glob(CHECKPOINTS)):
+        if self.folder is not None and has_progress(self.folder):
             log.info("resuming from the checkpoints in %s", self.folder)
 
     def run(self) -> Detector:
