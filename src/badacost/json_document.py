@@ -71,7 +71,13 @@ def _check(data: bytes, budget: Budget) -> None:
     if width == 2 and data.isascii() and b"\\u" not in data:
         width = 1
     lists, dicts, commas, keys, quotes = map(data.count, (b"[", b"{", b",", b":", b'"'))
-    n_bytes = _PARSER + 2 * width * len(data) + _LIST * lists + _DICT * dicts + _ITEM * commas
+    n_bytes = (
+        _PARSER
+        + (9 if width == 4 else 2 * width) * len(data)
+        + _LIST * lists
+        + _DICT * dicts
+        + _ITEM * commas
+    )
     n_bytes += _ENTRY * keys + _TEXT * max(quotes // 2 - keys, 0)
     n_bytes += _NUMBER * max(commas + 1 + keys - quotes // 2, 0)
     bytes_of_key = _KEY + _TEXT

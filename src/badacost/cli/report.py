@@ -42,6 +42,7 @@ def report(
     output: options.Page = Path("report.html"),
     title: options.Title = None,
     jobs: options.Jobs = -1,
+    max_memory: options.MaxMemory = None,
     data: Annotated[
         Path | None,
         options.of_tables(

@@ -204,7 +204,9 @@ class PartialResults:
             or not _is_stem(stem)
         ):
             raise ValueError("this is no image")
-        ((name, found),) = from_json_lines(line.decode()).items()
+        ((name, found),) = from_json_lines(
+            line.decode(), max_memory=self._budget.max_memory
+        ).items()
         return replace(found, source=ImageSource(name, (size[0], size[1]))), stem
 
 
