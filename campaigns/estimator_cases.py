@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -223,7 +224,8 @@ def _form(data: _Samples, place: int, which: int) -> None:
         lambda: np.full(X.shape, None),
         lambda: [[{}] * X.shape[1]] * len(X),
     )
-    data.X = forms[which % len(forms)]()
+    with warnings.catch_warnings(action="ignore"):  # of numpy, about the change itself
+        data.X = forms[which % len(forms)]()
 
 
 _OPTIONS: tuple[tuple[str, tuple[Any, ...]], ...] = (

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from badacost import BAdaCostClassifier
 from badacost.categorical_columns import (
     CategoricalColumns,
     _levels_of_codes,
@@ -323,3 +324,10 @@ def test_codes_are_counted_as_if_sorted(values) -> None:
 @pytest.mark.parametrize("other", [-1.0, 0.5, 2.0**16, np.inf, -np.inf])
 def test_other_numbers_are_sorted(other) -> None:
     assert _levels_of_codes(np.array([0.0, other])) is None
+
+
+def test_cells_that_are_no_categories() -> None:
+    X = np.empty((4, 1), object)
+    X[:, 0] = [{}, "a", "b", "a"]
+    with pytest.raises(ValueError, match=r"column 0 of X has a cell that is no category .*'dict'"):
+        BAdaCostClassifier(categorical_features=[0]).fit(X, [0, 1, 0, 1])

@@ -183,6 +183,11 @@ def test_price_of_being_right(form) -> None:
     assert 0 < savings(TRUTH, TRUTH, given_costs) < 1
 
 
+def test_weights_times_costs_beyond_the_range() -> None:
+    with pytest.raises(ValueError, match="weights times costs are too large"):
+        cost_confusion_matrix([0, 1], [1, 0], [[0, 1e200], [1, 0]], sample_weight=[1e200, 1e-200])
+
+
 def test_weights_are_repetitions() -> None:
     repeat = [1, 0, 2, 3, 1, 2, 0]
     for metric in METRICS:

@@ -247,9 +247,15 @@ def _levels(table: Any, position: int) -> tuple[list[Any], NDArray[np.integer]]:
         return _levels_of_codes(values) or _levels_of_numbers(values)
     place_of: dict[Any, int] = {}
     cells = values.tolist() if values.dtype.kind in _OBJECTS else values  # dates would be numbers
-    places = np.fromiter(
-        (place_of.setdefault(cell, len(place_of)) for cell in cells), np.intp, len(values)
-    )
+    try:
+        places = np.fromiter(
+            (place_of.setdefault(cell, len(place_of)) for cell in cells), np.intp, len(values)
+        )
+    except TypeError as error:
+        raise ValueError(
+            f"column {position} of X has a cell that is no category ({error}): use texts or "
+            "numbers."
+        ) from error
     return list(place_of), places
 
 

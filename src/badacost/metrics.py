@@ -224,7 +224,13 @@ class Bill:
     @property
     def charged(self) -> FloatArray:
         """Costs of all such decisions together, of the shape of `counts`."""
-        return np.asarray(self.counts * self.costs)
+        with np.errstate(over="ignore"):
+            charged = np.asarray(self.counts * self.costs)
+        if not np.isfinite(charged).all():
+            raise ValueError(
+                "weights times costs are too large for a number: divide sample_weight by its mean."
+            )
+        return charged
 
     @property
     def constants(self) -> FloatArray:

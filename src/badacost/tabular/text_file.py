@@ -61,6 +61,8 @@ def read_text(
     separator = guess_separator(head)
     names = _names(path, head, separator)
     n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if n_lines == 1:
+        refuse_file(path, NO_ROWS)
     n_cells = min(n_lines * len(names), data.count(separator.encode()) + n_lines)
     budget.check(_COPIES * len(data) + _BYTES_OF_CELL * n_cells + BYTES_OF_COLUMN * len(names))
     wanted = [kinds.get(name, others) if name else "any" for name in names]
