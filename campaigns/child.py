@@ -264,7 +264,9 @@ def _place(trace: TracebackType | None) -> str:
 
 def _guard(folder: Path) -> None:
     """Refuse, from now on, to write elsewhere, to start programs and to open connections."""
-    allowed = (f"{folder}{os.sep}", f"{os.devnull}{os.sep}", f"/proc/{os.getpid()}/")
+    kernels = os.path.realpath(os.environ.get("NUMBA_CACHE_DIR", folder))
+    allowed = tuple(f"{place}{os.sep}" for place in (folder, kernels, os.devnull))
+    allowed += (f"/proc/{os.getpid()}/",)
 
     def check_path(path: Any, event: str) -> None:
         if isinstance(path, bytes | str | os.PathLike):

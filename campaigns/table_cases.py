@@ -19,7 +19,7 @@ from badacost.detection import TrainingConfig
 from badacost.tabular import TableClassifier, read_table
 from campaigns.cases import Case, FileKind, Kind
 from campaigns.child import Broken
-from campaigns.mutations import BYTES, IN_GZIP, TEXT, Edit, Mutation
+from campaigns.mutations import BYTES, IN_GZIP, TEXT, Edit, Mutation, applied
 from campaigns.plain import COSTS, frame, new_estimator
 
 _ROWS = 12
@@ -125,8 +125,8 @@ class ParquetTables(Kind):
         file = io.BytesIO()
         pq.write_table(pa.table(columns), file)
         content = file.getvalue()
-        for name, _, *numbers in damage:
-            content = BYTES[name].apply(content, *numbers)
+        for edit in damage:
+            content = applied(content, edit)
         path = folder / "t.parquet"
         path.write_bytes(content)
         errors = []

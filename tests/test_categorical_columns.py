@@ -331,3 +331,8 @@ def test_cells_that_are_no_categories() -> None:
     X[:, 0] = [{}, "a", "b", "a"]
     with pytest.raises(ValueError, match=r"column 0 of X has a cell that is no category .*'dict'"):
         BAdaCostClassifier(categorical_features=[0]).fit(X, [0, 1, 0, 1])
+
+
+def test_codes_in_half_precision() -> None:
+    levels, places = _levels_of_codes(np.array([3, 1, np.nan, 3], np.float16))
+    assert (levels, places.tolist()) == ([1.0, 3.0], [1, 0, -1, 1])

@@ -269,7 +269,7 @@ def _levels_of_codes(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intege
     if values.dtype.kind != "f" or not len(values):
         return None
     missing = np.isnan(values)
-    known = values[~missing]
+    known = values[~missing].astype(np.float64)  # the largest code is beyond half precision
     if not ((known >= 0.0) & (known <= _MAX_CODE)).all():
         return None
     codes = np.where(missing, 0.0, values).astype(np.int64)
