@@ -205,6 +205,7 @@ def _outcome(call: Callable[[], Any], limits: Limits) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", UserWarning)  # those of the library and scikit-learn
+            warnings.filterwarnings("ignore", module="lightgbm")  # it has single precision only
             result = call()
         message = result if isinstance(result, str) else ""
     except BaseException as error:

@@ -35,7 +35,7 @@ from experiments.journal import Journal
 KINDS: dict[str, Kind] = {
     kind.name: kind for kind in (*MODEL_KINDS, *TABLE_KINDS, *DETECTION_KINDS, *ESTIMATOR_KINDS)
 }
-LIMITS = Limits()
+LIMITS = Limits(seconds=60.0)  # of the clock: a machine may be busy, or compile
 _BATCH_SECONDS = 2.0
 _MAX_BATCH = 400
 _MAX_TRIALS = 40

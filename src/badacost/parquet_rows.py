@@ -106,6 +106,7 @@ class ParquetRows:
                         break
                     size = (size if together else 0) + self._size_of(batch)
                     self._budget.check(_COPIES * size)
+                    batch.validate(full=True)  # texts that are no UTF-8 among others
                 yield batch
 
     def _chunks(self, n_rows: int) -> Iterator[_Chunk]:

@@ -80,3 +80,11 @@ def test_damaged_files(content, tmp_path) -> None:
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"t.parquet' is damaged, or not of Parquet"):
         read_table(path)
+
+
+def test_texts_that_are_not_in_utf_8(tmp_path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": ["low", "high"]}), path)
+    path.write_bytes(path.read_bytes().replace(b"low", b"l\xefw"))
+    with pytest.raises(ValueError, match=r"t.parquet' is damaged.*Invalid UTF8"):
+        read_table(path)
