@@ -35,7 +35,8 @@ from experiments.journal import Journal
 KINDS: dict[str, Kind] = {
     kind.name: kind for kind in (*MODEL_KINDS, *TABLE_KINDS, *DETECTION_KINDS, *ESTIMATOR_KINDS)
 }
-LIMITS = Limits(seconds=60.0)  # of the clock: a machine may be busy, or compile
+# A machine may be busy, or compile; up to a gigabyte is what this program takes itself.
+LIMITS = Limits(seconds=60.0, memory=2_500_000_000)
 _BATCH_SECONDS = 2.0
 _MAX_BATCH = 400
 _MAX_TRIALS = 40
