@@ -151,6 +151,7 @@ def _detection_tasks() -> list[Callable[[], Any]]:
         return []
 
     def detect() -> None:
+        from badacost.detection.box_tree import BoxTree
         from badacost.detection.channels import triangle_filter
         from badacost.detection.models import synthetic_cars
         from badacost.detection.pose import PoseRegression
@@ -167,5 +168,8 @@ def _detection_tasks() -> list[Callable[[], Any]]:
         weights = np.zeros((window.shape[1], 4), np.float32)
         PoseRegression(weights, np.zeros(4), np.zeros((0, 0))).outputs(window)
         triangle_filter(np.zeros((1, 8, 8), np.float32), 1)  # as in training
+        tree = BoxTree(np.array([[0.0, 0.0, 1.0, 1.0]]))  # as in evaluation
+        tree.largest(np.zeros((1, 4)))
+        tree.pairs(np.zeros((1, 4)), 0.5)
 
     return [detect]
