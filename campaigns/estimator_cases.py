@@ -224,7 +224,8 @@ def _form(data: _Samples, place: int, which: int) -> None:
         lambda: np.full(X.shape, None),
         lambda: [[{}] * X.shape[1]] * len(X),
     )
-    with warnings.catch_warnings(action="ignore"):  # of numpy, about the change itself
+    # What numpy and pandas say of the change itself.
+    with warnings.catch_warnings(action="ignore"), suppress(NotImplementedError):
         data.X = forms[which % len(forms)]()
 
 
