@@ -225,7 +225,7 @@ def _form(data: _Samples, place: int, which: int) -> None:
         lambda: [[{}] * X.shape[1]] * len(X),
     )
     # What numpy and pandas say of the change itself.
-    with warnings.catch_warnings(action="ignore"), suppress(NotImplementedError):
+    with warnings.catch_warnings(action="ignore"), suppress(Exception):
         data.X = forms[which % len(forms)]()
 
 

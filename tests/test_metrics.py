@@ -186,6 +186,8 @@ def test_price_of_being_right(form) -> None:
 def test_weights_times_costs_beyond_the_range() -> None:
     with pytest.raises(ValueError, match="weights times costs are too large"):
         cost_confusion_matrix([0, 1], [1, 0], [[0, 1e200], [1, 0]], sample_weight=[1e200, 1e-200])
+    with pytest.raises(ValueError, match="weights times costs are too large"):
+        savings([0, 1], [0, 1], [[0, 1e200], [1, 0]], sample_weight=[1e200, 1e-200])
 
 
 def test_weights_are_repetitions() -> None:

@@ -225,17 +225,21 @@ class Bill:
     def charged(self) -> FloatArray:
         """Costs of all such decisions together, of the shape of `counts`."""
         with np.errstate(over="ignore"):
-            charged = np.asarray(self.counts * self.costs)
-        if not np.isfinite(charged).all():
-            raise ValueError(
-                "weights times costs are too large for a number: divide sample_weight by its mean."
-            )
-        return charged
+            return _checked_sums(self.counts * self.costs)
 
     @property
     def constants(self) -> FloatArray:
         """What each class costs in all if it is the answer for every sample, (K,)."""
-        return self.prices.of_constants(self.truth, self.weight)
+        return _checked_sums(self.prices.of_constants(self.truth, self.weight))
+
+
+def _checked_sums(sums: FloatArray) -> FloatArray:
+    """Refuse sums of money that are beyond all numbers."""
+    if not np.isfinite(sums).all():
+        raise ValueError(
+            "weights times costs are too large for a number: divide sample_weight by its mean."
+        )
+    return sums
 
 
 def bill_of(

@@ -59,7 +59,9 @@ def cheapest_labels(shares: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
     """
     # A power of two keeps the digits, and what single precision can hold.
     within_range = np.ldexp(costs, -np.frexp(costs.max())[1])
-    return np.argmin((shares @ within_range).astype(np.float32), axis=1).astype(np.int32)
+    with np.errstate(over="ignore"):  # shares of an altered file
+        expected = (shares @ within_range).astype(np.float32)
+    return np.argmin(expected, axis=1).astype(np.int32)
 
 
 def label_tree(tree: Tree, class_weights: FloatArray, costs: FloatArray) -> Tree:

@@ -78,7 +78,8 @@ class Prices:
         array([5., 3.])
         """
         truths = np.eye(self.values.shape[-1])[truth]
-        return np.asarray(weight @ self.expected(truths))
+        with np.errstate(over="ignore"):
+            return np.asarray(weight @ self.expected(truths))
 
     def of_classes(self, positions: Sequence[int] | Positions) -> Prices:
         """Return the prices of some of the classes, or of all in another order."""
