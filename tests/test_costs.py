@@ -515,3 +515,8 @@ def test_classes_that_were_encoded(form):
 def test_labels_of_several_types_are_no_encoded_classes():
     with pytest.raises(ValueError, match="no row for class 0"):
         as_cost_matrix({"a": {7: 1}, 7: {"a": 2}}, [0, 1], allow_extra_labels=True)
+
+
+def test_no_probabilities_of_costs_that_differ_too_much() -> None:
+    with pytest.raises(ValueError, match="too many powers of ten"):
+        stationary_distribution([[0, 1e-300, 1e300], [0, 0, 1e-300], [1e-300, 0, 0]])

@@ -520,13 +520,19 @@ def stationary_distribution(
             'is free; give every mistake a positive price, or use decision="margin".'
         )
     rates /= rates.max()
-    for k in range(n_classes - 1, 0, -1):
-        rates[:k, k] /= rates[k, :k].sum()
-        rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
-    shares = np.ones(n_classes)
-    for k in range(1, n_classes):
-        shares[k] = shares[:k] @ rates[:k, k]
-    pi: FloatArray = shares / shares.sum()
+    with np.errstate(all="ignore"):
+        for k in range(n_classes - 1, 0, -1):
+            rates[:k, k] /= rates[k, :k].sum()
+            rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
+        shares = np.ones(n_classes)
+        for k in range(1, n_classes):
+            shares[k] = shares[:k] @ rates[:k, k]
+        pi: FloatArray = shares / shares.sum()
+    if not np.isfinite(pi).all():
+        raise ValueError(
+            "these costs give no probabilities, since they differ by too many powers of ten: give "
+            'mistakes prices that are closer, or use decision="margin".'
+        )
     return pi
 
 
