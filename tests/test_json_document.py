@@ -66,11 +66,13 @@ def test_the_last_of_repeated_keys() -> None:
     ],
 )
 def test_memory_is_estimated_from_above(text) -> None:
-    data = text.encode()
-    tracemalloc.start()
-    parse_json(data, BUDGET)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    data, peaks = text.encode(), []
+    for _ in range(3):  # threads of other tests may take memory meanwhile
+        tracemalloc.start()
+        parse_json(data, BUDGET)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    peak = min(peaks)
     with pytest.raises(BudgetError, match=r"would need .* MB, limit"):
         parse_json(data, Budget(peak))
 
