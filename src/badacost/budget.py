@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import time
 from dataclasses import dataclass, field
 
@@ -77,6 +78,10 @@ class Budget:
     def clock(self) -> Clock:
         """Begin to count the seconds of parsing: a minute for each gigabyte of the limit."""
         return Clock(max(self.max_memory * _SECONDS_PER_BYTE, 1.0))
+
+
+UNLIMITED = Budget(sys.maxsize)
+"""For what this process has made itself; shared, as what is taken of it does not matter."""
 
 
 class Clock:

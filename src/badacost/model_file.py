@@ -31,7 +31,6 @@ from badacost.budget import Budget, BudgetError
 from badacost.json_document import parse_json
 from badacost.user_file import open_regular
 
-UNLIMITED = Budget(sys.maxsize)  # shared: what is taken of it does not matter
 _FORMAT = "badacost"
 _VERSION = 2  # 1 had fewer arrays
 _DOCUMENT = "model.json"

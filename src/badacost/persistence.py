@@ -18,10 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.budget import Budget, BudgetError
+from badacost.budget import UNLIMITED, Budget, BudgetError
 from badacost.costs.matrix import plain
 from badacost.model_file import (
-    UNLIMITED,
     ModelFile,
     ModelFileError,
     describe,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from badacost.budget import Budget
-from badacost.model_file import UNLIMITED, ModelFileError, refuse
+from badacost.budget import UNLIMITED, Budget
+from badacost.model_file import ModelFileError, refuse
 from badacost.tree.forest import Forest
 
 # Name of the field of Forest: type and number of dimensions in a file.

@@ -15,12 +15,11 @@ from typing import Any, BinaryIO, Self
 
 from badacost import __version__
 from badacost.atomic_file import plain_write_errors
-from badacost.budget import Budget, BudgetError
+from badacost.budget import UNLIMITED, Budget, BudgetError
 from badacost.detection.boxes import Detections
 from badacost.detection.images import ImageSource
 from badacost.detection.interchange.json_lines import from_json_lines, to_json_line
 from badacost.json_document import parse_json
-from badacost.model_file import UNLIMITED
 from badacost.user_file import open_regular
 
 _MAX_SIDE = 2**31
