@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from typing import Any
 
 from badacost.budget import Budget
 
 # Bytes of the parser, of a list, of a dict, of a place in the one and in the other, of a number, of
 # a text without its characters, and of a key besides, while pairs become a dict.
-_PARSER, _LIST, _DICT, _ITEM, _ENTRY, _NUMBER, _TEXT, _KEY = 4000, 96, 190, 9, 40, 32, 60, 75
+_PARSER, _ITEM, _ENTRY, _KEY = 4000, 9, 40, 75
+_LIST, _DICT = sys.getsizeof([]) + 40, sys.getsizeof({}) + 126
+_NUMBER, _TEXT = sys.getsizeof(0.5) + 8, sys.getsizeof("\u4e2d") + 10
 _TEXTS = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+(:)?', re.DOTALL)
 _WIDE = re.compile(rb"[\xf0-\xff]"), re.compile(rb"\\u[dD]")  # beyond the first 2**16 characters
 
