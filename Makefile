@@ -9,7 +9,8 @@ demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
 
 # A worker takes whole files, whose fixtures train or start what their tests share.
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest $(SHARED)
 
 test: lint types
 	$(PYTEST) $(PYTEST_ARGS)
@@ -28,7 +29,7 @@ test-quick: lint
 # The same tests with each Python at hand and with the oldest dependencies; SESSION chooses one, as in make versions SESSION=oldest.
 versions: .venv/pip
 	$(BIN)/python -m pip install --quiet --group versions
-	$(BIN)/nox $(if $(SESSION),--session $(SESSION)) -- -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/nox $(if $(SESSION),--session $(SESSION)) -- $(SHARED) $(PYTEST_ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster_of() -> Iterator[Callable[[int], Any]]:
-    """Return a client of a cluster with so many workers, all of them there."""
+    """Return a client of a cluster with so many workers, all of them there.
+
+    It ends with the file, lest its threads run beside tests that fork or measure memory.
+    """
     import dask
     from distributed import Client, LocalCluster
     from distributed.utils import get_mp_context
