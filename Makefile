@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+# Tests start many interpreters, which need not compile the sources each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-quick versions fuzz limits soak bits lint types docs bench table1 rivals cars faces format clean
 

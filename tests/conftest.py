@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -13,11 +14,20 @@ from hypothesis import settings
 _CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba"
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # or scikit-learn skips one of its checks
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of others; several processes share the cores
 
 # HYPOTHESIS_PROFILE=thorough tries more examples, as CI does.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("thorough", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+gc.disable()  # until all tests are found
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and found out of the search for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

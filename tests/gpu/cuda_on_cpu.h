@@ -3,6 +3,7 @@
 // The threads of a block are coroutines on one processor thread, which take turns at barriers:
 // results are those of a GPU as long as kernels are free of races.
 #pragma once
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -36,9 +38,10 @@ namespace on_cpu {
 struct alignas(16) Chunk {
   char bytes[16];
 };
+constexpr size_t stack_size = 256 * 1024;
 struct Thread {
-  ucontext_t context;
-  std::vector<char> stack = std::vector<char>(256 * 1024);
+  std::unique_ptr<char[]> stack;  // of a coroutine, which runs thread after thread
+  jmp_buf place;
   bool done = false;
 };
 struct Barrier {
@@ -51,11 +54,14 @@ inline std::vector<Barrier> warps;
 inline std::vector<u_int64_t> lanes;
 inline Barrier block;
 inline unsigned n_alive, n_threads, current;
-inline ucontext_t scheduler;
+inline jmp_buf scheduler;
 inline void (*entry)(void *);
 inline void *entry_data;
 
-inline void yield() { swapcontext(&threads[current].context, &scheduler); }
+// Jumps instead of swapcontext(), which asks the system for the mask of signals each time.
+__attribute__((noinline)) inline void yield() {
+  if (!_setjmp(threads[current].place)) _longjmp(scheduler, 1);
+}
 
 // A thread that returns no longer counts: those that wait for it go on.
 inline void wait(Barrier &barrier, const unsigned &expected) {
@@ -73,11 +79,26 @@ inline void wait(Barrier &barrier, const unsigned &expected) {
 inline void wait_for_warp() { wait(warps[current / 32], alive[current / 32]); }
 
 inline void start() {
-  entry(entry_data);
-  threads[current].done = true;
-  n_alive--;
-  alive[current / 32]--;
-  yield();
+  for (;;) {
+    entry(entry_data);
+    threads[current].done = true;
+    n_alive--;
+    alive[current / 32]--;
+    yield();
+  }
+}
+
+__attribute__((noinline)) inline void resume() {
+  if (_setjmp(scheduler)) return;
+  Thread &thread = threads[current];
+  if (thread.stack) _longjmp(thread.place, 1);
+  thread.stack.reset(new char[stack_size]);
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = thread.stack.get();
+  context.uc_stack.ss_size = stack_size;
+  makecontext(&context, start, 0);
+  setcontext(&context);
 }
 
 inline void run_block() {
@@ -89,22 +110,14 @@ inline void run_block() {
   alive.back() = n_threads - 32 * (n_warps - 1);
   lanes.assign(32 * n_warps, 0);
   if (threads.size() < n_threads) threads.resize(n_threads);
-  for (unsigned t = 0; t < n_threads; t++) {
-    Thread &thread = threads[t];
-    thread.done = false;
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.data();
-    thread.context.uc_stack.ss_size = thread.stack.size();
-    thread.context.uc_link = &scheduler;
-    makecontext(&thread.context, start, 0);
-  }
+  for (unsigned t = 0; t < n_threads; t++) threads[t].done = false;
   // Forwards and backwards in turn: where a barrier is missing, blocks do not agree.
   for (bool backwards = blockIdx.x & 1; n_alive > 0; backwards = !backwards)
     for (unsigned t = 0; t < n_threads; t++) {
       current = backwards ? n_threads - 1 - t : t;
       if (threads[current].done) continue;
       threadIdx.x = current;
-      swapcontext(&scheduler, &threads[current].context);
+      resume();
     }
 }
 
