@@ -275,7 +275,7 @@ def train(device: DeviceName, cars: Path | None) -> Iterator[Row]:
     train_detector(make_scenes(10, n_views=4), Views.around(4), tiny, device=device)  # compiles
     log = logging.getLogger("badacost.detection.training")
     log.setLevel(logging.INFO)
-    log.addHandler(logging.StreamHandler(sys.stdout))
+    log.handlers = [logging.StreamHandler(sys.stdout)]
     images: Any = make_scenes(200, n_views=8, random_state=1)
     config, groups = replace(TrainingConfig.small(window=(40, 64)), algorithm="costboost"), None
     if cars is not None:
