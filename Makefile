@@ -1,7 +1,8 @@
 # Everything runs inside .venv, which is made on first use; PYTHON names the interpreter to make it with.
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= 2
+# Three keep two cores busy, since some tests wait.
+WORKERS ?= 3
 # Tests start many interpreters, which need not compile the sources each time.
 unexport PYTHONDONTWRITEBYTECODE
 

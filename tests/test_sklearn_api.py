@@ -81,7 +81,7 @@ BOTH = pytest.mark.parametrize(
         BAdaCostClassifier(),
         BAdaCostClassifier(decision="bayes"),
         BAdaCostClassifier(criterion="entropy", max_leaf_nodes=8, n_estimators=20),
-        CostBoostClassifier(),
+        CostBoostClassifier(n_estimators=20),
         CostBoostClassifier(tree="best", n_estimators=20),
         CostSensitiveTreeClassifier(),
     ]

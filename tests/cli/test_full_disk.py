@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from badacost import load
+from badacost.atomic_file import write_error
 from badacost.cli.app import app
+from badacost.tabular import TableClassifier
 from tests.file_size_limit import file_size_limit
 from tests.tabular.patients import patients, small_model
 
@@ -60,6 +65,26 @@ def test_nothing_is_lost(name) -> None:
     assert output.read_text() == "earlier"
     assert sorted(os.listdir()) == before
     output.unlink()
+
+
+def test_a_model_is_saved_elsewhere(tmp_path, monkeypatch) -> None:
+    save = TableClassifier.save
+
+    def save_unless_full(model, path) -> None:
+        if Path(path) == Path("m.full"):
+            raise write_error(path, OSError(errno.ENOSPC, "full"))
+        save(model, path)
+
+    monkeypatch.setattr(TableClassifier, "save", save_unless_full)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    result = CliRunner().invoke(app, ["fit", *COMMANDS["fit"], "--output", "m.full"])
+    assert result.exit_code == 1
+    (spare,) = tmp_path.glob("badacost-*/m.full")
+    assert result.stderr.splitlines()[-1] == (
+        "Error: cannot write 'm.full': the disk is full: make room there, or name a file on "
+        f"another disk. The model was saved as '{spare}' instead."
+    )
+    assert load(spare).classes_.tolist() == ["high", "low", "mid"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -193,7 +195,7 @@ def fit(
     if "verbose" in model.estimator_.get_params(deep=False):
         model.estimator_.set_params(verbose=0)
     replaced = output.exists()
-    model.save(make_folder(output))
+    _save(model, output)
     for text in model.encoder_.notes_:
         note(text)
     if as_json:
@@ -203,6 +205,20 @@ def fit(
         )
     elif not quiet:
         _show(model, output, algorithm, replaced)
+
+
+def _save(model: TableClassifier, output: Path) -> None:
+    """Save a model, elsewhere where its file cannot be written: the fit may have taken long."""
+    try:
+        model.save(make_folder(output))
+    except OSError as error:
+        spare = Path(tempfile.mkdtemp(prefix="badacost-"), output.name)
+        try:
+            model.save(spare)
+        except OSError:
+            shutil.rmtree(spare.parent)
+            raise error from None
+        raise OSError(f"{error} The model was saved as '{spare}' instead.") from error
 
 
 def _inputs(
