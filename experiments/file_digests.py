@@ -7,7 +7,6 @@ import json
 import os
 import re
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from badacost.json_document import parse_json
 from badacost.user_file import open_regular
 
 _DIGEST = re.compile("[0-9a-f]{64}")
-_BLOCK = 2**20
 
 
 class FileDigests:
@@ -35,7 +33,7 @@ class FileDigests:
         if path.exists():
             with open_regular(path) as file:
                 try:
-                    found = parse_json(file.read(), Budget.of(None))
+                    found = parse_json(file.read(), Budget.default())
                 except ValueError:
                     found = None
             self._kept = found if isinstance(found, dict) else {}
@@ -43,12 +41,7 @@ class FileDigests:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._known != self._kept:
             with replaced_file(self._path) as temporary:
                 temporary.write_text(json.dumps(self._known))
@@ -65,11 +58,8 @@ class FileDigests:
             or not isinstance(kept[2], str)
             or not _DIGEST.fullmatch(kept[2])
         ):
-            digest = hashlib.sha256()
             with open_regular(file) as opened:
-                while block := opened.read(_BLOCK):
-                    digest.update(block)
-            kept = [*facts, digest.hexdigest()]
+                kept = [*facts, hashlib.file_digest(opened, "sha256").hexdigest()]
         self._known[name] = kept
         return str(kept[2])
 

@@ -87,9 +87,9 @@ def test_a_killed_process_leaves_nothing(tmp_path) -> None:
     ("number", "message"),
     [
         (errno.ENOSPC, "the disk is full: make room there, or name a file on another disk."),
-        (errno.EFBIG, r"files may not become that large here: raise the limit \(ulimit -f\)."),
+        (errno.EFBIG, r"the file-size limit is reached: raise it \(ulimit -f\)."),
         (errno.EROFS, "the disk is read-only: name a file on another disk."),
-        (errno.EACCES, "its folder may not be written to: change its permissions, or"),
+        (errno.EACCES, "its folder is not writable: change its permissions, or"),
         (errno.EIO, "Input/output error: name a file in another folder."),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_limit_of_the_size_of_files(tmp_path) -> None:
     write_model(path, "Kind", {}, {"a": np.zeros(3)})
     old = path.read_bytes()
     noise = np.random.default_rng(0).random(4096)
-    message = r"cannot write .*model\.badacost': files may not become that large"
+    message = r"cannot write .*model\.badacost': the file-size limit is reached"
     with file_size_limit(4096), pytest.raises(OSError, match=message):
         write_model(path, "Kind", {}, {"a": noise})
     assert path.read_bytes() == old

@@ -468,6 +468,19 @@ def test_batches_of_parquet_within_a_budget(tmp_path) -> None:
             list(source.batches())
 
 
+def test_columns_that_are_not_read_take_no_memory(tmp_path) -> None:
+    """Neither does a text make numbers beside it larger."""
+    n_rows = 20_000
+    frame = pd.DataFrame({"a": np.arange(n_rows) / 7, "y": np.arange(n_rows) % 2})
+    frame["note"] = [f"row {number}" for number in range(n_rows)]
+    frame.to_parquet(tmp_path / "1.parquet", compression=None)
+    given = {"rows_at_once": 1000, "max_memory": "700 kB"}
+    numbers = ParquetBatches(tmp_path, "y", columns=["a"], **given)
+    assert sum(len(batch.X) for batch in numbers.batches()) == n_rows
+    with pytest.raises(ValueError, match="limit 700 kB"):
+        list(ParquetBatches(tmp_path, "y", **given).batches())
+
+
 def test_columns_that_are_not_there(tmp_path) -> None:
     pd.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"b": [1.0, 2.0], "y": [0, 1]}).to_parquet(tmp_path / "2.parquet")

@@ -329,7 +329,7 @@ def test_other_numbers_are_sorted(other) -> None:
 def test_cells_that_are_no_categories() -> None:
     X = np.empty((4, 1), object)
     X[:, 0] = [{}, "a", "b", "a"]
-    with pytest.raises(ValueError, match=r"column 0 of X has a cell that is no category .*'dict'"):
+    with pytest.raises(ValueError, match=r"column 0 of X has a value that cannot be .*'dict'"):
         BAdaCostClassifier(categorical_features=[0]).fit(X, [0, 1, 0, 1])
 
 

@@ -70,8 +70,8 @@ def load(path: "str | os.PathLike[str]", *, max_memory: int | str | None = None)
     path : str or path-like
         The model file. It may come from anyone: nothing in it is executed.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `set_max_memory`.
 
     Returns
     -------

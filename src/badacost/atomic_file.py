@@ -1,6 +1,6 @@
 """Files that are written as a whole: a reader sees the old file or the new one, never a part.
 
-What keeps a file from being written, as a full disk, is told in one sentence with the remedy.
+What keeps a file from being written, such as a full disk, is told in one sentence with the remedy.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NO_RIGHT = "change its permissions, or name a file in another folder"
 NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", -1), errno.EFBIG)
 _REASONS = {
     errno.ENOSPC: f"the disk is full: {_NO_ROOM}",
-    getattr(errno, "EDQUOT", -1): f"the quota of the disk is used up: {_NO_ROOM}",
-    errno.EFBIG: "files may not become that large here: raise the limit (ulimit -f)",
+    getattr(errno, "EDQUOT", -1): f"the disk quota is exceeded: {_NO_ROOM}",
+    errno.EFBIG: "the file-size limit is reached: raise it (ulimit -f)",
     errno.EROFS: "the disk is read-only: name a file on another disk",
-    errno.EACCES: f"its folder may not be written to: {_NO_RIGHT}",
-    errno.EPERM: f"its folder may not be written to: {_NO_RIGHT}",
+    errno.EACCES: f"its folder is not writable: {_NO_RIGHT}",
+    errno.EPERM: f"its folder is not writable: {_NO_RIGHT}",
     errno.ENOENT: "its folder does not exist: create it first",
-    errno.EEXIST: "a file stands where a folder should be: name another",
-    errno.ENOTDIR: "a file stands where a folder should be: name another",
+    errno.EEXIST: "a file is in the place of a folder: choose another path",
+    errno.ENOTDIR: "a file is in the place of a folder: choose another path",
     errno.EISDIR: "it is a folder: name a file",
     errno.ENAMETOOLONG: "its name is too long: shorten it",
 }
@@ -72,7 +72,7 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         return
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise OSError(f"cannot write {os.fspath(path)!r:.300}: it is a folder: name a file.")
+        raise write_error(path, IsADirectoryError(errno.EISDIR, ""))
     temporary = target.with_name(f".{uuid4().hex}.tmp")
     with plain_write_errors(path):
         mode = target.stat().st_mode & 0o777 if target.exists() else None

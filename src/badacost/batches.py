@@ -114,8 +114,8 @@ class ParquetBatches(BatchSource):
     bins_folder : path-like, optional
         See `Batches`.
     max_memory : int, str or None, default=None
-        Refuse a batch that would take more memory to read: bytes, or a text like "4 GB"; None is
-        the limit of `badacost.set_max_memory`.
+        Maximum memory that reading a batch may take: bytes, or a string such as "4 GB". None is the
+        limit of `badacost.set_max_memory`.
 
     Notes
     -----

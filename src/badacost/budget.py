@@ -9,7 +9,6 @@ reader turns the `BudgetError` into the error of its kind of file.
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 import time
@@ -21,8 +20,7 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([kKMGT]?i?)B?")
 _UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"Ki": 2**10, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _default = DEFAULT_MEMORY
-RAISE_DEFAULT = "raise it with badacost.set_max_memory (--max-memory)"
-"""The remedy where nothing takes `max_memory`."""
+_RAISE_DEFAULT = "raise it with badacost.set_max_memory (--max-memory)"
 
 
 class BudgetError(ValueError):
@@ -59,15 +57,20 @@ class Budget:
     def of(cls, max_memory: int | str | None) -> Budget:
         """Return the budget of an option of users; None is that of `set_max_memory`."""
         if max_memory is None:
-            return cls(_default, remedy=f"pass max_memory=, or {RAISE_DEFAULT}")
+            return cls(_default, remedy=f"pass max_memory=, or {_RAISE_DEFAULT}")
         return cls(as_bytes(max_memory))
 
-    def check(self, n_bytes: int, what: str = "it", remedy: str | None = None) -> None:
-        """Refuse contents of more bytes than there may be."""
+    @classmethod
+    def default(cls) -> Budget:
+        """Return the budget of `set_max_memory`, where users cannot pass another one."""
+        return cls(_default, remedy=_RAISE_DEFAULT)
+
+    def check(self, n_bytes: int, what: str = "it", *, at_least: bool = False) -> None:
+        """Refuse contents of more bytes than there may be, or of which only so many are known."""
         if n_bytes > self.max_memory:
+            need = f"more than {shown(self.max_memory)}" if at_least else shown(n_bytes)
             raise BudgetError(
-                f"{what} would need {shown(n_bytes)}, limit {shown(self.max_memory)}: "
-                f"{remedy or self.remedy}"
+                f"{what} would need {need}, limit {shown(self.max_memory)}: {self.remedy}"
             )
 
     def take(self, n_bytes: int, what: str) -> None:
@@ -95,8 +98,8 @@ class Clock:
         """Refuse to go on when time is over."""
         if time.thread_time() > self._end:
             raise BudgetError(
-                f"it takes more than {self._seconds:.0f} s to read: "
-                "divide it, or pass a larger max_memory= (--max-memory), which allows more time"
+                f"reading takes more than {self._seconds:.0f} s: split the file, or raise "
+                "max_memory= (--max-memory), which also raises the time limit"
             )
 
 
@@ -106,7 +109,7 @@ def set_max_memory(max_memory: int | str | None) -> None:
     Parameters
     ----------
     max_memory : int, str or None
-        Bytes, or a text such as "4 GB" or "512 MiB"; None for the limit at the start, 1 GB. The
+        Bytes, or a string such as "4 GB" or "512 MiB"; None for the initial limit, 1 GB. The
         limit holds for each file, in all threads of this process.
 
     Examples
@@ -120,7 +123,7 @@ def set_max_memory(max_memory: int | str | None) -> None:
 
 
 def as_bytes(size: int | str) -> int:
-    """Return a number of bytes that is given as such, or as a text like "4 GB".
+    """Return a number of bytes that is given as such, or as a string such as "4 GB".
 
     >>> as_bytes("1.5 GB"), as_bytes("64MiB"), as_bytes(2**20)
     (1500000000, 67108864, 1048576)
@@ -133,7 +136,7 @@ def as_bytes(size: int | str) -> int:
     elif type(size) is int and 1 <= size < 2**63:
         return size
     raise ValueError(
-        f"max_memory must be a number of bytes or a text like '4 GB'; got {size!r:.80}."
+        f"max_memory must be a number of bytes or a string such as '4 GB'; got {size!r:.80}."
     )
 
 
@@ -143,7 +146,9 @@ def shown(n_bytes: int) -> str:
     >>> shown(3_900_000_001), shown(10**9), shown(1500)
     ('3.91 GB', '1 GB', '1.5 kB')
     """
-    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if n_bytes >= size:
-            return f"{math.ceil(100 * n_bytes / size) / 100:g} {unit}"
-    return f"{n_bytes} bytes"
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    units = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    unit = next((unit for unit, size in units.items() if 100 * n_bytes <= 99_999 * size), "TB")
+    whole, hundredths = divmod(-(-100 * n_bytes // units[unit]), 100)
+    return f"{whole}.{hundredths:02d}".rstrip("0").rstrip(".") + f" {unit}"

@@ -253,7 +253,7 @@ def _levels(table: Any, position: int) -> tuple[list[Any], NDArray[np.integer]]:
         )
     except TypeError as error:
         raise ValueError(
-            f"column {position} of X has a cell that is no category ({error}): use texts or "
+            f"column {position} of X has a value that cannot be a category ({error}): use texts or "
             "numbers."
         ) from error
     return list(place_of), places

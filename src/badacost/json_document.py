@@ -23,6 +23,14 @@ _TEXTS = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+(:)?', re.DOTALL)
 _WIDE = re.compile(rb"[\xf0-\xff]"), re.compile(rb"\\u[dD]")  # beyond the first 2**16 characters
 
 
+class JSONError(ValueError):
+    """A text that is no JSON; `line` is where, 0 for none in particular."""
+
+    def __init__(self, reason: str, line: int = 0):
+        super().__init__(reason)
+        self.line = line
+
+
 def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
     """Return the value of a text in UTF-8, in which no number is NaN or infinite.
 
@@ -42,8 +50,8 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
 
     Raises
     ------
-    ValueError
-        Where this is no JSON, in a sentence without the name of the file.
+    JSONError
+        Where this is no JSON, with the reason.
     BudgetError
         Where the value would take too much memory.
 
@@ -54,7 +62,7 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
     >>> parse_json(b'{"a": NaN}', Budget.of("1 MB"))
     Traceback (most recent call last):
         ...
-    ValueError: NaN is not a finite number
+    badacost.json_document.JSONError: NaN is not a finite number
     """
     _check(data, budget)
     try:
@@ -64,8 +72,16 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
             parse_float=_finite,
             parse_constant=_finite,
         )
+    except UnicodeDecodeError as error:
+        raise JSONError("this is not text in UTF-8: convert the file") from error
+    except json.JSONDecodeError as error:
+        raise JSONError(f"{error.msg}, column {error.colno}", error.lineno) from error
     except RecursionError as error:
-        raise ValueError("its parts are nested too deep") from error
+        raise JSONError("its parts are nested too deep") from error
+    except JSONError:
+        raise
+    except ValueError as error:  # of the interpreter, which converts a few thousand digits
+        raise JSONError("an integer has too many digits") from error
 
 
 def _check(data: bytes, budget: Budget) -> None:
@@ -99,7 +115,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON as a dict."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError("a key is repeated")
+        raise JSONError("a key is repeated")
     return result
 
 
@@ -107,5 +123,5 @@ def _finite(text: str) -> float:
     """Return a number of JSON, which can be too large for a float."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:80]} is not a finite number")
+        raise JSONError(f"{text[:80]} is not a finite number")
     return number

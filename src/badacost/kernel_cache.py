@@ -116,7 +116,7 @@ def _sources() -> bytes:
 
 def _warn() -> None:
     warnings.warn(
-        "compiled functions cannot be kept on disk, so that every process compiles them again: set "
+        "compiled functions cannot be cached on disk; every process will compile them again: set "
         "NUMBA_CACHE_DIR to a folder that can be written.",
         RuntimeWarning,
         stacklevel=2,

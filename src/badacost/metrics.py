@@ -237,7 +237,7 @@ def _checked_sums(sums: FloatArray) -> FloatArray:
     """Refuse sums of money that are beyond all numbers."""
     if not np.isfinite(sums).all():
         raise ValueError(
-            "weights times costs are too large for a number: divide sample_weight by its mean."
+            "sample_weight times the costs overflows: divide sample_weight by its mean."
         )
     return sums
 

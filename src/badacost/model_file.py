@@ -13,7 +13,6 @@ import math
 import os
 import re
 import struct
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -27,8 +26,8 @@ from numpy.typing import NDArray
 
 from badacost import __version__
 from badacost.atomic_file import replaced_file
-from badacost.budget import Budget, BudgetError
-from badacost.json_document import parse_json
+from badacost.budget import UNLIMITED, Budget, BudgetError
+from badacost.json_document import JSONError, parse_json
 from badacost.user_file import open_regular
 
 _FORMAT = "badacost"
@@ -82,7 +81,7 @@ class ModelFile:
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     library: str = ""
-    budget: Budget = field(default_factory=lambda: Budget(sys.maxsize))
+    budget: Budget = field(default_factory=lambda: UNLIMITED)
 
 
 def write_model(
@@ -152,8 +151,8 @@ def read_model(
     path : str or path-like
         The model file.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
     check_kind : callable, optional
         Is called with the kind before arrays are unpacked, to raise ModelFileError.
 
@@ -188,7 +187,7 @@ def read_model(
 
 def read_kind(path: str | os.PathLike[str]) -> str:
     """Return the name of the class of the model in a file, without reading its arrays."""
-    budget = Budget.of(None)
+    budget = Budget.default()
     with _archive(path, budget) as archive:
         document, _ = _read_document(archive, budget)
     return str(document["kind"])
@@ -344,9 +343,7 @@ def _parse(text: bytes, budget: Budget) -> Any:
     """Parse JSON as the standard has it: no repeated keys, no NaN, no infinity."""
     try:
         return parse_json(text, budget)
-    except BudgetError:
-        raise
-    except ValueError as error:
+    except JSONError as error:
         raise ModelFileError(f"{_DOCUMENT} is not valid JSON: {error}") from error
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from badacost.budget import Budget, BudgetError
 from badacost.user_file import open_regular
@@ -26,13 +26,6 @@ _OF_FOOTER = 12  # memory for a byte of the footer
 _COPIES = 2  # of rows: those of Arrow, and those of pandas
 _OF_TEXTS = 5  # memory for a byte of pages: the page, its texts, and what finds them
 _PAGES_AT_ONCE = 2**24
-
-
-class _Chunk(NamedTuple):
-    """Groups of rows that are read together, and the size of their pages."""
-
-    groups: range
-    n_bytes: int
 
 
 class ParquetRows:
@@ -95,10 +88,9 @@ class ParquetRows:
         size = 0
         with self._errors():
             chunks = list(self._chunks(n_rows))
-            pages = [chunk.n_bytes for chunk in chunks]
-            self._check(n_rows, sum(pages) if together else max(pages), together)
-        for chunk in chunks:
-            tables = self._file.iter_batches(n_rows, [*chunk.groups], columns=columns)
+            self._check(chunks, n_rows, columns, together)
+        for groups in chunks:
+            tables = self._file.iter_batches(n_rows, [*groups], columns=columns)
             while True:
                 with self._errors():
                     batch = next(tables, None)
@@ -109,24 +101,41 @@ class ParquetRows:
                     batch.validate(full=True)  # texts that are no UTF-8 among others
                 yield batch
 
-    def _chunks(self, n_rows: int) -> Iterator[_Chunk]:
+    def _chunks(self, n_rows: int) -> Iterator[range]:
         """Divide the groups of rows: the reader keeps the dictionaries of all that it is given."""
         first = rows = pages = 0
         for number in range(self.metadata.num_row_groups):
             group = self.metadata.row_group(number)
             rows, pages = rows + group.num_rows, pages + group.total_byte_size
             if number > first and (rows > n_rows or pages > _PAGES_AT_ONCE):
-                yield _Chunk(range(first, number), pages - group.total_byte_size)
+                yield range(first, number)
                 first, rows, pages = number, group.num_rows, group.total_byte_size
-        yield _Chunk(range(first, self.metadata.num_row_groups), pages)
+        yield range(first, self.metadata.num_row_groups)
 
-    def _check(self, n_rows: int, pages: int, together: bool) -> None:
+    def _check(
+        self, chunks: Sequence[range], n_rows: int, columns: Sequence[str] | None, together: bool
+    ) -> None:
         """Refuse what unpacks to too much: pages, and so many rows or all of them."""
+        wanted = set(self.schema.names if columns is None else columns)
+        kinds = [field.type if field.name in wanted else None for field in self.schema]
+        pages = [self._bytes_of_pages(groups, kinds) for groups in chunks]
         total = self.metadata.num_rows
-        if self.texts or any(map(_is_dictionary, self.schema.types)):
-            pages *= _OF_TEXTS
-        rows = (total if together else min(n_rows, total)) * sum(map(_width, self.schema.types))
-        self._budget.check(max(pages, rows))
+        rows = (total if together else min(n_rows, total)) * sum(map(_width, filter(None, kinds)))
+        self._budget.check(max(sum(pages) if together else max(pages), rows))
+
+    def _bytes_of_pages(self, groups: range, kinds: Sequence[Any]) -> int:
+        """Return what pages take once they are unpacked, those of columns without a kind none."""
+        n_bytes = 0
+        for number in groups:
+            group = self.metadata.row_group(number)
+            if group.num_columns != len(kinds):  # columns have parts
+                n_bytes += _OF_TEXTS * group.total_byte_size
+                continue
+            for place, kind in enumerate(kinds):
+                if kind is not None:
+                    copies = _OF_TEXTS if is_text(kind) or _is_dictionary(kind) else 1
+                    n_bytes += copies * group.column(place).total_uncompressed_size
+        return n_bytes
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -420,7 +420,7 @@ class TestInterruption:
             assert f"Note: 3 pictures were done before{failed}." in result.stderr
             resumed, drawn = contents("r"), contents("drawn")
             result = detect(*files, *options, "--resume", status=status)
-            assert "Note: no run left results to go on with: all pict" in result.stderr
+            assert "Note: nothing to resume: all pict" in result.stderr
         assert contents("r") == resumed
         assert contents("drawn") == drawn
         assert not list(Path.cwd().glob("*.partial"))
@@ -471,7 +471,7 @@ class TestInterruption:
             picture(name, 50)
         with file_size_limit(limit):
             result = detect(*files, "--output", "r.csv", status=1 if limit > 100 else 2)
-        message = "Error: cannot write 'r.csv.partial': files may not become that large here: raise"
+        message = "Error: cannot write 'r.csv.partial': the file-size limit is reached here: raise"
         assert message in result.stderr
         assert Path("r.csv").read_text() == "earlier"
         assert Path("r.csv.partial").exists() == (limit > 100)

@@ -58,8 +58,7 @@ def test_nothing_is_lost(name) -> None:
     assert result.exit_code == 1, result.output
     errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert errors == [
-        f"Error: cannot write '{output}': files may not become that large here: raise the limit "
-        "(ulimit -f)."
+        f"Error: cannot write '{output}': the file-size limit is reached: raise it (ulimit -f)."
     ]
     assert "Traceback" not in result.output
     assert output.read_text() == "earlier"

@@ -87,7 +87,7 @@ def test_the_limit_is_that_of_the_command_then_of_the_environment_then_the_usual
 def test_a_size_that_is_none_is_wrong_usage(usual_limit) -> None:
     told = CliRunner().invoke(limited, ["--max-memory", "much"])
     assert told.exit_code == 2
-    assert "must be a number of bytes or a text like '4 GB'" in " ".join(told.stderr.split())
+    assert "must be a number of bytes or a string such as '4 GB'" in " ".join(told.stderr.split())
 
 
 def test_every_command_that_reads_files_takes_a_limit() -> None:

@@ -238,7 +238,7 @@ def test_pairs_of_many_classes_are_not_compared() -> None:
     np.fill_diagonal(costs, 0.0)
     costs[0, 1], costs[1, 2:40] = 5.0, 0.0
     text = " ".join(explain_costs(costs).split())
-    assert "or whether it ever is, is not told of more than 100 classes." in text
+    assert "Thresholds between classes are not listed for more than 100 classes." in text
     assert "Where only two classes" not in text
     assert "and 28 more" in text  # free mistakes
     assert "Where only two classes" in " ".join(explain_costs(costs[:100, :100]).split())

@@ -279,7 +279,7 @@ class TestPartial:
         """A line that does not fit leaves no half of it."""
         path = tmp_path / "r.jsonl"
         path.write_text("earlier")
-        message = r"cannot write '.*r\.jsonl\.partial': files may not become that large"
+        message = r"cannot write '.*r\.jsonl\.partial': the file-size limit is reached"
         with (
             file_size_limit(900),
             pytest.raises(OSError, match=message),

@@ -77,7 +77,7 @@ def test_one_process_at_a_time(path: Path) -> None:
 
 def test_a_disk_that_is_full_for_a_while(path: Path) -> None:
     filled(path)
-    message = r"cannot write .*: files may not become that large"
+    message = r"cannot write .*: the file-size limit is reached"
     with Journal(path, HEADER) as journal:
         records = list(journal.records)
         limit = path.stat().st_size + 5

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from badacost.atomic_file import replaced_file
+from badacost.budget import Budget
 from badacost.cli.options import Device, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.cli.table_inputs import save_picture
@@ -83,7 +84,7 @@ def detect(
     every: Annotated[int, typer.Option(min=1, help="Use every n-th frame of videos.")] = 1,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with the results that an interrupted run left."),
+        typer.Option("--resume", help="Continue an interrupted run."),
     ] = False,
     device: Device = "cpu",
     max_memory: MaxMemory = None,
@@ -98,11 +99,11 @@ def detect(
     numbered: -2, -3, ...
 
     Results are written one by one to OUTPUT.partial (OUTPUT/results.partial for kitti), as lines of
-    JSON that may be read along. When they are complete, they replace those of an earlier run. If
-    that is not reached, earlier results stay, and the same command with --resume goes on; the
-    results are those of a run without interruption. It refuses results of another model, of other
-    options, or of inputs whose names, sizes or times have changed. To start again, remove that
-    file: without --resume it is refused.
+    JSON that other programs can read meanwhile. When they are complete, they replace those of an
+    earlier run. If the run is interrupted, earlier results are kept, and the same command with
+    --resume continues it; the results are those of a run without interruption. It refuses results
+    of another model, of other options, or of inputs whose names, sizes or times have changed. To
+    start again, remove that file: without --resume it is refused.
 
     Inputs that cannot be read are reported on standard error; the others are processed. A picture
     that is smaller than the smallest object of the detector is not a failure: nothing is found.
@@ -127,6 +128,7 @@ def detect(
             "--conf": conf,
             "--threshold": threshold,
             "--every": every,
+            "--max-memory": Budget.default().max_memory,
             "set of inputs": files.digest(),
         }
         report = _Report(0 if quiet else files.n_images(every), quiet)
@@ -135,7 +137,7 @@ def detect(
             path, format, folder=files.folder, made_from=made_from, resume=resume
         )
         if resume and not results.n_done:
-            report.note("no run left results to go on with: all pictures are searched.")
+            report.note("nothing to resume: all pictures are searched.")
         report.resume(results.n_done, results.n_failed)
         for stem in results.stems:
             files.stems.take(stem)

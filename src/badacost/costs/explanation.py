@@ -271,10 +271,7 @@ def _threshold(matrix: FloatArray, first: int, second: int) -> float:
 def _contests(matrix: FloatArray, names: Sequence[str]) -> list[str]:
     """Where classes are answered in the place of others, unless there are too many of them."""
     if len(names) > _MAX_COMPARED:
-        return [
-            f"Above which probability a class is answered, or whether it ever is, is not told of "
-            f"more than {_MAX_COMPARED} classes."
-        ]
+        return [f"Thresholds between classes are not listed for more than {_MAX_COMPARED} classes."]
     return [*_thresholds(matrix, names), *_never_answered(matrix, names)]
 
 

@@ -517,7 +517,8 @@ def stationary_distribution(
         kept, lost = ([plain(label) for label in labels[mask]] for mask in (absorbing, ~absorbing))
         raise ValueError(
             f"these costs give no probabilities: for the truths {kept} every prediction in {lost} "
-            'is free; give every mistake a positive price, or use decision="margin".'
+            "is free; give every mistake a positive price, or use "
+            'decision="margin" of BAdaCostClassifier.'
         )
     rates /= rates.max()
     with np.errstate(all="ignore"):
@@ -530,8 +531,8 @@ def stationary_distribution(
         pi: FloatArray = shares / shares.sum()
     if not np.isfinite(pi).all():
         raise ValueError(
-            "these costs give no probabilities, since they differ by too many powers of ten: give "
-            'mistakes prices that are closer, or use decision="margin".'
+            "the costs span too many orders of magnitude to compute probabilities: reduce their "
+            'range, or use decision="margin" of BAdaCostClassifier.'
         )
     return pi
 

@@ -29,6 +29,7 @@ from sklearn.utils import Bunch
 
 from badacost.arrays import FloatArray
 from badacost.atomic_file import replaced_file
+from badacost.user_file import open_regular
 from badacost.validation import check_choice, check_flag
 
 _VARIABLE = "BADACOST_DATA"
@@ -372,7 +373,7 @@ def _file(key: str) -> str:
 def _read(path: Path) -> str:
     """Return the text of a compressed file, which may be damaged or malicious."""
     try:
-        with gzip.open(path, "rb") as file:
+        with open_regular(path) as packed, gzip.open(packed) as file:
             data = file.read(_MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(

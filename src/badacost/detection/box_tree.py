@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray, IndexArray
-from badacost.budget import RAISE_DEFAULT, Budget
+from badacost.budget import Budget, BudgetError
 from badacost.detection import box_tree_kernels
 
 Denominator = Literal["union", "min", "first"]
@@ -61,8 +61,7 @@ class BoxTree:
         counts = self.counts(queries, overlap, denominator)
         ends = np.cumsum(counts)
         n_pairs = int(ends[-1]) if len(ends) else 0
-        what = f"{n_pairs} pairs of boxes that overlap"
-        Budget.of(None).check(_BYTES_OF_PAIR * n_pairs, what, f"{RAISE_DEFAULT}.")
+        check_pairs(n_pairs, f"{n_pairs} pairs of boxes that overlap")
         boxes, values = np.empty(n_pairs, np.int64), np.empty(n_pairs)
         if n_pairs:
             self._pairs(queries, overlap, denominator, ends - counts, boxes, values)
@@ -89,6 +88,14 @@ class BoxTree:
             values,
         )
         return counts
+
+
+def check_pairs(n_pairs: int, what: str) -> None:
+    """Refuse pairs of boxes that would take too much memory."""
+    try:
+        Budget.default().check(_BYTES_OF_PAIR * n_pairs, what)
+    except BudgetError as error:
+        raise BudgetError(f"{error}.") from None
 
 
 def sorted_coordinates(boxes: FloatArray, groups: IndexArray | None = None) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from badacost.arrays import FloatArray, IndexArray
-from badacost.budget import RAISE_DEFAULT, Budget
+from badacost.detection.box_tree import check_pairs
 from badacost.validation import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 UNNAMED = "object"  # the category of what does not name one
 MAX_COORDINATE = 1e9  # areas of larger boxes would lose their digits, and no image is larger
-_BYTES_OF_PAIR = 32  # of the areas that an overlap is computed from
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,8 +334,7 @@ def overlaps(
         boxes.boxes if isinstance(boxes, Detections) else _checked_boxes(name, boxes)
         for name, boxes in (("a", a), ("b", b))
     )
-    pairs = f"the overlaps of {len(first)} x {len(second)} boxes"
-    Budget.of(None).check(_BYTES_OF_PAIR * len(first) * len(second), pairs, f"{RAISE_DEFAULT}.")
+    check_pairs(len(first) * len(second), f"the overlaps of {len(first)} x {len(second)} boxes")
     return _overlap_matrix(first.T, second.T, denominator)
 
 

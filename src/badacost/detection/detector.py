@@ -670,8 +670,8 @@ class Detector:
         path : str or path-like
             The file. It may come from anyone: nothing in it is executed.
         max_memory : int, str or None, default=None
-            Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is
-            the limit of `badacost.set_max_memory`.
+            Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None
+            is the limit of `badacost.set_max_memory`.
 
         Raises
         ------

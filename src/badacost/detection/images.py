@@ -199,9 +199,9 @@ def read_image(
         the two orders apart, and with the wrong one a detector finds fewer objects. Files and PIL
         images know their order.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`. 1 GB is enough for 140 million pixels. PIL has a limit
-        of its own, ``PIL.Image.MAX_IMAGE_PIXELS``.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`. 1 GB is enough for 140 million pixels. PIL has a
+        limit of its own, ``PIL.Image.MAX_IMAGE_PIXELS``.
 
     Returns
     -------
@@ -237,14 +237,14 @@ def read_image(
         return _bytes_of_image(image, budget)
 
 
-def size_of_file(path: str | os.PathLike[str]) -> tuple[int, int]:
+def size_of_file(path: str | os.PathLike[str], budget: Budget | None = None) -> tuple[int, int]:
     """Return height and width of a picture, as `read_image` turns it upright, without its pixels.
 
     An `ImageError` is raised where there is no picture, or one that `read_image` refuses as too
     large.
     """
     with _decoding(_described("image", path)), _opened_image(path) as image:
-        _check_memory(image, Budget.of(None))
+        _check_memory(image, budget or Budget.default())
         turned = _orientation(image) > 4
         return (image.width, image.height) if turned else (image.height, image.width)
 
@@ -315,8 +315,8 @@ def read_video(
     every : int, default=1
         Give every n-th frame, from the first on.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`. 1 GB is enough for frames of 41 million pixels.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`. 1 GB is enough for frames of 41 million pixels.
 
     Returns
     -------
@@ -357,7 +357,7 @@ def read_video(
 def video_frames(path: str | os.PathLike[str], *, every: int = 1) -> Iterator[ImageSource]:
     """Yield the frames that `read_video` reads, each with its name, number, time and pixels."""
     check_number("every", every, Integral, low=1)
-    return _frames(path, every, Budget.of(None))
+    return _frames(path, every, Budget.default())
 
 
 def count_frames(path: str | os.PathLike[str]) -> int | None:
@@ -368,7 +368,7 @@ def count_frames(path: str | os.PathLike[str]) -> int | None:
     """
     with (
         _decoding(_described("video", path)),
-        _opened(path, Budget.of(None)) as (container, stream),
+        _opened(path, Budget.default()) as (container, stream),
     ):
         n_frames, rate = stream.frames, stream.average_rate
         if n_frames <= 0:

@@ -53,8 +53,8 @@ def load_detector(path: str | os.PathLike[str], *, max_memory: int | str | None 
     path : str or path-like
         A file of `Detector.save`, or what `load_matlab` takes.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -55,9 +55,9 @@ def read_table(
     text : sequence of str, default=()
         Columns whose cells stay text.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`. Of a file of text these are about four times its size,
-        20 for each cell and 8000 for each column.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`. Of a file of text these are about four times its
+        size, 20 for each cell and 8000 for each column.
 
     Returns
     -------

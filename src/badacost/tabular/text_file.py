@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import os
 import zlib
 from array import array
 from collections.abc import Mapping, Sequence
@@ -112,8 +113,10 @@ def _unpacked(path: Path, is_compressed: bool, budget: Budget) -> bytes:
     unpacked = io.BytesIO()
     try:
         with open_regular(path) as file, gzip.open(file) if is_compressed else file as content:
+            if not is_compressed:
+                budget.check(_COPIES * os.fstat(file.fileno()).st_size)
             while block := content.read(_BLOCK):
-                budget.check(_COPIES * (unpacked.tell() + len(block)))
+                budget.check(_COPIES * (unpacked.tell() + len(block)), at_least=True)
                 unpacked.write(block)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         refuse_file(path, f"is not a complete gzip file ({error}): copy or download it again")

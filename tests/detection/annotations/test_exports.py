@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from badacost import set_max_memory
+from badacost.detection import ImageError
 from badacost.detection.annotations import (
     AnnotatedImage,
     AnnotationError,
@@ -225,6 +227,17 @@ class TestYolo:
         assert [image.name for image in read_yolo(path, split="val")] == ["c.png"]
         with pytest.raises(AnnotationError, match="there is no part 'test'; it has train, val"):
             read_yolo(path, split="test")
+
+    def test_the_limit_holds_for_the_pictures(self, layout) -> None:
+        path = layout("ultralytics")  # of 40 x 30 pixels, which take at least 6 bytes each
+        assert len(read_yolo(path, max_memory="50 kB")) == 2
+        set_max_memory("5 kB")
+        try:
+            assert len(read_yolo(path, max_memory="50 kB")) == 2
+            with pytest.raises(ImageError, match=r"30 pixels would need .*, limit 6 kB"):
+                read_yolo(path, max_memory="6 kB")
+        finally:
+            set_max_memory(None)
 
     def test_names_for_a_folder_of_labels(self, tmp_path, layout) -> None:
         layout("ultralytics")

@@ -482,7 +482,7 @@ class TestResuming:
 
     def test_other_versions_are_refused(self, scenes, finished, tmp_path, monkeypatch) -> None:
         monkeypatch.setattr(identity_module, "ALGORITHM_VERSION", 999)
-        with pytest.raises(ModelFileError, match="made by version 1 of the training, and this is"):
+        with pytest.raises(ModelFileError, match="made by version 1 of the training, this is"):
             train_detector(scenes, VIEWS, TINY, folder=finished)
         monkeypatch.undo()
         (tmp_path / "cascade.checkpoint").write_bytes(
@@ -748,7 +748,7 @@ class TestMistakes:
 
     def test_folder_that_is_a_file(self, scenes, tmp_path) -> None:
         (tmp_path / "file").touch()
-        with pytest.raises(FileExistsError, match="a file stands where a folder should be: name"):
+        with pytest.raises(FileExistsError, match="a file is in the place of a folder: choose"):
             train_detector(scenes, VIEWS, TINY, folder=tmp_path / "file")
 
     def test_no_threads(self, scenes) -> None:

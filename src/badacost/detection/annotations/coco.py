@@ -9,7 +9,6 @@ around the turned one is read).
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, described, read_bytes
 from badacost.detection.annotations.views import TOWARDS_VIEWER
 from badacost.detection.annotations.voc import POSES
-from badacost.json_document import parse_json
+from badacost.json_document import JSONError, parse_json
 
 _BYTES_OF_OBJECT, _BYTES_OF_IMAGE = 500, 2000
 _MAX_SIDE = 10**6
@@ -61,8 +60,8 @@ def read_coco(
         Names of the views, in the order of their labels, to label objects by their entry ``view``.
         By default a view of right, front, left or rear tells the angle where there is none.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------
@@ -189,15 +188,11 @@ def _parsed(path: Path, budget: Budget) -> dict[str, Any]:
     data = read_bytes(path, budget)
     try:
         document = parse_json(data, budget, unique_keys=False)
-    except json.JSONDecodeError as error:
-        place.at(f"line {error.lineno}").refuse(f"this is not JSON: {error.msg}")
-    except UnicodeDecodeError:
-        place.refuse("this is not text in UTF-8: convert the file")
+    except JSONError as error:
+        place = place.at(f"line {error.line}") if error.line else place
+        place.refuse(f"this is not JSON: {error}")
     except BudgetError as error:
         place.refuse(str(error))
-    except ValueError as error:
-        long = "digits" in str(error)
-        place.refuse("an integer has too many digits" if long else f"this is not JSON: {error}")
     if not isinstance(document, dict):
         place.refuse("expected an object with images, annotations and categories")
     for key, size in (("images", _BYTES_OF_IMAGE), ("annotations", _BYTES_OF_OBJECT)):

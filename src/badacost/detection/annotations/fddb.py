@@ -37,8 +37,8 @@ def read_fddb(
         Folder that names in the list start from. By default ``images`` or ``originalPics`` beside
         the list, or its own folder; pictures that are not there are left out of the annotations.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -22,8 +22,8 @@ def read_folder(
         A folder, with all folders inside; or a list of pictures, one to a line, relative to the
         folder of the list.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------

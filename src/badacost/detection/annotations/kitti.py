@@ -45,8 +45,8 @@ def read_kitti(
         Folder of the pictures. By default the one beside the labels with ``image`` in its name
         where theirs has ``label``; without it, there are annotations only.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -58,8 +58,8 @@ def read_annotations(
         The format; guessed by default from names and first lines. A list of pictures is one of
         KITTI or YOLO where labels are beside the pictures, otherwise one of negatives.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
     **options : object
         Passed to the reader, as ``images``, the folder of the pictures. ``columns`` are what a CSV
         table calls its columns, or a COCO file the attributes of objects: see `read_table` and the
@@ -107,8 +107,8 @@ def guessed_format(path: str | os.PathLike[str], *, max_memory: int | str | None
     path : str or path-like
         A file or a folder.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------

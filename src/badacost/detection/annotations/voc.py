@@ -41,8 +41,8 @@ def read_voc(
         Folder of the pictures. By default ``JPEGImages`` or ``images`` beside the folder of
         annotations, or that folder itself; pictures that are not there are left out.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------

@@ -62,8 +62,8 @@ def read_yolo(
     split : str, default="train"
         Which part of ``data.yaml`` to read, as "val"; other sources have no parts.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------
@@ -307,7 +307,7 @@ def _read_pair(
     image: Path, labels: Path, names: Sequence[str] | None, budget: Budget
 ) -> AnnotatedImage:
     """Read the labels of one picture."""
-    height, width = size_of_file(image)
+    height, width = size_of_file(image, budget)
     rows = Rows()
     for place, line in read_lines(labels, budget) if labels.is_file() else []:
         fields = line.split()

@@ -17,7 +17,7 @@ from badacost.detection.interchange.records import (
     checked_list,
     checked_number,
 )
-from badacost.json_document import parse_json
+from badacost.json_document import JSONError, parse_json
 
 _KEYS = ("image", "detections", "names", "angles", "category")
 
@@ -85,7 +85,7 @@ def from_json_lines(
         The text, or its lines, as an open file gives them. Empty lines, and lines with an entry
         ``error``, of images that could not be read, are passed over.
     max_memory : int, str or None, default=None
-        Refuse a line that would take more memory to read: bytes, or a text like "4 GB"; None is the
+        Maximum memory that reading a line may take: bytes, or a string such as "4 GB". None is the
         limit of `badacost.set_max_memory`.
 
     Returns
@@ -132,10 +132,10 @@ def _parsed_object(line: str, where: str, budget: Budget) -> dict[str, Any]:
     """Return the object that a line of JSON holds."""
     try:
         document = parse_json(line.encode("utf-8", "surrogatepass"), budget, unique_keys=False)
-    except BudgetError:
-        raise
-    except ValueError as error:
+    except JSONError as error:
         raise ValueError(f"{where}: expected an object of JSON; {error}.") from error
+    except BudgetError as error:
+        raise ValueError(f"{where}: {error}.") from error
     if not isinstance(document, dict):
         raise ValueError(f"{where}: expected an object of JSON; got {described(document)}.")
     return document

@@ -19,7 +19,7 @@ from badacost.budget import UNLIMITED, Budget, BudgetError
 from badacost.detection.boxes import Detections
 from badacost.detection.images import ImageSource
 from badacost.detection.interchange.json_lines import from_json_lines, to_json_line
-from badacost.json_document import parse_json
+from badacost.json_document import JSONError, parse_json
 from badacost.user_file import open_regular
 
 _MAX_SIDE = 2**31
@@ -44,7 +44,7 @@ class PartialResults:
     def __init__(self, path: Path, made_from: Mapping[str, Any], *, resume: bool):
         self._path = path
         self._head = json.loads(json.dumps({_VERSION: __version__, **made_from}))
-        self._budget = Budget.of(None)
+        self._budget = Budget.default()
         self.n_done = self.n_failed = 0
         stems: list[str] = []
         end = 0
@@ -132,7 +132,10 @@ class PartialResults:
         if not self._path.exists():
             return False
         with open_regular(self._path) as file:
-            return bool(self._next_line(file) and self._next_line(file))
+            try:
+                return bool(self._next_line(file) and self._next_line(file))
+            except BudgetError:  # a line that is too long now
+                return True
 
     def _end_of_head(self) -> int:
         """Return where results begin in a file that is made from the same; 0 if there is none."""
@@ -142,9 +145,7 @@ class PartialResults:
                 return 0
             try:
                 head = parse_json(line, self._budget)
-            except BudgetError:
-                raise
-            except ValueError:
+            except JSONError:
                 head = None
         if not isinstance(head, dict):
             raise self._useless("it is damaged")
@@ -178,7 +179,7 @@ class PartialResults:
         line = file.readline(self._budget.max_memory)
         if line.endswith(b"\n"):
             return line
-        self._budget.check(len(line) + len(file.read(1)), "a line of it")
+        self._budget.check(len(line) + len(file.read(1)), "a line of it", at_least=True)
         return b""
 
     def _parsed(self, line: bytes) -> tuple[Detections | Failure, str]:

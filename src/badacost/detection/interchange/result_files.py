@@ -16,7 +16,7 @@ from badacost.detection.interchange.json_lines import from_json_lines
 from badacost.detection.interchange.kitti import from_kitti
 from badacost.detection.interchange.result_writers import RESULT_SUFFIXES
 from badacost.detection.interchange.table import from_csv
-from badacost.json_document import parse_json
+from badacost.json_document import JSONError, parse_json
 from badacost.user_file import open_regular
 
 # Bytes of the text, once as bytes and twice as text, and of a line, an image of its own.
@@ -43,8 +43,8 @@ def read_results(
         Which type of objects to read from a folder of KITTI that has several, and the category of
         records of COCO, which do not name it.
     max_memory : int, str or None, default=None
-        Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is the
-        limit of `badacost.set_max_memory`.
+        Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
+        the limit of `badacost.set_max_memory`.
 
     Returns
     -------
@@ -77,8 +77,8 @@ def read_results(
             f"cannot infer the format of {str(path)!r}: its name must end in one of "
             f"{', '.join(RESULT_SUFFIXES)}."
         )
-    data = _contents(path, budget)
     try:
+        data = _contents(path, budget)
         if suffix == ".json":
             found = from_coco(_parsed(data, budget), category=category)
             return {str(name): detections for name, detections in found.items()}
@@ -88,6 +88,8 @@ def read_results(
             if suffix == ".csv"
             else from_json_lines(text, max_memory=budget.max_memory)
         )
+    except BudgetError as error:
+        raise ValueError(f"cannot read the results {str(path)!r}: {error}.") from error
     except ValueError as error:
         raise ValueError(f"{str(path)!r}: {error}") from error
 
@@ -96,10 +98,7 @@ def _contents(path: Path, budget: Budget) -> bytes:
     """Return the bytes of a regular file."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        try:
-            budget.check(_BYTES_OF_TEXT * size)
-        except BudgetError as error:
-            raise ValueError(f"cannot read the results {str(path)!r}: {error}.") from error
+        budget.check(_BYTES_OF_TEXT * size)
         return file.read(size)
 
 
@@ -116,9 +115,7 @@ def _parsed(data: bytes, budget: Budget) -> Any:
     """Return what a file of JSON holds."""
     try:
         return parse_json(data, budget, unique_keys=False)
-    except BudgetError:
-        raise
-    except ValueError as error:
+    except JSONError as error:
         raise ValueError(f"the results are not JSON: {error}.") from error
 
 

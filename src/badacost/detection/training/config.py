@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
@@ -25,7 +26,9 @@ Algorithm = Literal["costboost", "badacost", "samme", "subcat"]
 ALGORITHMS: tuple[Algorithm, ...] = ("costboost", "badacost", "samme", "subcat")
 _BYTES_OF_TOML = 300  # in memory, for a byte of the text
 _MAX_CLASSES = 256
-_MAX_DOTS = 100
+_MAX_PARTS = 100  # of a key: the parser takes the square of their number in memory
+_PART = rb"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rb"(?<![\w.-])%b(?:[ \t]*+\.[ \t]*+%b){%d}" % (_PART, _PART, _MAX_PARTS))
 _WINDOW_MARGIN = 8  # a padded window is larger by one part in this
 
 
@@ -376,8 +379,8 @@ class TrainingConfig:
         small : bool, default=False
             Whether the defaults are those of `TrainingConfig.small`.
         max_memory : int, str or None, default=None
-            Refuse a file that would take more memory to read: bytes, or a text like "4 GB"; None is
-            the limit of `badacost.set_max_memory`.
+            Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None
+            is the limit of `badacost.set_max_memory`.
 
         Raises
         ------
@@ -404,9 +407,8 @@ class TrainingConfig:
             with open_regular(source) as file:
                 budget.check(_BYTES_OF_TOML * os.fstat(file.fileno()).st_size)
                 data = file.read()
-            budget.check(_BYTES_OF_TOML * len(data))
-            if any(_dots_in_a_row(line) > _MAX_DOTS for line in data.split(b"\n")):
-                raise BudgetError(f"a key has more than {_MAX_DOTS} dots")
+            if _LONG_KEY.search(data):
+                raise ValueError(f"a key has more than {_MAX_PARTS} parts: shorten it")
             given = tomllib.loads(data.decode())
         except BudgetError as error:
             raise ValueError(f"cannot read the configuration {str(source)!r}: {error}.") from error
@@ -452,13 +454,6 @@ def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...]:
     except ValueError as error:
         raise ValueError(f"cost_matrix: {error}") from error
     return checked
-
-
-def _dots_in_a_row(line: bytes) -> int:
-    """Return how many dots a key of a line has at most: the parser takes their square in memory."""
-    if b'"' in line or b"'" in line:  # a comma may be a part of the key
-        return line.count(b".")
-    return max(part.count(b".") for part in line.split(b","))
 
 
 def _toml_value(value: Any) -> str:

@@ -95,7 +95,7 @@ class Identity:
     def _differences(self, made: Identity) -> list[str]:
         """Say what another training was made from that this one is not."""
         if made.version != self.version:
-            return [f"by version {made.version} of the training, and this is {self.version}"]
+            return [f"by version {made.version} of the training, this is version {self.version}"]
         found = []
         if made.names != self.names or (self.pixels and made.pixels != self.pixels):
             found.append("from other images")
@@ -137,7 +137,7 @@ def _read(path: str | os.PathLike[str]) -> Identity:
     model = read_model(path)
     known = {field.name for field in fields(Identity)}
     if model.kind != _KIND or set(model.header) != known or model.arrays:
-        refuse("it does not tell of a training")
+        refuse("it does not describe a training")
     found = Identity(**model.header)
     texts = (found.annotations, found.names, found.pixels)
     if (
