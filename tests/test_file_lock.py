@@ -43,6 +43,13 @@ def test_the_second_is_refused(path: Path, tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
+def test_a_link_is_what_it_leads_to(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with FileLock(path), pytest.raises(BlockingIOError, match=r"'.*link': wait until it has"):
+        FileLock(link)
+
+
 def test_threads_are_told_apart(path: Path) -> None:
     refused = []
 

@@ -9,7 +9,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -36,7 +36,7 @@ _REASONS = {
 
 
 @contextmanager
-def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replaced_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator[Path]:
     """Give a temporary path to write to, which takes the place of `path` unless there is an error.
 
     Parameters
@@ -44,6 +44,9 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     path : str or path-like
         The file to write; its folder must exist. Links are followed, and the permissions of a file
         that is there are kept.
+    durable : bool, default=True
+        Whether to wait until the new file is on the disk, so that a power cut leaves one of the
+        two.
 
     Yields
     ------
@@ -80,8 +83,10 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             if unnamed is None:
                 yield temporary
+                _flush(temporary, durable)
             else:
                 yield (place := Path(f"{_DESCRIPTORS}/{unnamed}"))
+                _flush(place, durable)
                 if mode is not None:
                     os.fchmod(unnamed, mode)
                 try:
@@ -90,13 +95,27 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
                     with open(unnamed, "rb", closefd=False) as file, open(temporary, "xb") as copy:
                         file.seek(0)
                         shutil.copyfileobj(file, copy)
+                    _flush(temporary, durable)
             if mode is not None:
                 os.chmod(temporary, mode)
             os.replace(temporary, target)
+            with suppress(OSError):  # of systems on which a folder is no file
+                _flush(target.parent, durable, os.O_RDONLY)
         finally:
             if unnamed is not None:
                 os.close(unnamed)
             temporary.unlink(missing_ok=True)
+
+
+def _flush(path: Path, durable: bool, flags: int = os.O_RDWR) -> None:
+    """Wait until a file, or the names in a folder, are on the disk, if that is wanted."""
+    if not durable:
+        return
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:

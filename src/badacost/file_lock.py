@@ -61,18 +61,19 @@ class FileLock:
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        path = Path(path)
-        is_folder = path.is_dir()
-        self._place = path / LOCK_NAME if is_folder else path.with_name(f".{path.name}{LOCK_NAME}")
+        target = Path(os.path.realpath(path))
+        is_folder = target.is_dir()
+        name = LOCK_NAME if is_folder else f".{target.name}{LOCK_NAME}"
+        self._place = target / name if is_folder else target.with_name(name)
         self._owner = os.getpid()
         try:
-            with plain_write_errors(self._place):
+            with plain_write_errors(path):
                 self._descriptor = _locked(self._place)
         except BlockingIOError:
             what = "folder" if is_folder else "file"
             raise BlockingIOError(
-                f"another process is writing the {what} {str(path)!r:.300}: wait until it has "
-                f"ended, or name another {what}."
+                f"another process is writing the {what} {os.fspath(path)!r:.300}: wait until it "
+                f"has ended, or name another {what}."
             ) from None
         _held.add(self._descriptor)
 

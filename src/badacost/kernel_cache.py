@@ -18,6 +18,8 @@ from typing import Any
 
 import numba
 
+from badacost.atomic_file import replaced_file
+
 try:
     from numba.core.caching import FunctionCache
     from numba.core.serialize import dumps
@@ -25,6 +27,10 @@ except ImportError:  # nothing of this is public
     FunctionCache, dumps = object, None
 
 _DIGEST_BYTES = 32
+
+
+class KernelCacheWarning(RuntimeWarning):
+    """Compiled functions cannot be kept."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -81,14 +87,15 @@ class _KernelCache(FunctionCache):
         return self._impl.rebuild(target_context, pickle.loads(data))
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        """Write the file in place: until it is complete, its digest does not match."""
+        """Write the file as a whole; its digest tells if it is lost with the power."""
         if not self._impl.check_cachable(data):
             return
         path, key = self._place(sig, data.codegen)
         content = dumps(self._impl.reduce(data))
         try:
             self._impl.locator.ensure_cache_path()
-            path.write_bytes(_digest(key, content) + content)
+            with replaced_file(path, durable=False) as temporary:
+                temporary.write_bytes(_digest(key, content) + content)
         except OSError:
             _warn()
 
@@ -114,10 +121,12 @@ def _sources() -> bytes:
     return digest.digest()
 
 
+@cache
 def _warn() -> None:
+    """Warn, once in a process."""
     warnings.warn(
         "compiled functions cannot be cached on disk; every process will compile them again: set "
         "NUMBA_CACHE_DIR to a folder that can be written.",
-        RuntimeWarning,
+        KernelCacheWarning,
         stacklevel=2,
     )

@@ -127,15 +127,12 @@ def write_model(
         "arrays": {name: _array_entry(name, array) for name, array in arrays.items()},
     }
     text = json.dumps(document, allow_nan=False, sort_keys=True).encode("ascii")
-    with replaced_file(target) as temporary, open(temporary, "wb") as file:
-        with zipfile.ZipFile(file, "w") as archive:
-            _write_member(archive, _DOCUMENT, text)
-            for name in sorted(arrays):
-                array = arrays[name]
-                data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-                _write_member(archive, _member(name), data)
-        file.flush()
-        os.fsync(file.fileno())
+    with replaced_file(target) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        _write_member(archive, _DOCUMENT, text)
+        for name in sorted(arrays):
+            array = arrays[name]
+            data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+            _write_member(archive, _member(name), data)
 
 
 def read_model(

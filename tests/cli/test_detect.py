@@ -454,6 +454,23 @@ class TestInterruption:
         Path("model.bada").write_text("other")
         assert "with another model;" in detect(*call, "--resume", status=2).stderr
 
+    def test_pixels_that_change_without_a_trace_are_refused(self) -> None:
+        picture("still.bmp", 100)
+        picture("stop.png", 14)
+        call = ("still.bmp", "stop.png", "--output", "r.csv")
+        detect(*call, status=130)
+        before, path = os.stat("still.bmp"), Path("still.bmp")
+        path.write_bytes(path.read_bytes()[:-1] + b"\x17")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert "with another set of inputs;" in detect(*call, "--resume", status=2).stderr
+
+    def test_other_names_of_the_same_files_are_refused(self) -> None:
+        """Results have the names that were given."""
+        picture("stop.png", 14)
+        detect("a.png", "stop.png", "--output", "r.csv", status=130)
+        call = (str(Path("a.png").absolute()), "stop.png", "--output", "r.csv", "--resume")
+        assert "with another set of inputs;" in detect(*call, status=2).stderr
+
     def test_two_at_a_time(self) -> None:
         with FileLock("r.csv"):
             result = detect("a.png", "--output", "r.csv", status=2)
@@ -462,6 +479,7 @@ class TestInterruption:
             "another file.\n"
         )
 
+    @pytest.mark.filterwarnings("ignore::badacost.kernel_cache.KernelCacheWarning")
     @pytest.mark.parametrize("limit", [100, 1200])
     def test_files_that_may_not_grow(self, limit) -> None:
         """The first line, or a later one, is one too many."""
@@ -471,8 +489,10 @@ class TestInterruption:
             picture(name, 50)
         with file_size_limit(limit):
             result = detect(*files, "--output", "r.csv", status=1 if limit > 100 else 2)
-        message = "Error: cannot write 'r.csv.partial': the file-size limit is reached here: raise"
+        message = "Error: cannot write 'r.csv.partial': the file-size limit is reached: raise"
         assert message in result.stderr
+        resume = "Results so far are in r.csv.partial; the same command with --resume goes on."
+        assert (resume in result.stderr) == (limit > 100)
         assert Path("r.csv").read_text() == "earlier"
         assert Path("r.csv.partial").exists() == (limit > 100)
         detect(*files, "--output", "r.csv", "--resume")

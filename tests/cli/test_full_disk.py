@@ -48,6 +48,7 @@ def folder(place, monkeypatch) -> None:
     monkeypatch.chdir(place)
 
 
+@pytest.mark.filterwarnings("ignore::badacost.kernel_cache.KernelCacheWarning")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_is_lost(name) -> None:
     output = Path(OUTPUTS.get(name, "out.html" if name in ("report", "explore") else "out"))

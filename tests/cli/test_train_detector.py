@@ -168,6 +168,7 @@ class TestCheckpoints:
             result = train("synthetic:2", "--output", "d", "--views", "2", status=1)
         assert "another process is writing the folder 'd.training': wait until" in result.stderr
 
+    @pytest.mark.filterwarnings("ignore::badacost.kernel_cache.KernelCacheWarning")
     @pytest.mark.parametrize("limit", [100, 3000])
     def test_files_that_may_not_grow(self, limit) -> None:
         """The first checkpoint, or a later one, is too large: what is there is of use."""
@@ -175,8 +176,8 @@ class TestCheckpoints:
         with file_size_limit(limit):
             result = train(*arguments, status=1)
         assert re.fullmatch(
-            r"Error: cannot write 'd\.training/(training|cascade)\.checkpoint': files may not "
-            r"become that large here: raise the limit \(ulimit -f\)\.\n",
+            r"Error: cannot write 'd\.training/(training|cascade)\.checkpoint': the "
+            r"file-size limit is reached: raise it \(ulimit -f\)\.\n",
             result.stderr,
         )
         assert not list(Path("d.training").glob(".*"))

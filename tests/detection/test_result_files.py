@@ -94,6 +94,26 @@ def test_files_of_kitti_have_names_of_their_own(tmp_path: Path) -> None:
     assert names == {"a.txt", "A-2.txt", "image 0.txt", "deep/b.txt"}
 
 
+def test_a_picture_that_fails_has_no_earlier_result(tmp_path: Path) -> None:
+    for fails in (False, True):
+        with open_results(tmp_path) as results:
+            results.write(found("a.png", "a.png"))
+            if fails:
+                results.fail("b.png", "it is empty.")
+            else:
+                results.write(found("b.png", "b.png"))
+    assert list(contents(tmp_path)) == ["a.txt"]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_file_of_others_is_in_the_way(tmp_path: Path, resume: bool) -> None:
+    other = tmp_path / "r.csv.partial"
+    other.write_text("mine\n")
+    with pytest.raises(ValueError, match="has no results of this version of badacost: move it"):
+        open_results(tmp_path / "r.csv", resume=resume)
+    assert other.read_text() == "mine\n"
+
+
 def test_coco_has_names_relative_to_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text("earlier")
@@ -213,11 +233,11 @@ class TestPartial:
     @pytest.mark.parametrize(
         ("head", "message"),
         [
-            ('{"model": "m"}', "it was made with another version of badacost; remove this file"),
+            ('{"version of badacost": "0", "model": "m"}', "with another version of badacost; rem"),
             ('{"version of badacost": "VERSION", "model": "x"}', "with another model; remove"),
             ('{"version of badacost": "VERSION", "model": "m", "--conf": 1}', "another --conf;"),
-            ("[1]", "it is damaged; remove this file"),
-            ("\0", "it is damaged; remove this file"),
+            ('{"version of badacost": "VERSION", 1', "it is damaged; remove this file"),
+            ('{"model": "m"}', "has no results of this version of badacost"),
         ],
     )
     def test_other_results_are_refused(self, tmp_path, head, message) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from badacost.atomic_file import replaced_file
+from badacost.atomic_file import plain_write_errors, replaced_file
 from badacost.budget import Budget
 from badacost.cli.options import Device, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
-from badacost.cli.table_inputs import save_picture
+from badacost.cli.table_inputs import make_folder, save_picture
 from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
     from badacost.detection.boxes import Detections
     from badacost.detection.detector import Detector
-    from badacost.detection.images import ImageSource
 
+_RESUME = "the same command with --resume goes on"
 _MAX_ON_SHEET = 60
 _SHEET_WIDTH = 1800
 _SHEET_COLUMNS = 3
@@ -102,8 +104,9 @@ def detect(
     JSON that other programs can read meanwhile. When they are complete, they replace those of an
     earlier run. If the run is interrupted, earlier results are kept, and the same command with
     --resume continues it; the results are those of a run without interruption. It refuses results
-    of another model, of other options, or of inputs whose names, sizes or times have changed. To
-    start again, remove that file: without --resume it is refused.
+    of another model, of other options, or of inputs whose names or contents have changed. To start
+    again, remove that file: without --resume it is refused. Files of a kitti folder that belong to
+    other pictures stay.
 
     Inputs that cannot be read are reported on standard error; the others are processed. A picture
     that is smaller than the smallest object of the detector is not a failure: nothing is found.
@@ -112,7 +115,7 @@ def detect(
     was searched, 130 after Ctrl-C.
     """
     from badacost.detection.interchange import open_results
-    from badacost.detection.stream import InputFiles, images_at_a_time, search
+    from badacost.detection.stream import InputFiles, Unreadable, images_at_a_time, search
 
     with plain_errors("Stopped before the first picture.", status=2):
         check_jobs(jobs)
@@ -128,6 +131,7 @@ def detect(
             "--conf": conf,
             "--threshold": threshold,
             "--every": every,
+            "--draw": None if draw is None else os.path.abspath(draw),
             "--max-memory": Budget.default().max_memory,
             "set of inputs": files.digest(),
         }
@@ -141,20 +145,20 @@ def detect(
         report.resume(results.n_done, results.n_failed)
         for stem in results.stems:
             files.stems.take(stem)
-    with plain_errors(_stopped(results.partial)), ExitStack() as last:
+    with plain_errors(_stopped(results.partial)), _kept(results.partial), ExitStack() as last:
         last.callback(report.close)
         last.callback(gallery.close, report)
         last.enter_context(results)
         images = files.images(every, results.n_done)
         for image, outcome in search(detector, images, n_jobs=images_at_a_time(jobs)):
+            stem = files.stems.of(image.source if isinstance(image, Unreadable) else image)
             try:
-                found, source = _checked(outcome, detector, report)
-                stem = files.stems.of(source)
+                found = _checked(outcome, detector, report)
                 gallery.add(found, stem, report)
                 results.write(found, stem)
             except (ValueError, MemoryError) as error:
                 reason = str(error) or f"there is not enough memory for {image.name!r}."
-                results.fail(image.name, reason)
+                results.fail(image.name, reason, stem)
                 report.fail(reason)
             else:
                 report.add(len(found))
@@ -202,13 +206,22 @@ def _stopped(partial: Path | None) -> str:
     """Say what is left after Ctrl-C."""
     if partial is None:
         return "Stopped: what was written is complete."
-    return f"Stopped: results so far are in {partial}; the same command with --resume goes on."
+    return f"Stopped: results so far are in {partial}; {_RESUME}."
 
 
-def _checked(
-    found: Detections | Exception, detector: Detector, report: _Report
-) -> tuple[Detections, ImageSource]:
-    """Return what was found and where, with a note if there was no room for an object, or raise."""
+@contextmanager
+def _kept(partial: Path | None) -> Iterator[None]:
+    """Say, where results cannot be written, that those so far are not lost."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None or partial is None or not partial.exists():
+            raise
+        raise OSError(f"{error} Results so far are in {partial}; {_RESUME}.") from error
+
+
+def _checked(found: Detections | Exception, detector: Detector, report: _Report) -> Detections:
+    """Return what was found, with a note if there was no room for an object, or raise."""
     from badacost.detection.pyramid import pyramid_scales
 
     if isinstance(found, Exception):
@@ -218,7 +231,7 @@ def _checked(
     if not pyramid_scales(source.size, detector.pyramid):
         height, width = source.size
         report.note(f"{source.name!r} of {width} x {height} pixels is too small to be searched.")
-    return found, source
+    return found
 
 
 class _Gallery:
@@ -230,13 +243,14 @@ class _Gallery:
         if sheet is not None:
             if not is_image(sheet):
                 raise ValueError(
-                    f"--sheet {str(sheet)!r} must have the suffix of a picture, as .png."
+                    f"--sheet {str(sheet)!r} must have the suffix of a picture, such as .png."
                 )
-            sheet.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(sheet)
         if folder is not None:
             if folder.exists() and not folder.is_dir():
                 raise ValueError(f"--draw {str(folder)!r} is a file: name a folder.")
-            folder.mkdir(parents=True, exist_ok=True)
+            with plain_write_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._sheet = folder, sheet
         self._tiles: list[Image.Image] = []
         self._titles: list[str] = []
@@ -256,8 +270,7 @@ class _Gallery:
         self._n_drawn += 1
         if self._folder is not None:
             path = self._folder / f"{stem}.jpg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replaced_file(path) as temporary:
+            with replaced_file(make_folder(path), durable=False) as temporary:
                 found.plot().save(temporary, "JPEG", quality=92, subsampling=0)
         if self._sheet is not None and len(self._tiles) < _MAX_ON_SHEET:
             self._tiles.append(found.plot(width=_TILE_WIDTH))

@@ -14,7 +14,7 @@ from badacost.cli.annotated import annotated_images, yaw_views
 from badacost.cli.detection_tables import show_evaluation
 from badacost.cli.evaluate_table import evaluate_table
 from badacost.cli.printing import plain_errors, warnings_as_notes, write_json
-from badacost.cli.table_inputs import is_classifier, make_folder
+from badacost.cli.table_inputs import check_output, is_classifier, make_folder
 from badacost.progress import tracked
 
 if TYPE_CHECKING:
@@ -167,6 +167,8 @@ def evaluate(
             raise ValueError(f"{name} is of no use for {rules}: leave it out.")
     if kitti_cars and category is not None:
         raise ValueError("--kitti-cars has a category of its own: leave out --category.")
+    if plot is not None:
+        _check_plot(plot)
     from badacost.detection import evaluation
     from badacost.detection.annotations import KITTI_CARS
 
@@ -183,14 +185,14 @@ def evaluate(
             clip=clip,
             **{name: value for name, value in chosen.items() if value is not None},
         )
-    if plot is not None:
-        _draw(evaluated.result, plot)
     if as_json:
         write_json(evaluated.to_dict())
-        return
-    show_evaluation(evaluated)
+    else:
+        show_evaluation(evaluated)
     if plot is not None:
-        typer.echo(f"The curves are in {plot}.")
+        _draw(evaluated.result, plot)
+        if not as_json:
+            typer.echo(f"The curves are in {plot}.")
 
 
 def _found(
@@ -208,6 +210,16 @@ def _found(
     pictures = (image.load() for image in truth.values())
     answers = detector.detect_many(pictures, n_jobs=jobs)
     return dict(zip(truth, tracked(answers, len(truth), "Detecting"), strict=True))
+
+
+def _check_plot(path: Path) -> None:
+    """Refuse a plot that cannot be written, before the work."""
+    from badacost.plotting.canvas import import_pyplot
+
+    check_output(path, option="--plot")
+    known = import_pyplot().matplotlib.backend_bases.FigureCanvasBase.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in known:
+        raise ValueError(f"--plot {str(path)!r} must end in one of .{', .'.join(sorted(known))}.")
 
 
 def _draw(result: Any, path: Path) -> None:

@@ -212,11 +212,15 @@ def _save(model: TableClassifier, output: Path) -> None:
     try:
         model.save(make_folder(output))
     except OSError as error:
-        spare = Path(tempfile.mkdtemp(prefix="badacost-"), output.name)
+        try:
+            folder = tempfile.mkdtemp(prefix="badacost-")
+        except OSError:
+            raise error from None
+        spare = Path(folder, output.name)
         try:
             model.save(spare)
         except OSError:
-            shutil.rmtree(spare.parent)
+            shutil.rmtree(folder)
             raise error from None
         raise OSError(f"{error} The model was saved as '{spare}' instead.") from error
 

@@ -123,11 +123,13 @@ def report(
             )
         check_currency(currency)
         measured = _cost_report(model, data, train, costs, target, abstain=abstain, n_jobs=jobs)
-        measured.save(make_folder(output), title=title, currency=currency)
         if as_json:
             write_json(measured.to_dict())
+        else:
+            typer.echo(measured.summary(currency))
+        measured.save(make_folder(output), title=title, currency=currency)
+        if as_json:
             return
-        typer.echo(measured.summary(currency))
     else:
         of_tables = options.given(context, options.TABLES)
         options.refuse(of_tables, f"{str(model)!r} is no classifier")

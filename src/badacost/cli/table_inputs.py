@@ -127,20 +127,20 @@ def costs_command(data: Path, target: str) -> str:
     return shlex.join(words)
 
 
-def check_output(path: Path, force: bool = True) -> None:
+def check_output(path: Path, force: bool = True, option: str = "--output") -> None:
     """Refuse what cannot be the place of a file, or exists without --force; nothing is made yet."""
     if path.is_dir():
-        raise IsADirectoryError(f"--output {str(path)!r} is a folder: name a file.")
+        raise IsADirectoryError(f"{option} {str(path)!r} is a folder: name a file.")
     nearest = next((folder for folder in path.parents if folder.exists()), None)
     if nearest is not None and nearest.is_dir() and not os.access(nearest, os.W_OK):
         raise PermissionError(
-            f"--output {str(path)!r} cannot be written, since the folder {str(nearest)!r} is "
+            f"{option} {str(path)!r} cannot be written, since the folder {str(nearest)!r} is "
             "read-only: name another."
         )
     for folder in path.parents:
         if folder.is_file():
             raise NotADirectoryError(
-                f"--output {str(path)!r} cannot be written, since {str(folder)!r} is a file: name "
+                f"{option} {str(path)!r} cannot be written, since {str(folder)!r} is a file: name "
                 "a folder."
             )
     if path.exists() and not force:

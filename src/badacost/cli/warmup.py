@@ -14,6 +14,7 @@ import typer
 
 from badacost.cli.options import Quiet
 from badacost.cli.printing import plain_errors
+from badacost.kernel_cache import KernelCacheWarning
 from badacost.progress import tracked
 
 _TABLE_KERNELS = (
@@ -60,9 +61,12 @@ def warmup(
     begin = time.monotonic()
     tasks = [*(_table_tasks() if tables else []), *(_detection_tasks() if detection else [])]
     for task in tracked(tasks, len(tasks), "Compiling", shown=not quiet):
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")  # so little data make poor models
+            warnings.simplefilter("always", KernelCacheWarning)
             task()
+        if caught:
+            raise OSError(str(caught[0].message))
     if not quiet:
         modules = (_TABLE_KERNELS * tables) + (DETECTION_KERNELS * detection)
         _tell(modules, time.monotonic() - begin)

@@ -29,6 +29,7 @@ from badacost.detection.images import (
     video_frames,
 )
 from badacost.threads import Threads
+from badacost.user_file import open_regular
 
 if TYPE_CHECKING:
     from badacost.detection.boxes import Detections
@@ -43,6 +44,11 @@ class Unreadable:
 
     name: str
     error: ImageError
+
+    @property
+    def source(self) -> ImageSource:
+        """The image, of which nothing but its name is known."""
+        return ImageSource(self.name, (0, 0), Path(self.name))
 
 
 class InputFiles:
@@ -67,6 +73,7 @@ class InputFiles:
             import_av() if is_video(file) else import_pil()
         self.folder = Path(os.path.commonpath(folders))  # that all inputs are in, or are
         self.stems = FileStems(stems)
+        self._stems = stems
 
     def n_images(self, every: int = 1) -> int:
         """Return how many images to expect; an unreadable video counts as one."""
@@ -94,13 +101,12 @@ class InputFiles:
                         yield image
 
     def digest(self) -> str:
-        """Return what tells these files from others: names, sizes and times."""
+        """Return what tells these files from others: their names in results and their contents."""
         digest = hashlib.sha256()
         for file in self._files:
-            facts = [os.path.abspath(file)]
-            with suppress(OSError):
-                status = file.stat()
-                facts += [str(status.st_size), str(status.st_mtime_ns)]
+            facts = [str(file), os.path.abspath(file), self._stems.get(str(file))]
+            with suppress(OSError), open_regular(file) as opened:
+                facts.append(hashlib.file_digest(opened, "sha256").hexdigest())
             digest.update(json.dumps(facts).encode())
         return digest.hexdigest()
 

@@ -34,6 +34,9 @@ class Failure:
     reason: str
 
 
+_BEGIN = json.dumps({_VERSION: ""})[:-3].encode()  # of a file that is ours
+
+
 class PartialResults:
     """A file of results that grows line by line; with `resume` an earlier one goes on.
 
@@ -49,19 +52,21 @@ class PartialResults:
         stems: list[str] = []
         end = 0
         try:
-            if not resume and self._has_results():
-                raise ValueError(
-                    f"{str(path)!r:.300} has results of an interrupted run: pass resume=True "
-                    "(--resume) to go on with them, or remove this file to start again."
-                )
-            if resume and path.exists():
-                end = self._end_of_head()
+            if path.exists():
+                self._check_begin()
+                if resume:
+                    end = self._end_of_head()
+                elif self._has_results():
+                    raise ValueError(
+                        f"{str(path)!r:.300} has results of an interrupted run: pass resume=True "
+                        "(--resume) to go on with them, or remove this file to start again."
+                    )
             if end:
                 for found, stem, last in self._lines(end):
                     end = last
                     self.n_done += 1
                     self.n_failed += isinstance(found, Failure)
-                    stems += [stem] if stem else []
+                    stems.append(stem)
         except BudgetError as error:
             raise self._useless(str(error)) from error
         self.stems = tuple(stems)
@@ -89,9 +94,9 @@ class PartialResults:
         self._put(to_json_line(source.name, found, size=list(source.size), stem=stem))
         self.n_done += 1
 
-    def fail(self, name: str, reason: str) -> None:
+    def fail(self, name: str, reason: str, stem: str) -> None:
         """Add an image that could not be searched."""
-        self._put(json.dumps({"image": name, "error": reason}))
+        self._put(json.dumps({"image": name, "error": reason, "stem": stem}))
         self.n_done += 1
 
     def all(self) -> Iterator[tuple[Detections | Failure, str]]:
@@ -127,10 +132,18 @@ class PartialResults:
             raise
         self._end = self._file.tell()
 
+    def _check_begin(self) -> None:
+        """Refuse a file that somebody else wrote."""
+        with open_regular(self._path) as file:
+            begin = file.read(len(_BEGIN))
+        if not _BEGIN.startswith(begin):
+            raise ValueError(
+                f"{str(self._path)!r:.300} has no results of this version of badacost: move it "
+                "away, or choose another output."
+            )
+
     def _has_results(self) -> bool:
-        """Whether there is a file of more than its first line."""
-        if not self._path.exists():
-            return False
+        """Whether the file has more than its first line."""
         with open_regular(self._path) as file:
             try:
                 return bool(self._next_line(file) and self._next_line(file))
@@ -187,15 +200,15 @@ class PartialResults:
         entry = parse_json(line, self._budget)
         if not isinstance(entry, dict) or not isinstance(entry.get("image"), str):
             raise ValueError("this is no image")
-        if isinstance(entry.get("error"), str):
-            return Failure(entry["image"], entry["error"]), ""
         size, stem = entry.get("size"), entry.get("stem")
+        if not isinstance(stem, str) or not _is_stem(stem):
+            raise ValueError("this is no image")
+        if isinstance(entry.get("error"), str):
+            return Failure(entry["image"], entry["error"]), stem
         if (
             not isinstance(size, list)
             or len(size) != 2
             or not all(type(side) is int and 0 < side < _MAX_SIDE for side in size)
-            or not isinstance(stem, str)
-            or not _is_stem(stem)
         ):
             raise ValueError("this is no image")
         ((name, found),) = from_json_lines(

@@ -89,7 +89,9 @@ class ResultsWriter(ABC):
             number where it is taken.
         """
 
-    def fail(self, name: str, reason: str) -> None:  # noqa: B027 - few formats have a place for it
+    def fail(  # noqa: B027 - few formats have a place for it
+        self, name: str, reason: str, stem: str | None = None
+    ) -> None:
         """Add an image that could not be searched, if the format has a place for it.
 
         Parameters
@@ -98,6 +100,8 @@ class ResultsWriter(ABC):
             The image.
         reason : str
             What went wrong.
+        stem : str, optional
+            As in `write`: an earlier result of this name is removed.
         """
 
 
@@ -125,7 +129,7 @@ class _JSONLines(_Stream):
     def write(self, found: Detections, stem: str | None = None) -> None:
         self._put(to_json_line(_source(found).name, found) + "\n")
 
-    def fail(self, name: str, reason: str) -> None:
+    def fail(self, name: str, reason: str, stem: str | None = None) -> None:
         self._put(json.dumps({"image": name, "error": reason}) + "\n")
 
 
@@ -185,8 +189,13 @@ class _TextFolder(ResultsWriter):
         with plain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         # Half a file, or an empty one, would be taken for the whole.
-        with replaced_file(path) as temporary:
+        with replaced_file(path, durable=False) as temporary:  # so many files take long
             temporary.write_text(to_kitti(found), encoding="utf-8")
+
+    def fail(self, name: str, reason: str, stem: str | None = None) -> None:
+        path = self._folder / f"{stem}.txt"
+        with plain_write_errors(path):
+            path.unlink(missing_ok=True)
 
 
 class _Kept(ResultsWriter):
@@ -227,7 +236,7 @@ class _Kept(ResultsWriter):
                 target = self._finish(stack)
                 for found, stem in self._results.all():
                     if isinstance(found, Failure):
-                        target.fail(found.name, found.reason)
+                        target.fail(found.name, found.reason, stem)
                     else:
                         target.write(found, stem)
             self._results.remove()
@@ -236,8 +245,9 @@ class _Kept(ResultsWriter):
         source = _source(found)
         self._results.write(found, source, stem or self._names.of(source))
 
-    def fail(self, name: str, reason: str) -> None:
-        self._results.fail(name, reason)
+    def fail(self, name: str, reason: str, stem: str | None = None) -> None:
+        stem = stem or self._names.of(ImageSource(name, (0, 0), Path(name)))
+        self._results.fail(name, reason, stem)
 
 
 def open_results(
@@ -263,7 +273,7 @@ def open_results(
     folder : str or path-like, optional
         Names of images in a document of COCO are relative to this folder.
     made_from : mapping of str to JSON values, optional
-        What the results depend on, as the hash of a model; see `resume`.
+        What the results depend on, such as the hash of a model; see `resume`.
     resume : bool, default=False
         Whether to go on with the results that an interrupted run left behind: they begin with those
         of the first `n_done` images, 0 if there are none. Those of a run that was `made_from`
@@ -344,7 +354,7 @@ def _opened(path: Path, mode: Literal["w", "a"] = "w") -> TextIO:
 
 def _format_of(path: Path | None) -> str:
     """Return the format that a path stands for."""
-    if path is None:
+    if path is None or is_stream(path):
         return "jsonl"
     if path.is_dir() or not path.suffix:
         return "kitti"
