@@ -458,7 +458,7 @@ def test_damaged_and_missing_files(tmp_path) -> None:
 def test_batches_of_parquet_within_a_budget(tmp_path) -> None:
     """The limit is that of a batch: texts that a file has once, but 60 rows refer to."""
     path = parquet_dictionary(tmp_path / "t.parquet", 60, 10_000)
-    for rows_at_once, limit in ((60, "300 kB"), (10, "300 kB"), (60, "20 kB")):
+    for rows_at_once, limit in ((60, "300 kB"), (10, "300 kB"), (60, "40 kB")):
         source = ParquetBatches(path, "b", rows_at_once=rows_at_once, max_memory=limit)
         if (rows_at_once, limit) == (10, "300 kB"):
             texts = [text for batch in source.batches() for text in batch.X["a"]]

@@ -77,6 +77,11 @@ def test_memory_is_estimated_from_above(text) -> None:
         parse_json(data, Budget(peak))
 
 
+def test_quotes_that_do_not_end_are_looked_at_once() -> None:
+    with pytest.raises(BudgetError, match="limit 1 MB"):
+        parse_json(b'\\"' * 50_000 + b":" * 10**6, Budget(10**6))
+
+
 def test_records_with_the_same_keys_are_not_estimated_much_too_high() -> None:
     record = (
         '{"id": %d, "image_id": 7, "category_id": 1, "bbox": [0.5, 1.5, 2.5, 3.5], "area": 9.5}'

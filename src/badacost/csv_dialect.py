@@ -11,8 +11,8 @@ from itertools import islice
 SEPARATORS = ",;\t"
 _LINES_LOOKED_AT = 20
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-"""What a number with a decimal point looks like."""
+NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""What a number with a decimal point looks like; long digits are tried in one way only."""
 _NUMBER = re.compile(NUMBER)
 DECIMAL_COMMA = r"([+-]?[0-9]*),([0-9]+([eE][+-]?[0-9]+)?)"
 """What a number with a decimal comma looks like; the comma is between the first two groups."""

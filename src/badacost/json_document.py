@@ -19,7 +19,8 @@ from badacost.budget import Budget
 _PARSER, _ITEM, _ENTRY, _KEY = 4000, 9, 40, 75
 _LIST, _DICT = sys.getsizeof([]) + 40, sys.getsizeof({}) + 126
 _NUMBER, _TEXT = sys.getsizeof(0.5) + 8, sys.getsizeof("\u4e2d") + 10
-_TEXTS = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+(:)?', re.DOTALL)
+# One that does not end is the last: looking for its end again and again would take long.
+_TEXTS = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)(?:"\s*+(:)?|\\?\Z)', re.DOTALL)
 _WIDE = re.compile(rb"[\xf0-\xff]"), re.compile(rb"\\u[dD]")  # beyond the first 2**16 characters
 
 

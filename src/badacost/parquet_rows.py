@@ -22,7 +22,7 @@ INDEX_LEVEL = "__index_level_"
 _ERRORS = (OSError, LookupError, TypeError, NotImplementedError, RuntimeError, ValueError)
 _BUFFER = 2**16  # bytes of a column chunk that are read at a time, else it is the whole chunk
 _TAIL = 8  # bytes after the footer: its length, and a mark
-_OF_FOOTER = 12  # memory for a byte of the footer
+_OF_FOOTER = 100  # memory for a byte of the footer, of columns that say almost nothing
 _COPIES = 2  # of rows: those of Arrow, and those of pandas
 _OF_TEXTS = 5  # memory for a byte of pages: the page, its texts, and what finds them
 _PAGES_AT_ONCE = 2**24
@@ -51,6 +51,8 @@ class ParquetRows:
             _check_footer(opened, budget)
             file = pq.ParquetFile(opened)
             self.schema, self.metadata = file.schema_arrow, file.metadata
+            if not self.schema.names:
+                raise ValueError("it has no columns")
             self.texts = [field.name for field in self.schema if is_text(field.type)]
             self._file = pq.ParquetFile(
                 opened,
@@ -120,7 +122,8 @@ class ParquetRows:
         kinds = [field.type if field.name in wanted else None for field in self.schema]
         pages = [self._bytes_of_pages(groups, kinds) for groups in chunks]
         total = self.metadata.num_rows
-        rows = (total if together else min(n_rows, total)) * sum(map(_width, filter(None, kinds)))
+        width = max(sum(map(_width, filter(None, kinds))), 1)
+        rows = (total if together else min(n_rows, total)) * width
         self._budget.check(max(sum(pages) if together else max(pages), rows))
 
     def _bytes_of_pages(self, groups: range, kinds: Sequence[Any]) -> int:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import tracemalloc
 import zlib
+from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
+from PIL import Image
 
 import badacost
 from badacost.detection.annotations import AnnotationError, read_annotations
-from badacost.detection.images import ImageError, count_frames, read_image, size_of_file
+from badacost.detection.images import (
+    ImageError,
+    count_frames,
+    read_image,
+    read_video,
+    size_of_file,
+)
 from badacost.detection.interchange import read_results
 from badacost.detection.models import synthetic_cars
 from campaigns import hostile_images
@@ -32,6 +42,55 @@ def test_scans(tmp_path: Path) -> None:
     assert read_image(hostile_images.many_scans(tmp_path / "a.jpg", 20)).shape == (64, 64, 3)
     with pytest.raises(ImageError, match="more than 100 scans: save it again"):
         read_image(hostile_images.many_scans(tmp_path / "a.jpg", 200))
+
+
+def test_scans_of_a_picture_that_is_not_progressive(tmp_path: Path) -> None:
+    """Components that come one after the other are kept until all are there."""
+    path = tmp_path / "a.jpg"
+    Image.new("L", (64, 64)).save(path)
+    data = path.read_bytes()
+    path.write_bytes(data[:-2] + 200 * data[data.rindex(b"\xff\xda") : -2] + data[-2:])
+    with pytest.raises(ImageError, match="more than 100 scans: save it again"):
+        read_image(path)
+
+
+def test_runs_of_a_bitmap(tmp_path: Path) -> None:
+    path = tmp_path / "a.bmp"
+    path.write_bytes(
+        struct.pack("<2sIIIIiiHHIIiiII", b"BM", 60, 0, 58, 40, 60_000, 900, 1, 8, 1, 0, 0, 0, 1, 0)
+        + bytes(4) + b"\0\1"
+    )  # fmt: skip
+    with pytest.raises(ImageError, match="compressed, with more than 20000000 pixels: save it as"):
+        read_image(path)
+
+
+def test_frames_larger_than_the_video(tmp_path: Path) -> None:
+    """Each PNG of a MOV has a size of its own, which the decoder must not believe."""
+    path, small = tmp_path / "a.mov", io.BytesIO()
+    Image.new("RGB", (64, 48)).save(small, "PNG")
+    with av.open(path, "w") as container:
+        stream = container.add_stream("png", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "rgb24"
+        stream.time_base = Fraction(1, 10)
+        large = hostile_images.claimed_picture(tmp_path / "b.png", 8_000, 8_000).read_bytes()
+        for number, data in enumerate([small.getvalue(), large]):
+            packet = av.Packet(data)
+            packet.stream, packet.time_base = stream, stream.time_base
+            packet.pts = packet.dts = number
+            container.mux(packet)
+    assert count_frames(path) == 2
+    with pytest.raises(ImageError, match="would need more than 100 MB: pass max_memory="):
+        list(read_video(path, max_memory="100 MB"))
+
+
+def test_digits_without_end(tmp_path: Path) -> None:
+    """The same digits must not be divided in every possible way."""
+    digits = "1" * 100_000 + "x"
+    path = tmp_path / "a.csv"
+    path.write_text(f"image,x1,y1,x2,y2,score\na,{digits},1,9,9,1\n")
+    for read in (read_annotations, read_results):
+        with pytest.raises(ValueError, match="must be a finite number"):
+            read(path)
 
 
 def test_octaves() -> None:

@@ -201,6 +201,12 @@ class TestReading:
         with pytest.raises(ValueError, match=r"would need .*, limit 2 MB: pass max_memory="):
             read_table(path, max_memory="2 MB")
 
+    def test_lines_of_old_systems_are_counted(self, tmp_path) -> None:
+        path = tmp_path / "t.csv.gz"
+        path.write_bytes(gzip.compress(b"a\n1\n" + b"1\r" * 200_000))
+        with pytest.raises(ValueError, match=r"would need .*, limit 4 MB: pass max_memory="):
+            read_table(path, max_memory="4 MB")
+
     @pytest.mark.parametrize("values", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"a", b"b"]])
     def test_nested_parquet(self, tmp_path, values) -> None:
         pd.DataFrame({"x": [1, 2], "c": values}).to_parquet(tmp_path / "t.parquet")

@@ -88,3 +88,16 @@ def test_texts_that_are_not_in_utf_8(tmp_path) -> None:
     path.write_bytes(path.read_bytes().replace(b"low", b"l\xefw"))
     with pytest.raises(ValueError, match=r"t.parquet' is damaged.*Invalid UTF8"):
         read_table(path)
+
+
+def test_rows_without_columns(tmp_path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}).select([]), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"it has no columns\): write it again"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_a_time_zone_that_nobody_knows(tmp_path) -> None:
+    times = pa.array([1, 2], pa.timestamp("us", "Mars/Phobos"))
+    pq.write_table(pa.table({"t": times}), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"t\.parquet' has a column 't' that cannot be read"):
+        read_table(tmp_path / "t.parquet")

@@ -48,6 +48,7 @@ from badacost.csv_dialect import (
 from badacost.user_file import open_regular
 
 _BYTES_OF_CELL = 200
+_BYTES_OF_LINE = 450
 _BYTES_OF_CHARACTER = 8
 _CORNER = "truth \\ prediction"
 _MAX_LENGTH_SHOWN = 40
@@ -189,7 +190,10 @@ def _text_of(path: str | PathLike[str], budget: Budget) -> str:
         budget.check(_BYTES_OF_CHARACTER * os.fstat(file.fileno()).st_size)
         data = file.read()
     n_cells = max(data.count(separator.encode()) for separator in SEPARATORS)
-    budget.check(_BYTES_OF_CHARACTER * len(data) + _BYTES_OF_CELL * n_cells)
+    n_lines = data.count(b"\n") + data.count(b"\r")
+    budget.check(
+        _BYTES_OF_CHARACTER * len(data) + _BYTES_OF_CELL * n_cells + _BYTES_OF_LINE * n_lines
+    )
     utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         return data.decode("utf-16" if utf_16 else "utf-8-sig")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.budget import Budget
+from badacost.budget import Budget, shown
 from badacost.user_file import open_regular
 from badacost.validation import check_flag, check_number
 
@@ -40,6 +40,8 @@ _BYTES_OF_FORMAT = {"JPEG2000": 16, "TIFF": 4, "WEBP": 12}
 _BYTES_OF_PROGRESSION = 6  # the coefficients of a JPEG that comes in several scans
 _BYTES_OF_RGB = 3
 _BYTES_OF_VIDEO = 24  # frames that wait for others, and two as RGB
+_SCANS, _START_OF_SCAN = "number of scans", 0xDA
+_MAX_RUNS = 20_000_000  # pixels of a BMP in runs, which PIL unpacks one by one
 _MAX_SCANS = 100  # each of them goes over the whole picture; encoders make about ten
 _STRIP = 2**20  # values that are converted at a time
 _INSTALL = 'run pip install "badacost[detection]".'
@@ -456,28 +458,35 @@ def _opened_image(path: str | os.PathLike[str]) -> Iterator[Image.Image]:
         with _without_warnings():
             image = pil.open(file, formats=_FORMATS)
         with image:
-            if image.info.get("progressive"):
-                _check_scans(file)
+            if image.format in ("JPEG", "MPO"):
+                image.info[_SCANS] = _n_scans(file)
             yield image
 
 
-def _check_scans(file: BinaryIO) -> None:
-    """Refuse a JPEG that goes over its picture very often."""
+def _n_scans(file: BinaryIO) -> int:
+    """Return how often a JPEG goes over its picture; many times are refused."""
     position, n_scans, last = file.tell(), 0, b""
-    file.seek(0)
+    file.seek(2)
+    while len(segment := file.read(4)) == 4 and segment[0] == 0xFF and segment[1] != _START_OF_SCAN:
+        file.seek(max(int.from_bytes(segment[2:], "big") - 2, 0), os.SEEK_CUR)  # such as EXIF
+    file.seek(-len(segment), os.SEEK_CUR)
     while n_scans <= _MAX_SCANS and (block := file.read(2**20)):
-        n_scans += (last + block).count(b"\xff\xda")
+        n_scans += (last + block).count(bytes([0xFF, _START_OF_SCAN]))
         last = block[-1:]
     file.seek(position)
     if n_scans > _MAX_SCANS:
         raise ImageError(f"it has more than {_MAX_SCANS} scans: save it again")
+    return n_scans
 
 
 def _check_memory(image: Image.Image, budget: Budget) -> None:
     """Refuse a picture before its pixels are decoded."""
     decoding = _BYTES_OF_FORMAT.get(image.format or "", 0)
-    if image.info.get("progressive"):
+    if image.info.get("progressive") or image.info.get(_SCANS, 1) > 1:
         decoding = _BYTES_OF_PROGRESSION
+    tiles = getattr(image, "tile", ())
+    if tiles and tiles[0][0] == "bmp_rle" and image.width * image.height > _MAX_RUNS:
+        raise ImageError(f"it is compressed, with more than {_MAX_RUNS} pixels: save it as PNG")
     # The decoder is done when the picture becomes RGB.
     per_pixel = _BYTES_OF_MODE.get(image.mode, 4) + max(decoding, _BYTES_OF_RGB)
     what = f"its {image.width} x {image.height} pixels"
@@ -583,17 +592,22 @@ def _opened(
 ) -> Iterator[tuple[InputContainer, VideoStream]]:
     """Open the first stream of pictures of a video file."""
     av = import_av()
-    options = {
-        "format_whitelist": _CONTAINERS,
-        "max_pixels": str(min(budget.max_memory // _BYTES_OF_VIDEO + 1, 2**31 - 1)),
-    }
+    pixels = {"max_pixels": str(min(budget.max_memory // _BYTES_OF_VIDEO + 1, 2**31 - 1))}
     # A name would be taken for an address if it looks like one; an open file is not.
+    options = {"format_whitelist": _CONTAINERS} | pixels
     with _opened_file(path) as file, av.open(file, options=options) as container:
         if not container.streams.video:
             raise ImageError("it has no pictures")
         stream = container.streams.video[0]
         _check_frame(stream, budget)
-        yield container, stream
+        stream.codec_context.options = pixels  # frames may be larger than the container says
+        try:
+            yield container, stream
+        except av.error.ArgumentError as error:
+            raise ImageError(
+                f"a frame is damaged, or would need more than {shown(budget.max_memory)}: "
+                f"{budget.remedy}"
+            ) from error
 
 
 def _check_frame(frame: VideoStream | VideoFrame, budget: Budget) -> None:

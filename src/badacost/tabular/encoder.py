@@ -303,7 +303,7 @@ def _oddities(column: Column, cells: DistinctTexts | None, feature: FloatArray) 
     if column.kind != "number":
         return
     leave_out = f"leave it out, on the command line with --drop {column.name!r:.80}."
-    if len(feature) > 2 and (np.diff(feature) == 1.0).all():
+    if len(feature) > 2 and (feature[1:] == feature[:-1] + 1.0).all():
         yield f"{name} only counts the rows: if it is no property of them, {leave_out}"
     elif _are_identifiers(feature[:_MANY_ROWS]) and _are_identifiers(feature):
         yield f"{name} has another whole number in every row: if these are identifiers, {leave_out}"

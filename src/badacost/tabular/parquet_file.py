@@ -39,9 +39,11 @@ def read_parquet(path: Path, budget: Budget) -> pd.DataFrame:
     for name in names:
         column = parts.pop()  # frees memory as it goes
         if not name.startswith(INDEX_LEVEL):
-            columns[name] = as_values(
-                column.cast("string") if name in texts else column.unify_dictionaries()
-            )
+            column = column.cast("string") if name in texts else column.unify_dictionaries()
+            try:
+                columns[name] = as_values(column)
+            except (ValueError, LookupError, arrow.ArrowException) as error:  # of time zones
+                refuse_file(path, f"has a column {name!r:.80} that cannot be read ({error})")
     arrow.default_memory_pool().release_unused()
     return frame_of(columns, pd.RangeIndex(1, n_rows + 1, name="row"))
 

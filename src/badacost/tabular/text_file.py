@@ -64,7 +64,8 @@ def read_text(
     n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
     if n_lines == 1:
         refuse_file(path, NO_ROWS)
-    n_cells = min(n_lines * len(names), data.count(separator.encode()) + n_lines)
+    n_ends = n_lines + data.count(b"\r") - data.count(b"\r\n")  # those of old systems, too
+    n_cells = min(n_ends * len(names), data.count(separator.encode()) + n_ends)
     budget.check(_COPIES * len(data) + _BYTES_OF_CELL * n_cells + BYTES_OF_COLUMN * len(names))
     wanted = [kinds.get(name, others) if name else "any" for name in names]
     cells = _cells(path, data, separator, wanted, n_lines, budget)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from badacost.budget import Budget, BudgetError
+from badacost.csv_dialect import as_number
 from badacost.detection.boxes import MAX_COORDINATE
 from badacost.detection.images import is_image
 from badacost.user_file import open_regular
@@ -25,7 +26,6 @@ from badacost.user_file import open_regular
 _BYTES_OF_LINE = {b"\n": 900, b"\r": 900}
 _BYTES_OF_FIELDS = 25
 _BYTES_OF_TEXT = 6
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 
 
@@ -75,8 +75,7 @@ class Place:
 
     def number(self, text: str, what: str, low: float = -math.inf, high: float = math.inf) -> float:
         """Return the finite number that text stands for."""
-        number = float(text) if _DECIMAL.fullmatch(text) else math.nan
-        return self.checked_number(number, what, low, high, shown=text)
+        return self.checked_number(as_number(text), what, low, high, shown=text)
 
     def checked_number(
         self,

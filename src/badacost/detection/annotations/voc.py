@@ -19,7 +19,8 @@ from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, label_files, read_text
 from badacost.detection.boxes import MAX_COORDINATE
 
-_BYTES_OF_ELEMENT = {b"<": 200}  # and of what it describes, an opening and a closing tag
+# Of an element and of what it describes, an opening and a closing tag; of an attribute.
+_BYTES_OF_ELEMENT = {b"<": 200, b"=": 250}
 _MAX_DEPTH = 32
 _MAX_TEXT = 1000
 POSES = {"right": 0.0, "frontal": 90.0, "front": 90.0, "left": 180.0, "rear": -90.0}

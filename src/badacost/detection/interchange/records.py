@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -12,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from badacost.csv_dialect import as_number
 from badacost.detection.annotations.source import described
 from badacost.detection.boxes import MAX_COORDINATE, Detections
-
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass
@@ -64,8 +62,8 @@ def checked_number(value: Any, what: str) -> float:
 
 def parsed(text: str, what: str) -> float:
     """Return the finite number that text stands for."""
-    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
-    if not math.isfinite(number):
+    number = as_number(text)
+    if number is None or not math.isfinite(number):
         raise ValueError(f"{what} must be a finite number; got {text!r:.80}.")
     return number
 

@@ -20,7 +20,7 @@ from badacost.json_document import JSONError, parse_json
 from badacost.user_file import open_regular
 
 # Bytes of the text, once as bytes and twice as text, and of a line, an image of its own.
-_BYTES_OF_TEXT, _BYTES_OF_LINE = 4, 800
+_BYTES_OF_TEXT, _BYTES_OF_LINE, _BYTES_OF_FIELDS = 4, 800, 25
 _MAX_VIEWS = 360
 _KITTI_ALPHA = 3  # place of the heading in a line of KITTI
 
@@ -104,7 +104,9 @@ def _contents(path: Path, budget: Budget) -> bytes:
 
 def _text(data: bytes, budget: Budget) -> str:
     """Return the contents of a file of text, whose lines may be images."""
-    budget.check(_BYTES_OF_TEXT * len(data) + _BYTES_OF_LINE * data.count(b"\n"))
+    longest = max(map(len, data.splitlines()), default=0)
+    n_bytes = _BYTES_OF_TEXT * len(data) + _BYTES_OF_LINE * data.count(b"\n")
+    budget.check(n_bytes + _BYTES_OF_FIELDS * longest)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
