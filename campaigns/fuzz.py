@@ -24,6 +24,7 @@ from typing import Any
 import badacost
 from badacost.progress import ProgressBar, duration
 from badacost.validation import check_choice, check_number
+from campaigns import TOO_SHORT
 from campaigns.cases import Case, Kind
 from campaigns.child import Limits, Outcome, run_in_children
 from campaigns.detection_cases import DETECTION_KINDS
@@ -35,7 +36,7 @@ from experiments.journal import Journal
 KINDS: dict[str, Kind] = {
     kind.name: kind for kind in (*MODEL_KINDS, *TABLE_KINDS, *DETECTION_KINDS, *ESTIMATOR_KINDS)
 }
-# A machine may be busy, or compile; up to a gigabyte is what this program takes itself.
+# A case may compile; up to a gigabyte is what this program takes itself.
 LIMITS = Limits(seconds=60.0, memory=2_500_000_000)
 _BATCH_SECONDS = 2.0
 _MAX_BATCH = 400
@@ -44,6 +45,8 @@ _MAX_TRIALS = 40
 
 def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = None) -> int:
     """Try cases until the time is over; return 1 if there are findings, of earlier runs as well.
+
+    If there are none, but the time was too short for a case of each kind, this returns 3.
 
     Parameters
     ----------
@@ -65,7 +68,13 @@ def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = N
         _fill(journal, seed, minutes, names)
         records = journal.records
     print(summary(records))
-    return int(any(record["findings"] for record in records))
+    if any(record["findings"] for record in records):
+        return 1
+    missing = [name for name in names if all(record["kind"] != name for record in records)]
+    if missing:
+        print(f"The time was too short for {', '.join(missing)}: give it more --minutes.")
+        return TOO_SHORT
+    return 0
 
 
 def _fill(journal: Journal, seed: int, minutes: float, names: Sequence[str]) -> None:
@@ -104,8 +113,7 @@ def run_case(text: str) -> int:
     """Run a case again, ``KIND:SEED:NUMBER``, and say what it is and what becomes of it."""
     kind, seed, number = _parsed(text)
     case = kind.case(seed, number)
-    with TemporaryDirectory() as folder:
-        (outcome,) = run_in_children([partial(kind.run, case, Path(folder))], Path(folder), LIMITS)
+    outcome = _alone(kind, case)
     print(f"{case.base}: {json.dumps(list(case.edits))}")
     print(_line(outcome))
     return int(outcome.is_finding)
@@ -134,43 +142,52 @@ def summary(records: Iterable[dict[str, Any]]) -> str:
 
 
 def _batches(names: Sequence[str], journal: Journal, end: float) -> Iterator[tuple[Kind, range]]:
-    """Yield kinds in turn with the numbers of their next cases, until the time is over.
+    """Yield kinds with the numbers of their next cases, until the time is over.
 
-    Kinds get about the same time: a batch is as large as the speed so far suggests.
+    The next kind is the one that had the least time; a batch is as large as its speed suggests.
     """
-    while True:
-        for name in names:
-            if time.monotonic() >= end:
-                return
-            records = [record for record in journal.records if record["kind"] == name]
-            first = max((record["first"] + record["n"] for record in records), default=0)
-            seconds = sum(record["seconds"] for record in records)
-            n_cases = sum(record["n"] for record in records)
-            pace = seconds / n_cases if n_cases else 0.1
-            size = min(max(int(_BATCH_SECONDS / max(pace, 1e-3)), 1), _MAX_BATCH)
-            yield KINDS[name], range(first, first + size)
+    while time.monotonic() < end:
+        records = {name: [r for r in journal.records if r["kind"] == name] for name in names}
+        seconds = {name: sum(r["seconds"] for r in records[name]) for name in names}
+        name = min(names, key=lambda name: seconds[name])
+        n_cases = sum(record["n"] for record in records[name])
+        first = max((record["first"] + record["n"] for record in records[name]), default=0)
+        pace = seconds[name] / n_cases if n_cases else 0.1
+        size = min(max(int(_BATCH_SECONDS / max(pace, 1e-3)), 1), _MAX_BATCH)
+        yield KINDS[name], range(first, first + size)
 
 
 def _tried(kind: Kind, seed: int, numbers: Iterable[int]) -> Iterator[Outcome]:
-    """Run cases in children."""
+    """Run cases in children; what may be due to a busy machine counts if it happens again alone."""
     _ = kind.bases
     gc.freeze()  # what is there already is not copied when children collect garbage
     with TemporaryDirectory() as folder:
         calls = [partial(_run, kind, seed, number, Path(folder)) for number in numbers]
-        yield from run_in_children(calls, Path(folder), LIMITS)
+        for number, outcome in zip(
+            numbers, run_in_children(calls, Path(folder), LIMITS), strict=True
+        ):
+            is_unsure = outcome.status in ("time", "memory") or outcome.error == "SIGKILL"
+            yield _alone(kind, kind.case(seed, number)) if is_unsure else outcome
 
 
 def _run(kind: Kind, seed: int, number: int, folder: Path) -> None:
-    """Run one case in a folder of its own."""
-    _run_in(kind, kind.case(seed, number), folder / str(number))
-
-
-def _run_in(kind: Kind, case: Case, folder: Path) -> None:
-    folder.mkdir()
+    """Run one case in a folder of its own, which is removed."""
+    place = folder / str(number)
+    place.mkdir()
     try:
-        kind.run(case, folder)
+        kind.run(kind.case(seed, number), place)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _alone(kind: Kind, case: Case, kept: Path | None = None) -> Outcome:
+    """Run one case in a child of its own; its files can be kept in a folder."""
+    with TemporaryDirectory() as folder:
+        call = partial(kind.run, case, Path(folder))
+        (outcome,) = run_in_children([call], Path(folder), LIMITS)
+        if kept is not None:
+            shutil.copytree(folder, kept, dirs_exist_ok=True)
+    return outcome
 
 
 def _kept(kind: Kind, seed: int, number: int, outcome: Outcome, findings: Path) -> dict[str, Any]:
@@ -178,10 +195,7 @@ def _kept(kind: Kind, seed: int, number: int, outcome: Outcome, findings: Path) 
     name = f"{kind.name}:{seed}:{number}"
     smallest = smaller(kind.case(seed, number), partial(_is_same, kind, outcome))
     kept = findings / name.replace(":", "-")
-    kept.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as folder:  # the files stay where the child left them
-        list(run_in_children([partial(kind.run, smallest, Path(folder))], Path(folder), LIMITS))
-        shutil.copytree(folder, kept, dirs_exist_ok=True)
+    _alone(kind, smallest, kept)
     again = f"python -m campaigns fuzz --case {name}"
     text = [again, _line(outcome), smallest.base, json.dumps(list(smallest.edits)), ""]
     (kept / "finding.txt").write_text("\n".join(text))
@@ -207,9 +221,7 @@ def smaller(case: Case, is_same: Callable[[Case], bool]) -> Case:
 
 
 def _is_same(kind: Kind, wanted: Outcome, case: Case) -> bool:
-    with TemporaryDirectory() as folder:
-        calls = [partial(_run_in, kind, case, Path(folder, "case"))]
-        (outcome,) = run_in_children(calls, Path(folder), LIMITS)
+    outcome = _alone(kind, case)
     same_place = not wanted.where or outcome.where == wanted.where
     return (outcome.status, outcome.error) == (wanted.status, wanted.error) and same_place
 

@@ -80,6 +80,30 @@ def test_findings_are_kept_and_made_small(fragile, tmp_path, capsys) -> None:
     assert "KeyError" in capsys.readouterr().out
 
 
+def test_what_a_busy_machine_does_is_tried_again_alone(fragile, tmp_path, monkeypatch) -> None:
+    def fail(path: Path, base: str) -> None:
+        raise MemoryError
+
+    def fail_among_others(path: Path, base: str) -> None:
+        if path.parent.name.isdigit():
+            raise MemoryError
+
+    monkeypatch.setattr(fuzz, "_MAX_BATCH", 1)
+    for use, status in ((fail, 1), (fail_among_others, 0)):
+        monkeypatch.setattr(fragile, "use", use)
+        folder = str(tmp_path / use.__name__)
+        assert main(["fuzz", "--minutes", "1e-5", "--folder", folder]) == status
+
+
+def test_kinds_without_a_case_are_told(fragile, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(fragile, "use", lambda path, base: None)
+    monkeypatch.setattr(fuzz, "KINDS", {"fragile": fragile, "other": fragile})
+    arguments = ["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)]
+    assert main(arguments) == 3
+    assert "too short for other" in capsys.readouterr().out
+    assert main([*arguments, "--kinds", "fragile"]) == 0
+
+
 def test_a_campaign_is_continued(fragile, tmp_path, capsys) -> None:
     for _ in range(2):
         main(["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)])

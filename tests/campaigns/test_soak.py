@@ -106,6 +106,19 @@ def test_an_orphan_is_found(tmp_path, monkeypatch) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def test_slow_is_not_hanging(tmp_path) -> None:
+    def work() -> int:
+        end = time.process_time() + 0.3
+        while time.process_time() < end:
+            pass
+        return 0
+
+    assert Child(work, tmp_path / "log").finish(0.1) == 0
+    child = Child(lambda: time.sleep(60) or 0, tmp_path / "log")
+    assert child.finish(0.1) is None
+    child.kill()
+
+
 def test_an_error_of_the_child_is_told(tmp_path) -> None:
     def work() -> int:
         raise ArithmeticError("no luck")
@@ -117,7 +130,7 @@ def test_an_error_of_the_child_is_told(tmp_path) -> None:
 def test_no_kill_is_no_success(tmp_path, monkeypatch, capsys) -> None:
     runs = iter([KilledRun("toy", late=1), KilledRun("toy", kills=1, resumes=1)])
     monkeypatch.setattr(soak, "_cases", lambda *arguments: (run for run in runs))
-    assert soak.run(tmp_path, 0, 0, None) == 1
+    assert soak.run(tmp_path, 0, 0, None) == 3
     assert "Nothing was killed" in capsys.readouterr().out
     assert soak.run(tmp_path, 0, 1, None) == 0  # the journal was closed
     Journal(tmp_path / "soak.jsonl", {"campaign": "soak", "seed": 0}).close()
