@@ -46,7 +46,8 @@ _MAX_TRIALS = 40
 def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = None) -> int:
     """Try cases until the time is over; return 1 if there are findings, of earlier runs as well.
 
-    If there are none, but the time was too short for a case of each kind, this returns 3.
+    Findings of earlier runs are tried again first: those that are mended do not count. If there are
+    none, but the time was too short for a case of each kind, this returns 3.
 
     Parameters
     ----------
@@ -63,18 +64,49 @@ def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = N
     names = list(KINDS if kinds is None else kinds)
     for name in names:
         check_choice("kinds", name, KINDS)
-    header = {"seed": seed, "version": badacost.__version__}
+    header = {"campaign": "fuzz", "seed": seed, "version": badacost.__version__}
     with Journal(folder / "fuzz.jsonl", header) as journal:
+        _try_again(journal)
         _fill(journal, seed, minutes, names)
         records = journal.records
     print(summary(records))
-    if any(record["findings"] for record in records):
+    if _split_findings(records)[0]:
         return 1
-    missing = [name for name in names if all(record["kind"] != name for record in records)]
+    tried = {record.get("kind") for record in records}
+    missing = [name for name in names if name not in tried]
     if missing:
         print(f"The time was too short for {', '.join(missing)}: give it more --minutes.")
         return TOO_SHORT
     return 0
+
+
+def _try_again(journal: Journal) -> None:
+    """Run the findings of earlier runs, and record which of them are mended."""
+    findings = [finding for finds in _split_findings(journal.records) for finding in finds]
+    if not findings:
+        return
+    mended = []
+    for finding in findings:
+        case = Case(finding["base"], finding["edits"])
+        if not _alone(KINDS[finding["kind"]], case).is_finding:
+            mended.append(finding["again"])
+            print(f"mended: {finding['again']}")
+    journal.append({"mended": mended})
+
+
+def _split_findings(
+    records: Iterable[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return findings that are there still, and those that were not the last time they were run."""
+    findings: list[dict[str, Any]] = []
+    mended: list[str] = []
+    for record in records:
+        findings += record.get("findings", [])
+        mended = record.get("mended", mended)
+    return (
+        [finding for finding in findings if finding["again"] not in mended],
+        [finding for finding in findings if finding["again"] in mended],
+    )
 
 
 def _fill(journal: Journal, seed: int, minutes: float, names: Sequence[str]) -> None:
@@ -103,8 +135,8 @@ def _fill(journal: Journal, seed: int, minutes: float, names: Sequence[str]) -> 
         left = max(end - time.monotonic(), 0.0)
         bar.update(
             min(round(60 * minutes - left), bar.total),
-            cases=sum(record["n"] for record in journal.records),
-            findings=sum(len(record["findings"]) for record in journal.records),
+            cases=sum(record.get("n", 0) for record in journal.records),
+            findings=len(_split_findings(journal.records)[0]),
         )
     bar.close()
 
@@ -121,13 +153,14 @@ def run_case(text: str) -> int:
 
 def summary(records: Iterable[dict[str, Any]]) -> str:
     """Return cases, outcomes and time of each kind, and the findings, as text."""
+    records = list(records)
     totals: dict[str, Counter[str]] = {}
     seconds: Counter[str] = Counter()
-    findings = []
     for record in records:
-        totals.setdefault(record["kind"], Counter()).update(record["outcomes"])
-        seconds[record["kind"]] += record["seconds"]
-        findings += record["findings"]
+        if "kind" in record:
+            totals.setdefault(record["kind"], Counter()).update(record["outcomes"])
+            seconds[record["kind"]] += record["seconds"]
+    findings, mended = _split_findings(records)
     lines = [f"{'kind':<14}{'cases':>8}{'results':>9}{'refused':>9}{'findings':>10}{'time':>8}"]
     for kind, found in totals.items():
         n_cases, value, error = found.total(), found["value"], found["error"]
@@ -136,7 +169,7 @@ def summary(records: Iterable[dict[str, Any]]) -> str:
             f"{duration(seconds[kind]):>8}"
         )
     n_cases = sum(found.total() for found in totals.values())
-    lines.append(f"{n_cases} cases, {len(findings)} findings.")
+    lines.append(f"{n_cases} cases, {len(findings)} findings, {len(mended)} that are mended.")
     lines += [f"{finding['outcome']}\n    {finding['again']}" for finding in findings]
     return "\n".join(lines)
 
@@ -147,7 +180,7 @@ def _batches(names: Sequence[str], journal: Journal, end: float) -> Iterator[tup
     The next kind is the one that had the least time; a batch is as large as its speed suggests.
     """
     while time.monotonic() < end:
-        records = {name: [r for r in journal.records if r["kind"] == name] for name in names}
+        records = {name: [r for r in journal.records if r.get("kind") == name] for name in names}
         seconds = {name: sum(r["seconds"] for r in records[name]) for name in names}
         name = min(names, key=lambda name: seconds[name])
         n_cases = sum(record["n"] for record in records[name])
@@ -200,7 +233,13 @@ def _kept(kind: Kind, seed: int, number: int, outcome: Outcome, findings: Path) 
     text = [again, _line(outcome), smallest.base, json.dumps(list(smallest.edits)), ""]
     (kept / "finding.txt").write_text("\n".join(text))
     print(f"\n{_line(outcome)}\n    {again}", file=sys.stderr)
-    return {"again": again, "outcome": f"{kind.name}: {_line(outcome)}", "folder": str(kept)}
+    return {
+        "again": again,
+        "outcome": f"{kind.name}: {_line(outcome)}",
+        "kind": kind.name,
+        "base": smallest.base,
+        "edits": list(smallest.edits),
+    }
 
 
 def smaller(case: Case, is_same: Callable[[Case], bool]) -> Case:

@@ -80,6 +80,25 @@ def test_findings_are_kept_and_made_small(fragile, tmp_path, capsys) -> None:
     assert "KeyError" in capsys.readouterr().out
 
 
+def test_mended_findings_do_not_count(fragile, tmp_path, monkeypatch, capsys) -> None:
+    def fail(path: Path, base: str) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(fuzz, "_MAX_BATCH", 1)
+    monkeypatch.setattr(fragile, "use", fail)
+    arguments = ["fuzz", "--minutes", "1e-5", "--folder", str(tmp_path)]
+    assert main(arguments) == 1
+    again = capsys.readouterr().out.split()[-1]
+    monkeypatch.setattr(fragile, "use", lambda path, base: None)
+    for _ in range(2):
+        assert main(arguments) == 0
+        report = capsys.readouterr().out
+        assert f"mended: python -m campaigns fuzz --case {again}\n" in report
+        assert " 0 findings, " in report
+    monkeypatch.setattr(fragile, "use", fail)
+    assert main(arguments) == 1
+
+
 def test_what_a_busy_machine_does_is_tried_again_alone(fragile, tmp_path, monkeypatch) -> None:
     def fail(path: Path, base: str) -> None:
         raise MemoryError
@@ -109,7 +128,8 @@ def test_a_campaign_is_continued(fragile, tmp_path, capsys) -> None:
         main(["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)])
     header, *records = map(json.loads, (tmp_path / "fuzz.jsonl").read_text().splitlines())
     assert header["seed"] == 0
-    assert [record["first"] for record in records] == [0, records[0]["n"]]
+    tried = [record for record in records if "first" in record]
+    assert [record["first"] for record in tried] == [0, tried[0]["n"]]
     assert main(["fuzz", "--seed", "1", "--folder", str(tmp_path)]) == 2
     assert "was made with other seed" in capsys.readouterr().err
 
