@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 _POLL_SECONDS = 0.02
@@ -52,8 +52,8 @@ class Limits:
     with other things makes a call slower, and not a finding.
     """
 
-    seconds: float = 20.0
-    memory: int = 1_500_000_000
+    seconds: float
+    memory: int
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Outcome:
 
 
 def run_in_children(
-    calls: Sequence[Callable[[], Any]], folder: Path, limits: Limits | None = None
+    calls: Sequence[Callable[[], Any]], folder: Path, limits: Limits
 ) -> Iterator[Outcome]:
     """Make calls one after the other in a child, and yield what became of each.
 
@@ -98,7 +98,7 @@ def run_in_children(
         What to call; a text that is returned becomes the message.
     folder : Path
         Folder that they may write to, and that they are called in.
-    limits : Limits, optional
+    limits : Limits
         What each may take.
 
     Yields
@@ -106,7 +106,6 @@ def run_in_children(
     Outcome
         One for each call, in their order.
     """
-    limits = Limits() if limits is None else limits
     n_done = 0
     while n_done < len(calls):
         for outcome in _one_child(calls[n_done:], folder, limits):
@@ -165,7 +164,7 @@ def _watched(pid: int, reading: int, n_calls: int, limits: Limits) -> Iterator[O
                 break
     finally:
         if n_seen < n_calls:
-            _kill(pid)
+            os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
     if n_seen == n_calls:
         return
@@ -252,11 +251,9 @@ def _is_raise(trace: TracebackType | None) -> bool:
     """Return whether the innermost frame of a traceback stands at a ``raise`` statement."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and _instruction(trace.tb_frame.f_code, trace.tb_lasti) in _RAISES
-
-
-def _instruction(code: CodeType, offset: int) -> str:
-    return dis.opname[code.co_code[offset]]
+    if trace is None:
+        return False
+    return dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] in _RAISES
 
 
 def _place(trace: TracebackType | None) -> str:
@@ -303,10 +300,6 @@ def _is_numba(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
 
 
 def _processor_seconds(pid: int) -> float:

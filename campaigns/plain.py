@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,6 @@ ESTIMATORS: Mapping[str, dict[str, Any]] = {
     "SAMMEClassifier": _SMALL,
     "WangMultiBoostClassifier": {**_SMALL, "n_pool": 6},
 }
-
-
 _BINARY = ("CSAdaBoostClassifier", "CostGeneralizedAdaBoostClassifier")
 
 
@@ -52,6 +52,14 @@ def new_estimator(name: str, **options: Any) -> Any:
 def takes_costs(name: str) -> bool:
     """Return whether a class has a cost matrix."""
     return "cost_matrix" in new_estimator(name).get_params()
+
+
+def saved(model: Any) -> bytes:
+    """Return the file of a fitted model."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "m.badacost")
+        model.save(path)
+        return path.read_bytes()
 
 
 def samples(n_rows: int = 60, n_classes: int = 3) -> tuple[NDArray[Any], NDArray[Any]]:

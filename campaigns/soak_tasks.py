@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import badacost
 from badacost.cli import main as command_line
 from badacost.detection.scenes import make_scenes
 from badacost.detection.training import rounds
+from campaigns.tiny_training import TINY
 from experiments import table1
 from experiments.__main__ import main as experiments
 
@@ -37,18 +38,6 @@ for array in found:
 Path(sys.argv[1]).write_bytes(b"".join(array.tobytes() for array in found))
 """
 _CLOCKS = {"seconds", "cpu_seconds", "fit", "predict", "timing"}  # differ from run to run
-_CONFIG = """
-window = [16, 24]
-trees = [4, 12]
-max_depth = 2
-n_negatives = 20
-n_accumulated = 30
-n_per_image = 8
-max_features = 0.2
-n_per_octave = 4
-mirror = false
-n_jittered = 1
-"""
 
 
 @dataclass
@@ -175,7 +164,7 @@ def _save(folder: Path) -> int:
 
 
 def _prepare_training(folder: Path) -> None:
-    (folder / "config.toml").write_text(_CONFIG)
+    (folder / "config.toml").write_text(replace(TINY, trees=(4, 12)).to_toml())
 
 
 def _train(folder: Path) -> int:

@@ -18,8 +18,8 @@ from campaigns.child import Limits, run_in_children
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not a Linux")
 
 
-def outcomes(calls, folder: Path, **limits):
-    return list(run_in_children(calls, folder, Limits(**limits)))
+def outcomes(calls, folder: Path, seconds: float = 20.0, memory: int = 1_500_000_000):
+    return list(run_in_children(calls, folder, Limits(seconds, memory)))
 
 
 def test_a_child_that_dies_is_followed_by_another(tmp_path) -> None:

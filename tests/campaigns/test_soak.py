@@ -108,14 +108,14 @@ def test_an_orphan_is_found(tmp_path, monkeypatch) -> None:
 
 def test_slow_is_not_hanging(tmp_path) -> None:
     def work() -> int:
-        end = time.process_time() + 0.3
+        end = time.process_time() + 0.7
         while time.process_time() < end:
             pass
         return 0
 
-    assert Child(work, tmp_path / "log").finish(0.1) == 0
+    assert Child(work, tmp_path / "log").finish(0.6) == 0
     child = Child(lambda: time.sleep(60) or 0, tmp_path / "log")
-    assert child.finish(0.1) is None
+    assert child.finish(0.6) is None
     child.kill()
 
 
