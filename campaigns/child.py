@@ -37,6 +37,7 @@ _CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.sym
 _ALLOWED = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, PermissionError, OSError)
 _CACHES = ("__pycache__", "numba")  # of compiled code
 _SPEAKING = ("sklearn", "joblib", "lightgbm")
+_OWN = ("badacost", "experiments")
 _RAISES = ("RAISE_VARARGS", "RERAISE")
 
 
@@ -233,7 +234,7 @@ def is_refusal(error: BaseException) -> bool:
     numpy says of its own arrays is no such sentence.
     """
     kind = type(error)
-    if kind not in _ALLOWED and not kind.__module__.startswith(("badacost", "sklearn")):
+    if kind not in _ALLOWED and not kind.__module__.startswith((*_OWN, "sklearn")):
         return False
     if not str(error).strip():
         return False
@@ -241,7 +242,7 @@ def is_refusal(error: BaseException) -> bool:
         str(frame.f_globals.get("__name__", "")).partition(".")[0]
         for frame, _ in traceback.walk_tb(error.__traceback__)
     ]
-    if modules[-1] == "badacost":
+    if modules[-1] in _OWN:
         return _is_raise(error.__traceback__)
     own = [place for place, module in enumerate(modules) if module == "badacost"]
     return bool(own) and modules[own[-1] + 1] in _SPEAKING

@@ -27,15 +27,21 @@ from badacost.validation import check_choice, check_number
 from campaigns import TOO_SHORT
 from campaigns.cases import Case, Kind
 from campaigns.child import Limits, Outcome, run_in_children
+from campaigns.cost_cases import COST_KINDS
 from campaigns.detection_cases import DETECTION_KINDS
 from campaigns.estimator_cases import ESTIMATOR_KINDS
+from campaigns.frame_cases import FRAME_KINDS
 from campaigns.model_cases import MODEL_KINDS
 from campaigns.table_cases import TABLE_KINDS
 from experiments.journal import Journal
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (*MODEL_KINDS, *TABLE_KINDS, *DETECTION_KINDS, *ESTIMATOR_KINDS)
-}
+    kind.name: kind
+    for kinds in (
+        MODEL_KINDS, TABLE_KINDS, FRAME_KINDS, DETECTION_KINDS, ESTIMATOR_KINDS, COST_KINDS
+    )
+    for kind in kinds
+}  # fmt: skip
 # A case may compile; up to a gigabyte is what this program takes itself.
 LIMITS = Limits(seconds=60.0, memory=2_500_000_000)
 _BATCH_SECONDS = 2.0

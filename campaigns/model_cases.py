@@ -56,8 +56,9 @@ def _fitted_models() -> dict[str, Any]:
     models["categories"] = new_estimator("CostBoostClassifier", categorical_features=[2])
     models["categories"].fit(X, words)
     models["table"] = TableClassifier(new_estimator("BAdaCostClassifier")).fit(*frame())
-    models["decision"] = badacost.MinimumCostClassifier(new_estimator("SAMMEClassifier"), COSTS)
-    models["decision"].fit(X, words)
+    for calibration in ("temperature", "sigmoid", "isotonic"):
+        model = new_estimator("MinimumCostClassifier", cost_matrix=COSTS, calibration=calibration)
+        models[calibration] = model.fit(X, words)
     return models
 
 

@@ -27,6 +27,7 @@ ESTIMATORS: Mapping[str, dict[str, Any]] = {
     "CostSensitiveTreeClassifier": {"max_depth": 3, "random_state": 0},
     "ImportedForestClassifier": {},
     "LpCSBClassifier": _SMALL,
+    "MinimumCostClassifier": {"cv": 2, "random_state": 0},
     "PIBoostClassifier": _SMALL,
     "SAMMEClassifier": _SMALL,
     "WangMultiBoostClassifier": {**_SMALL, "n_pool": 6},
@@ -46,6 +47,8 @@ def new_estimator(name: str, **options: Any) -> Any:
             n_estimators=2, max_depth=2, min_child_samples=1, n_jobs=1, verbose=-1, random_state=0
         )
         options = {"estimator": inner, **options}
+    elif name == "MinimumCostClassifier":
+        options = {"estimator": new_estimator("SAMMEClassifier"), **options}
     return getattr(badacost, name)(**{**ESTIMATORS[name], **options})
 
 

@@ -10,14 +10,20 @@ from typing import Any
 
 import pytest
 
+import badacost
+from badacost import tabular
 from badacost.costs import read_costs
 from campaigns import fuzz
 from campaigns.__main__ import main
 from campaigns.cases import Case, FileKind
 from campaigns.mutations import BYTES, applied
+from campaigns.plain import ESTIMATORS
 from campaigns.table_cases import CostFiles
 
-QUICK = ("table", "parquet", "costs", "config", "image", "annotations", "results", "matlab")
+QUICK = (
+    "table", "parquet", "costs", "config", "rows", "journal", "frame", "image", "annotations",
+    "results", "partial", "cascade", "matlab",
+)  # fmt: skip
 
 
 class Fragile(FileKind):
@@ -147,6 +153,12 @@ def test_the_smallest_case() -> None:
         return {"c", "f"} <= {edit[0] for edit in case.edits}
 
     assert fuzz.smaller(Case("base", edits), needs_two).edits == [["c", 0], ["f", 0]]
+
+
+def test_every_estimator_is_there() -> None:
+    tried = {*ESTIMATORS, *fuzz.KINDS["frame"].bases}
+    public = [*badacost.__all__, *tabular.__all__]
+    assert {name for name in public if name.endswith(("Classifier", "Encoder"))} == tried
 
 
 def test_costs_come_back(tmp_path) -> None:
