@@ -72,7 +72,8 @@ class Outcome:
     where : str
         File and line that raised it, of the innermost frame in Python.
     seconds, megabytes : float
-        Time of processors that it took, and peak memory of the process.
+        Time of processors that it took, and peak memory of the process; where memory was refused
+        to it, what the process could have had.
     """
 
     status: str
@@ -218,8 +219,8 @@ def _outcome(call: Callable[[], Any], limits: Limits) -> Outcome:
         where = _place(error.__traceback__)
         status = "error" if is_refusal(error) else "exception"
         if isinstance(error, MemoryError):
-            status = "memory"
-    peak = _peak()
+            status, name = "memory", "MemoryError"  # numpy has one of its own
+    peak = _peak() if status != "memory" else max(_peak(), limits.memory / 1e6)
     if status in ("value", "error") and peak * 1e6 > limits.memory:
         status, message = "memory", f"{peak:.0f} MB; {message}"
     seconds = time.process_time() - begin
