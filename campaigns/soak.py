@@ -17,12 +17,16 @@ from random import Random
 from badacost.progress import ProgressBar
 from campaigns import TOO_SHORT, cluster
 from campaigns.processes import Child, orphans
-from campaigns.soak_tasks import COMPILE, TASKS, KilledRun, Task, snapshot
+from campaigns.soak_tasks import COMPILE, DETECTIONS, TASKS, KilledRun, Task, snapshot
 from experiments.journal import Journal
 
 _PATIENCE = 120.0  # seconds for what takes a few
 _AGAIN = 0.4  # share of the resumed runs that are killed, too
-_ORDER = (*TASKS, None, *TASKS, COMPILE, *TASKS, None)  # None for the cluster
+_ORDER = tuple(  # None for the cluster
+    task
+    for detection, last in zip(DETECTIONS, (None, COMPILE, None, None), strict=True)
+    for task in (detection, *TASKS, last)
+)
 _COLUMNS = ("cases", "kills", "late", "resumes", "mismatches", "leftovers")
 
 

@@ -90,7 +90,7 @@ class Task:
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Return the files below a folder; times that were measured are left out of JSON."""
+    """Return the files below a folder; JSON that has times that were measured is without them."""
     return {
         str(path.relative_to(folder)): _timeless(path)
         for path in sorted(folder.rglob("*"))
@@ -101,7 +101,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 def _timeless(path: Path) -> bytes:
     content = path.read_bytes()
     if path.suffix == ".jsonl":
-        return b"\n".join(_without_clocks(line) for line in content.splitlines())
+        return b"\n".join(_without_clocks(line) for line in content.split(b"\n"))
     if path.suffix == ".json":
         return _without_clocks(content)
     # Pages tell how long it took, and compiled functions are not the same bytes each time.
@@ -114,7 +114,12 @@ def _without_clocks(content: bytes) -> bytes:
             return {key: stripped(item) for key, item in value.items() if key not in _CLOCKS}
         return [stripped(item) for item in value] if isinstance(value, list) else value
 
-    return json.dumps(stripped(json.loads(content))).encode()
+    try:
+        value = json.loads(content)
+    except ValueError:  # half of it, after a kill
+        return content
+    timeless = stripped(value)
+    return content if timeless == value else json.dumps(timeless).encode()
 
 
 def _badacost(*arguments: str) -> int:
@@ -185,14 +190,25 @@ def _prepare_detection(folder: Path) -> None:
     (folder / "scenes").mkdir()
     for number, scene in enumerate(make_scenes(8, random_state=0)):
         Image.fromarray(scene.load()).save(folder / f"scenes/{number}.png")
-    _detect(folder, "--conf", "0.9")
 
 
-def _detect(folder: Path, *more: str) -> int:
-    return _badacost(
-        "detect", str(folder / "cars.badacost"), str(folder / "scenes"), "--output",
-        str(folder / "found.jsonl"), "--jobs", "2", "--quiet", *more,
-    )  # fmt: skip
+def _detection(name: str, is_whole: bool = True) -> Task:
+    """Return the task of detecting into a file, or a folder of KITTI, which has old results."""
+
+    def detect(folder: Path, *more: str) -> int:
+        return _badacost(
+            "detect", str(folder / "cars.badacost"), str(folder / "scenes"), "--output",
+            str(folder / name), "--jobs", "2", "--quiet", *more,
+        )  # fmt: skip
+
+    def prepare(folder: Path) -> None:
+        _prepare_detection(folder)
+        detect(folder, "--conf", "0.9")
+
+    def resume(folder: Path) -> int:
+        return detect(folder, "--resume")
+
+    return Task(f"badacost detect {name}", prepare, resume, (name,) if is_whole else ())
 
 
 @contextmanager
@@ -228,17 +244,16 @@ def _compile(folder: Path) -> int:
     )
 
 
+# At the end, the files of a folder of KITTI are replaced one after the other.
+DETECTIONS = (
+    *map(_detection, ("found.jsonl", "found.csv", "found.json")),
+    _detection("kitti", is_whole=False),
+)
 COMPILE = Task("compilation", lambda folder: None, _compile)
 TASKS = (
     Task("badacost fit", _prepare_fit, _fit, ("model.badacost",)),
     Task("model.save", _prepare_save, _save, ("model.badacost",)),
     Task("badacost train-detector", _prepare_training, _train, ("cars.badacost",)),
-    Task(
-        "badacost detect",
-        _prepare_detection,
-        lambda folder: _detect(folder, "--resume"),
-        ("found.jsonl",),
-    ),
     Task("experiments table1", lambda folder: None, _experiment("table1", "--pool", "30")),
     Task(
         "experiments rivals",

@@ -16,7 +16,7 @@ from badacost.atomic_file import replaced_file
 from campaigns import soak
 from campaigns.processes import Child, orphans
 from campaigns.soak import Killed
-from campaigns.soak_tasks import KilledRun, Task, snapshot
+from campaigns.soak_tasks import DETECTIONS, KilledRun, Task, snapshot
 from experiments.journal import Journal
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="not a Linux")
@@ -143,3 +143,16 @@ def test_times_do_not_count(tmp_path) -> None:
     assert snapshot(tmp_path) == before
     (tmp_path / "a.jsonl").write_text('{"cost": 2, "seconds": 3}\n')
     assert snapshot(tmp_path) != before
+
+
+def test_all_other_bytes_count(tmp_path) -> None:
+    for name, text in (("a.json", '{"cost":  1}\n'), ("b.jsonl", '{"cost": 1}\n{"co')):
+        (tmp_path / name).write_text(text)
+    found = snapshot(tmp_path)
+    assert found == {"a.json": b'{"cost":  1}\n', "b.jsonl": b'{"cost": 1}\n{"co'}
+
+
+def test_formats_of_detections_take_turns() -> None:
+    turns = [task for task in soak._ORDER if task in DETECTIONS]
+    assert turns == list(DETECTIONS)
+    assert [task.whole for task in turns] == [("found.jsonl",), ("found.csv",), ("found.json",), ()]
