@@ -208,7 +208,8 @@ def _detection(name: str, is_whole: bool = True) -> Task:
     def resume(folder: Path) -> int:
         return detect(folder, "--resume")
 
-    return Task(f"badacost detect {name}", prepare, resume, (name,) if is_whole else ())
+    title = f"badacost detect {name.removeprefix('found.')}"
+    return Task(title, prepare, resume, (name,) if is_whole else ())
 
 
 @contextmanager
