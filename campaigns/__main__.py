@@ -12,7 +12,10 @@ _ABOUT = "Attacks on the library. Each call is made in a child process with limi
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a program, and return the exit status: 1 where something was found."""
+    """Run a program, and return the exit status.
+
+    It is 1 where something was found, and 3 where the time was too short to find anything.
+    """
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))

@@ -28,7 +28,6 @@ _AT_ONCE = 16
 _INTERRUPTIONS = 3  # of each fit
 _CHILD = """
 import json, sys
-from badacost.validation import check_choice
 from campaigns.bits_models import digests
 print(json.dumps(digests(tuple(sys.argv[1:]), 2)))
 """
@@ -47,17 +46,23 @@ def threads(n_jobs: int, names: tuple[str, ...], folder: Path) -> Digests:
 
 def forked(names: tuple[str, ...], folder: Path) -> Digests:
     """Fit in a fork of this process, which has used threads."""
-    path = folder / "forked.json"
+    return _in_child(lambda: digests(names, 2), names, folder)
 
-    def work() -> int:
-        path.write_text(json.dumps(digests(names, 2)))
+
+def _in_child(work: Callable[[], Digests], names: tuple[str, ...], folder: Path) -> Digests:
+    """Return what is found in a fork of this process."""
+    path, log = folder / "found.json", folder / "child.log"
+
+    def write() -> int:
+        path.write_text(json.dumps(work()))
         return 0
 
-    child = Child(work, folder / "forked.log")
+    child = Child(write, log)
     status = child.wait(_PATIENCE)
     if status is None:
         child.kill()
-        return dict.fromkeys(names, "it did not end")
+    if status != 0:
+        return dict.fromkeys(names, "it did not end" if status is None else f"failed: see {log}")
     return json.loads(path.read_text())
 
 
@@ -119,15 +124,10 @@ def unwritable_cache(names: tuple[str, ...], folder: Path) -> Digests:
 
 def interrupted(names: tuple[str, ...], folder: Path) -> Digests:
     """Fit again after Ctrl-C at random moments of the same fit, in one process."""
-    path = folder / "interrupted.json"
-    child = Child(lambda: _interrupt_fits(names, path), folder / "interrupted.log")
-    if child.wait(_PATIENCE) is None:
-        child.kill()
-        return dict.fromkeys(names, "it did not end")
-    return json.loads(path.read_text())
+    return _in_child(lambda: _interrupt_fits(names), names, folder)
 
 
-def _interrupt_fits(names: tuple[str, ...], path: Path) -> int:
+def _interrupt_fits(names: tuple[str, ...]) -> Digests:
     found, random = {}, Random(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in names:
@@ -147,8 +147,7 @@ def _interrupt_fits(names: tuple[str, ...], path: Path) -> int:
             timer.join()
         n_threads = _threads_left()
         found[name] = f"{n_threads} threads are left" if n_threads else digests((name,), 2)[name]
-    path.write_text(json.dumps(found))
-    return 0
+    return found
 
 
 def _threads_left() -> int:

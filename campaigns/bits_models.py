@@ -6,9 +6,8 @@ import hashlib
 import logging
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 
 import badacost
-from badacost.detection import TrainingConfig
-from badacost.detection.annotations import Views
-from badacost.detection.scenes import make_scenes
-from badacost.detection.training import train_detector
+from badacost.detection import train_detector
 from badacost.detection.training.config import ALGORITHMS
 from badacost.tabular import TableClassifier
+from campaigns.plain import n_classes_of, saved
+from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
-_BINARY = ("CSAdaBoostClassifier", "CostGeneralizedAdaBoostClassifier")
 _BOOSTERS = {
     "AdaBoostM1Classifier": {},
     "SAMMEClassifier": {},
@@ -37,10 +34,6 @@ _BOOSTERS = {
     "CostBoostClassifier": {"n_folds": 3},
 }
 _ROWS, _FEATURES = 2500, 100  # so many that threads share the search for a split
-_TINY = TrainingConfig(
-    window=(16, 24), trees=(2, 4), max_depth=2, n_negatives=20, n_accumulated=30, n_per_image=8,
-    max_features=0.2, n_per_octave=4, mirror=False, n_jittered=1,
-)  # fmt: skip
 
 
 @cache
@@ -60,7 +53,7 @@ def _costs(n_classes: int) -> Any:
 
 
 def _booster(name: str, n_jobs: int, *, is_random: bool) -> str:
-    kind, n_classes = getattr(badacost, name), 2 if name in _BINARY else 3
+    kind, n_classes = getattr(badacost, name), n_classes_of(name)
     X, y, weight = _samples(n_classes)
     known = kind().get_params()
     given: dict[str, Any] = {"n_estimators": 4, "max_depth": 3, "n_jobs": n_jobs, **_BOOSTERS[name]}
@@ -122,21 +115,11 @@ def _imported(n_jobs: int) -> str:
     return digest(model.fit(X[:, :5], y), X[:700, :5])
 
 
-@cache
-def _scenes() -> Any:
-    return make_scenes(
-        6, n_views=4, size=(64, 80), object_height=(0.3, 0.5), objects_per_image=(1, 2),
-        random_state=15,
-    )  # fmt: skip
-
-
 def _detector(algorithm: Any, n_jobs: int) -> str:
-    from dataclasses import replace
-
-    config = replace(_TINY, algorithm=algorithm)
-    detector = train_detector(_scenes(), Views.around(4), config, n_jobs=n_jobs)
-    digest = hashlib.sha256(_saved(detector))
-    for scene in _scenes()[:2]:
+    scenes, config = tiny_scenes(), replace(TINY, algorithm=algorithm)
+    detector = train_detector(scenes, VIEWS, config, n_jobs=n_jobs)
+    digest = hashlib.sha256(saved(detector))
+    for scene in scenes[:2]:
         found = detector.detect(scene.load(), n_jobs=n_jobs)
         for array in (found.boxes, found.scores, found.labels):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -153,14 +136,8 @@ def digest(model: Any, X: Any) -> str:
         part: Any = getattr(model, name) if hasattr(model, name) else model
         if hasattr(part, "n_jobs"):
             part.n_jobs = None
-    found.update(_saved(model))
+    found.update(saved(model))
     return found.hexdigest()
-
-
-def _saved(model: Any) -> bytes:
-    with TemporaryDirectory() as folder:
-        model.save(Path(folder, "model"))
-        return Path(folder, "model").read_bytes()
 
 
 MODELS: dict[str, Callable[[int], str]] = {

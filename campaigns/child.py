@@ -24,10 +24,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 _POLL_SECONDS = 0.02
+_PATIENCE = 5.0  # times the limit of processor time, for a call that waits
 _MAX_MESSAGE = 2000
 _FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork",
               "socket.connect", "socket.bind", "pickle.find_class")  # fmt: skip
@@ -36,6 +37,7 @@ _CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.sym
 _ALLOWED = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, PermissionError, OSError)
 _CACHES = ("__pycache__", "numba")  # of compiled code
 _SPEAKING = ("sklearn", "joblib", "lightgbm")
+_OWN = ("badacost", "experiments")
 _RAISES = ("RAISE_VARARGS", "RERAISE")
 
 
@@ -45,10 +47,14 @@ class Broken(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one call may take: seconds of the clock, and bytes of the whole process."""
+    """What one call may take: seconds of processors, and bytes of the whole process.
 
-    seconds: float = 20.0
-    memory: int = 1_500_000_000
+    One that waits is stopped after five times these seconds of the clock: a machine that is busy
+    with other things makes a call slower, and not a finding.
+    """
+
+    seconds: float
+    memory: int
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,8 @@ class Outcome:
     where : str
         File and line that raised it, of the innermost frame in Python.
     seconds, megabytes : float
-        Time of processors that it took, of the clock where it was stopped, and peak memory of the
-        process.
+        Time of processors that it took, and peak memory of the process; where memory was refused
+        to it, what the process could have had.
     """
 
     status: str
@@ -84,7 +90,7 @@ class Outcome:
 
 
 def run_in_children(
-    calls: Sequence[Callable[[], Any]], folder: Path, limits: Limits | None = None
+    calls: Sequence[Callable[[], Any]], folder: Path, limits: Limits
 ) -> Iterator[Outcome]:
     """Make calls one after the other in a child, and yield what became of each.
 
@@ -94,7 +100,7 @@ def run_in_children(
         What to call; a text that is returned becomes the message.
     folder : Path
         Folder that they may write to, and that they are called in.
-    limits : Limits, optional
+    limits : Limits
         What each may take.
 
     Yields
@@ -102,7 +108,6 @@ def run_in_children(
     Outcome
         One for each call, in their order.
     """
-    limits = Limits() if limits is None else limits
     n_done = 0
     while n_done < len(calls):
         for outcome in _one_child(calls[n_done:], folder, limits):
@@ -134,8 +139,8 @@ def _one_child(
 
 def _watched(pid: int, reading: int, n_calls: int, limits: Limits) -> Iterator[Outcome]:
     """Yield what a child reports; stop it where it takes too much, or when nobody listens."""
-    buffer, n_seen, peak, begin = b"", 0, 0.0, time.monotonic()
-    stopped = ""
+    buffer, n_seen, peak, stopped = b"", 0, 0.0, ""
+    begin, used_before, used = time.monotonic(), _processor_seconds(pid), 0.0
     try:
         while n_seen < n_calls:
             if select.select([reading], [], [], _POLL_SECONDS)[0]:
@@ -145,31 +150,32 @@ def _watched(pid: int, reading: int, n_calls: int, limits: Limits) -> Iterator[O
                 buffer += data
                 *lines, buffer = buffer.split(b"\n")
                 for line in lines:
-                    begin, peak = time.monotonic(), 0.0
                     n_seen += 1
                     yield Outcome(**json.loads(line))
+                    begin, used_before, peak = time.monotonic(), _processor_seconds(pid), 0.0
                 continue
             peak = max(peak, _resident(pid))
-            if time.monotonic() - begin > limits.seconds:
-                stopped = "time"
+            used = _processor_seconds(pid) - used_before
+            if used > limits.seconds:
+                stopped, message = "time", f"more than {limits.seconds:g} s"
+            elif time.monotonic() - begin > _PATIENCE * limits.seconds:
+                stopped, message = "time", f"waits for more than {_PATIENCE * limits.seconds:g} s"
             elif peak * 1e6 > limits.memory:
-                stopped = "memory"
+                stopped, message = "memory", f"more than {limits.memory / 1e6:.0f} MB"
             if stopped:
                 break
     finally:
         if n_seen < n_calls:
-            _kill(pid)
+            os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
     if n_seen == n_calls:
         return
-    seconds = time.monotonic() - begin
     if stopped:
-        most = f"{limits.seconds:g} s" if stopped == "time" else f"{limits.memory / 1e6:.0f} MB"
-        yield Outcome(stopped, "", f"more than {most}", "", seconds, peak)
+        yield Outcome(stopped, "", message, "", used, peak)
     else:
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         name = signal.Signals(number).name if number else f"exit {os.WEXITSTATUS(status)}"
-        yield Outcome("signal", name, "the interpreter died", "", seconds, peak)
+        yield Outcome("signal", name, "the interpreter died", "", used, peak)
 
 
 def _be_the_child(
@@ -213,8 +219,8 @@ def _outcome(call: Callable[[], Any], limits: Limits) -> Outcome:
         where = _place(error.__traceback__)
         status = "error" if is_refusal(error) else "exception"
         if isinstance(error, MemoryError):
-            status = "memory"
-    peak = _peak()
+            status, name = "memory", "MemoryError"  # numpy has one of its own
+    peak = _peak() if status != "memory" else max(_peak(), limits.memory / 1e6)
     if status in ("value", "error") and peak * 1e6 > limits.memory:
         status, message = "memory", f"{peak:.0f} MB; {message}"
     seconds = time.process_time() - begin
@@ -229,7 +235,7 @@ def is_refusal(error: BaseException) -> bool:
     numpy says of its own arrays is no such sentence.
     """
     kind = type(error)
-    if kind not in _ALLOWED and not kind.__module__.startswith(("badacost", "sklearn")):
+    if kind not in _ALLOWED and not kind.__module__.startswith((*_OWN, "sklearn")):
         return False
     if not str(error).strip():
         return False
@@ -237,7 +243,7 @@ def is_refusal(error: BaseException) -> bool:
         str(frame.f_globals.get("__name__", "")).partition(".")[0]
         for frame, _ in traceback.walk_tb(error.__traceback__)
     ]
-    if modules[-1] == "badacost":
+    if modules[-1] in _OWN:
         return _is_raise(error.__traceback__)
     own = [place for place, module in enumerate(modules) if module == "badacost"]
     return bool(own) and modules[own[-1] + 1] in _SPEAKING
@@ -247,11 +253,9 @@ def _is_raise(trace: TracebackType | None) -> bool:
     """Return whether the innermost frame of a traceback stands at a ``raise`` statement."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and _instruction(trace.tb_frame.f_code, trace.tb_lasti) in _RAISES
-
-
-def _instruction(code: CodeType, offset: int) -> str:
-    return dis.opname[code.co_code[offset]]
+    if trace is None:
+        return False
+    return dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] in _RAISES
 
 
 def _place(trace: TracebackType | None) -> str:
@@ -300,8 +304,13 @@ def _is_numba(frame: FrameType | None) -> bool:
     return False
 
 
-def _kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
+def _processor_seconds(pid: int) -> float:
+    """Return the time of processors that a process took, or a clock where the system is silent."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return time.monotonic()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(pid: int) -> float:

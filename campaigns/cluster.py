@@ -21,7 +21,7 @@ from campaigns.processes import kill_session, orphans
 from campaigns.soak_tasks import KilledRun
 
 NAME = "Dask, a worker killed"
-_PATIENCE = 180.0
+_PATIENCE = 600.0  # seconds for what takes a few: the machine may be busy
 _COSTS = [[0, 1, 5], [2, 0, 1], [10, 3, 0]]
 
 

@@ -1,20 +1,21 @@
-"""Files of detection: pictures, videos, annotations and results."""
+"""Detection: pictures, videos, annotations and results as files, and calls as OpenCV has them."""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import av
 import numpy as np
+from numpy.random import Generator
 from PIL import Image
 
-from badacost.detection import Detections
+from badacost.detection import CascadeClassifier, Detections
 from badacost.detection.annotations import AnnotatedImage, read_annotations
 from badacost.detection.evaluation import align, evaluate_voc
 from badacost.detection.images import (
@@ -25,12 +26,19 @@ from badacost.detection.images import (
     size_of_file,
 )
 from badacost.detection.interchange import open_results, read_results
-from campaigns.cases import FileKind
+from badacost.detection.models import synthetic_cars
+from campaigns.cases import Case, FileKind, Kind
 from campaigns.child import Broken
-from campaigns.mutations import BYTES, JSON, JSON_LINES, TEXT, Mutation
+from campaigns.mutations import BYTES, JSON, JSON_LINES, TEXT, Edit, Mutation
 from campaigns.plain import pixels
 
-_SUFFIXES = ("png", "jpg", "tiff", "gif", "webp", "bmp", "ppm")
+_SUFFIXES = ("png", "jpg", "tiff", "gif", "webp", "bmp", "ppm", "jp2", "mpo")
+# Containers that are read, each with a codec that may be there.
+_VIDEOS = (
+    ("mp4", "mpeg4"), ("mp4", "libx264"), ("avi", "mjpeg"), ("mkv", "mpeg4"), ("mov", "mjpeg"),
+    ("webm", "libvpx"), ("webm", "libvpx-vp9"), ("ogv", "libvpx"), ("flv", "flv"),
+    ("wmv", "wmv2"), ("mpg", "mpeg1video"), ("ts", "mpeg2video"),
+)  # fmt: skip
 _N_FRAMES = 5
 _KITTI = (
     b"Car 0.25 1 -1.57 10.5 20 30 35 1.5 1.6 3.4 4.4 1.6 5.2 -1.4\n"
@@ -65,9 +73,22 @@ _YOLO = b"path: .\ntrain: images\nnames:\n  0: car\n  1: van\n"
 
 def _picture(suffix: str, mode: str = "RGB", **options: Any) -> bytes:
     file = io.BytesIO()
-    kind = {"jpg": "jpeg"}.get(suffix, suffix)
+    kind = {"jpg": "jpeg", "jp2": "jpeg2000"}.get(suffix, suffix)
     Image.fromarray(pixels()).convert(mode).save(file, kind, **options)
     return file.getvalue()
+
+
+def _found_in(image: str) -> Detections:
+    """Return two objects in an image of this name."""
+    boxes = np.array([[0.0, 0.0, 20.0, 10.0], [5.0, 5.0, 9.0, 30.0]])
+    scores, labels = np.array([3.0, 1.5]), np.array([1, 0])
+    source = ImageSource(image, (40, 56), Path(image), None)
+    return Detections(boxes, scores, labels, ("right", "front"), (0.0, 90.0), "Car", source=source)
+
+
+def _files_in(folder: str) -> dict[str, bytes]:
+    paths = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 class Pictures(FileKind):
@@ -88,6 +109,8 @@ class Pictures(FileKind):
             "cmyk": {"i.jpg": _picture("jpg", "CMYK")},
             "progressive": {"i.jpg": _picture("jpg", progressive=True)},
             "turned": {"i.jpg": _picture("jpg", exif=exif)},
+            "codestream": {"i.jp2": _picture("jp2", no_jp2=True)},
+            "lossy": {"i.jp2": _picture("jp2", irreversible=True, tile_size=(32, 32))},
             "packed": {"i.tiff": _picture("tiff", compression="tiff_lzw")},
         }
 
@@ -104,17 +127,18 @@ class Videos(FileKind):
     mutations = BYTES
 
     def build(self) -> Mapping[str, Any]:
-        """Return short videos."""
+        """Return short videos, of the codecs that can be written here."""
         return {
             f"{suffix} {codec}": {f"v.{suffix}": self._video(suffix, codec)}
-            for suffix, codec in (("mp4", "mpeg4"), ("avi", "mjpeg"), ("mkv", "mpeg4"))
+            for suffix, codec in _VIDEOS
+            if codec in av.codecs_available
         }
 
     def _video(self, suffix: str, codec: str) -> bytes:
         with TemporaryDirectory() as folder:
             path = Path(folder, f"v.{suffix}")
             with av.open(str(path), "w") as container:
-                stream: Any = container.add_stream(codec, rate=10)
+                stream: Any = container.add_stream(codec, rate=25)
                 stream.width, stream.height = 56, 40
                 stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
                 stream.codec_context.thread_count = 1
@@ -181,19 +205,15 @@ class Results(FileKind):
 
     def build(self) -> Mapping[str, Any]:
         """Return what a detector writes, in each format."""
-        boxes = np.array([[0.0, 0.0, 20.0, 10.0], [5.0, 5.0, 9.0, 30.0]])
-        scores, labels = np.array([3.0, 1.5]), np.array([1, 0])
-        kind = Detections(boxes, scores, labels, ("right", "front"), (0.0, 90.0), "Car")
-        found = {}
-        for name, file in self._names.items():
-            with TemporaryDirectory() as folder:
-                with open_results(Path(folder, file)) as results:
-                    for image in ("a.png", "b.png"):
-                        source = ImageSource(image, (40, 56), Path(image), None)
-                        results.write(replace(kind, source=source))
-                paths = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-                found[name] = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-        return found
+        return {name: self._written(file) for name, file in self._names.items()}
+
+    def _written(self, file: str) -> dict[str, bytes]:
+        """Return the files that are there when a detector has searched two images."""
+        with TemporaryDirectory() as folder:
+            with open_results(Path(folder, file)) as results:
+                for image in ("a.png", "b.png"):
+                    results.write(_found_in(image))
+            return _files_in(folder)
 
     def mutations_of(self, base: str) -> Mapping[str, Mutation]:
         """Return changes of JSON where it is, of text for all."""
@@ -211,4 +231,80 @@ class Results(FileKind):
         evaluate_voc(aligned.detections, aligned.annotations)
 
 
-DETECTION_KINDS = (Pictures(), Videos(), Annotations(), Results())
+class PartialResults(Results):
+    """Results of an interrupted run, that another one goes on with."""
+
+    name = "partial"
+    _images = ("a.png", "b.png", "c.png")
+
+    def _written(self, file: str) -> dict[str, bytes]:
+        """Return the files of a run that was stopped after two images, one of them unreadable."""
+        with TemporaryDirectory() as folder:
+            with suppress(InterruptedError), open_results(Path(folder, file)) as results:
+                results.write(_found_in(self._images[0]))
+                results.fail(self._images[1], "it is no picture")
+                raise InterruptedError
+            return _files_in(folder)
+
+    def mutations_of(self, base: str) -> Mapping[str, Mutation]:
+        """Return changes of lines of JSON: these files are, whatever they become."""
+        return {**BYTES, **TEXT, **JSON_LINES}
+
+    def use(self, path: Path, base: str) -> None:
+        """Go on with the results, and read them when they are finished."""
+        place = path.parent if base == "kitti" else path.with_name(self._names[base])
+        with open_results(place, resume=True) as results:
+            for image in self._images[results.n_done :]:
+                results.write(_found_in(image))
+        read_results(place)
+
+
+class CascadeCalls(Kind):
+    """Detectors called as those of OpenCV, with odd pictures and settings."""
+
+    name = "cascade"
+    _values: Mapping[str, tuple[Any, ...]] = {
+        "image": (
+            pixels(0, 0), pixels(0, 9), pixels(1, 1), pixels(1, 300), pixels(300, 2),
+            pixels()[..., 0], pixels()[..., :2], pixels()[None], pixels()[::-1, ::-2],
+            pixels().astype(float), pixels().astype(np.uint16), pixels() > 9,
+            pixels().astype(object), pixels().tolist(), None, "x", np.asfortranarray(pixels()),
+            np.zeros((40, 56, 4), np.uint8), np.zeros(()),
+        ),
+        "scaleFactor": (1.1, 2.0, 1.0, 1 + 1e-12, 0.5, 3.0, np.nan, np.inf, "a", True),
+        "minNeighbors": (0, 3, 10**30, -1, 1.5, "a", True, np.int8(3)),
+        "flags": (1, "x", None),
+        "minSize": ((0, 0), (9, 9), (), (1,), (-1, 5), (np.nan, 1), (10**30, 1), "ab", 3),
+        "maxSize": ((0, 0), (9, 9), (5, 0), (np.inf, 1), np.array([9, 9]), {"a": 1}, (1, 2, 3)),
+    }  # fmt: skip
+
+    def build(self) -> Mapping[str, Any]:
+        """Return the names of the methods, whose kernels are loaded now."""
+        self.classifier = CascadeClassifier(synthetic_cars())
+        self.classifier.detectMultiScale(pixels(60, 110))
+        return dict.fromkeys(["detectMultiScale", "detectMultiScale2", "detectMultiScale3"])
+
+    def drawn(self, rng: Generator, base: str) -> list[Edit]:
+        """Draw values of some arguments."""
+        names = rng.choice(list(self._values), size=int(rng.integers(1, 5)), replace=False)
+        return [[str(name), int(rng.integers(len(self._values[name])))] for name in names]
+
+    def run(self, case: Case, folder: Path) -> None:
+        """Detect, and check that objects are inside of the picture."""
+        given = {"image": pixels(60, 110)}
+        given |= {name: self._values[name][which] for name, which in case.edits}
+        found = getattr(self.classifier, case.base)(**given)
+        boxes = found if case.base == "detectMultiScale" else found[0]
+        height, width = given["image"].shape[:2]
+        if (boxes < 0).any() or (boxes[:, :2] + boxes[:, 2:] > [width, height]).any():
+            raise Broken("an object is outside of the picture")
+
+
+DETECTION_KINDS = (
+    Pictures(),
+    Videos(),
+    Annotations(),
+    Results(),
+    PartialResults(),
+    CascadeCalls(),
+)

@@ -18,9 +18,8 @@ import scipy.sparse
 from numpy.random import Generator
 
 import badacost
-from badacost.costs import as_cost_matrix
+from badacost.explain import explain_decision, explain_scores
 from badacost.export import to_onnx
-from badacost.metrics import average_cost, cost_confusion_matrix, savings
 from campaigns.cases import Case, Kind
 from campaigns.child import Broken
 from campaigns.mutations import Edit
@@ -31,21 +30,23 @@ _MAX_EDITS = 5
 
 
 @dataclass
-class _Samples:
+class Samples:
     """What is handed to `fit` and to `predict`; changes are made to it."""
 
     X: Any
     y: Any
     weight: Any = None
     costs: Any = None
+    sample_costs: Any = None
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def n_classes(self) -> int:
+        """How many labels there are, two at least."""
         return max(len(set(map(repr, np.asarray(self.y, dtype=object).ravel()))), 2)
 
 
-def _column(data: _Samples, place: int, which: int) -> None:
+def _column(data: Samples, place: int, which: int) -> None:
     """Make a column constant, or nearly so."""
     n_rows, n_columns = data.X.shape
     number = np.arange(n_rows)
@@ -61,25 +62,25 @@ def _column(data: _Samples, place: int, which: int) -> None:
     data.X[:, place % n_columns] = forms[which // len(_VALUES) % len(forms)]
 
 
-def _cells(data: _Samples, seed: int, which: int) -> None:
+def _cells(data: Samples, seed: int, which: int) -> None:
     """Set some cells to an extreme number."""
     rng = np.random.default_rng(seed)
     data.X[rng.random(data.X.shape) < 0.05] = _VALUES[which % len(_VALUES)]
 
 
-def _rows(data: _Samples, place: int, which: int) -> None:
+def _rows(data: Samples, place: int, which: int) -> None:
     """Keep few rows."""
     n_rows = (1, 2, 3, 4, 5, 10, 0, 200)[which % 8]
     data.X, data.y = np.resize(data.X, (n_rows, data.X.shape[1])), np.resize(data.y, n_rows)
 
 
-def _columns(data: _Samples, place: int, which: int) -> None:
+def _columns(data: Samples, place: int, which: int) -> None:
     """Have few columns or many."""
     n_columns = (1, 2, 0, 300, 5)[which % 5]
     data.X = np.resize(data.X, (len(data.X), n_columns))
 
 
-def _classes(data: _Samples, place: int, which: int) -> None:
+def _classes(data: Samples, place: int, which: int) -> None:
     """Have another number of classes, the last ones perhaps with one sample each."""
     n_classes = 1 + which % 20
     number = np.arange(len(data.y))
@@ -120,12 +121,12 @@ _LABELS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-def _labels(data: _Samples, place: int, which: int) -> None:
+def _labels(data: Samples, place: int, which: int) -> None:
     """Give the classes other names."""
     data.y = _LABELS[which % len(_LABELS)]([int(label) for label in data.y])
 
 
-def _weights(data: _Samples, place: int, which: int) -> None:
+def _weights(data: Samples, place: int, which: int) -> None:
     """Give odd weights."""
     n_rows = len(data.X)
     number = np.arange(n_rows)
@@ -152,7 +153,7 @@ def _weights(data: _Samples, place: int, which: int) -> None:
     data.weight = forms[which % len(forms)]
 
 
-def _costs(data: _Samples, place: int, which: int) -> None:
+def _costs(data: Samples, place: int, which: int) -> None:
     """Give odd costs."""
     n_classes = data.n_classes
     plain = 1.0 - np.eye(n_classes)
@@ -193,7 +194,41 @@ def _costs(data: _Samples, place: int, which: int) -> None:
     data.costs = forms[which % len(forms)]
 
 
-def _form(data: _Samples, place: int, which: int) -> None:
+def _sample_costs(data: Samples, place: int, which: int) -> None:
+    """Give each sample odd prices of its own."""
+    n_rows, n_classes = len(data.X), data.n_classes
+    plain = np.random.default_rng(place).uniform(0.5, 2.0, (n_rows, n_classes))
+    plain[np.arange(n_rows), np.asarray(data.y, dtype=int) % n_classes] = 0.0
+    first = np.arange(n_rows)[:, None] == 0
+    forms: tuple[Any, ...] = (
+        plain,
+        np.stack([plain] * n_classes, axis=1),
+        plain * 1e299,
+        plain * 1e-320,
+        plain * np.logspace(-290, 290, n_rows)[:, None],
+        plain * 0,
+        plain * ~first,
+        plain + 1.0,
+        np.where(first, np.nan, plain),
+        np.where(first, np.inf, plain),
+        -plain,
+        plain[:-1],
+        plain[:, :-1],
+        plain[:, 0],
+        plain.astype(object),
+        plain.astype(str),
+        pd.DataFrame(plain),
+        pd.DataFrame(plain)[list(range(n_classes))[::-1]],
+        pd.DataFrame(plain).add_prefix("c"),
+        scipy.sparse.csr_array(plain),
+        plain.tolist(),
+        3.0,
+        "text",
+    )
+    data.sample_costs = forms[which % len(forms)]
+
+
+def _form(data: Samples, place: int, which: int) -> None:
     """Hand over the samples in another form."""
     X = data.X
     forms: tuple[Callable[[], Any], ...] = (
@@ -267,21 +302,24 @@ _OPTIONS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("sample_shares", ((0.5,), (), (2.0,), (1e-9, 1.0), "x")),
     ("subsets", (1, 2, 3, 0, 100)),
     ("estimator", ("x", 3)),
+    ("calibration", ("temperature", "sigmoid", "isotonic", "x", None)),
+    ("cv", (None, 2, 50, 1, 0, "x", [], [([0, 1], [2])])),
 )  # fmt: skip
 
 
-def _option(data: _Samples, place: int, which: int) -> None:
+def _option(data: Samples, place: int, which: int) -> None:
     """Set a parameter; one that a class does not have is left out."""
     name, values = _OPTIONS[place % len(_OPTIONS)]
     data.options[name] = values[which % len(values)]
 
 
-_CHANGES: Mapping[str, Callable[[_Samples, int, int], None]] = {
+_CHANGES: Mapping[str, Callable[[Samples, int, int], None]] = {
     "rows": _rows,
     "columns": _columns,
     "classes": _classes,
     "column": _column,
     "cells": _cells,
+    "sample costs": _sample_costs,
     "labels": _labels,
     "weights": _weights,
     "costs": _costs,
@@ -291,7 +329,7 @@ _CHANGES: Mapping[str, Callable[[_Samples, int, int], None]] = {
 _ORDER = list(_CHANGES)  # forms come last: what is changed before is an array
 
 
-def _changed(data: _Samples, case: Case) -> _Samples:
+def changed(data: Samples, case: Case) -> Samples:
     """Make the changes of a case; those that others before leave no place for are left out."""
     unfit = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
     with np.errstate(all="ignore"):
@@ -323,15 +361,19 @@ class Estimators(Kind):
 
     def run(self, case: Case, folder: Path) -> None:
         """Fit, and check what comes of it."""
-        data = _changed(_Samples(*samples(n_classes=n_classes_of(case.base))), case)
+        data = changed(Samples(*samples(n_classes=n_classes_of(case.base))), case)
         model = new_estimator(case.base)
         known = model.get_params()
         options = {name: value for name, value in data.options.items() if name in known}
         if data.costs is not None and takes_costs(case.base):
             options["cost_matrix"] = data.costs
         model.set_params(**options)
-        model.fit(data.X, data.y, data.weight)
+        if data.sample_costs is not None and case.base == "BAdaCostClassifier":
+            model.fit(data.X, data.y, data.weight, sample_cost=data.sample_costs)
+        else:
+            model.fit(data.X, data.y, data.weight)
         _check(model, data.X, folder)
+        _check_explained(model, data.X)
 
 
 def _check(model: Any, X: Any, folder: Path | None) -> None:
@@ -358,7 +400,7 @@ def _check(model: Any, X: Any, folder: Path | None) -> None:
         *_, last = model.staged_predict(X)
         if not np.array_equal(last, predicted):
             raise Broken("the last stage does not predict as the model")
-    if not np.isfinite(model.feature_importances_).all():
+    if not np.isfinite(getattr(model, "feature_importances_", 0.0)).all():
         raise Broken("an importance is not finite")
     if folder is not None:
         _check_saved(model, X, predicted, folder / "m.badacost")
@@ -382,34 +424,18 @@ def _check_saved(model: Any, X: Any, predicted: Any, path: Path) -> None:
     to_onnx(model)
 
 
-class Costs(Kind):
-    """Cost matrices and metrics with odd labels, weights and numbers."""
-
-    name = "metrics"
-
-    def build(self) -> Mapping[str, Any]:
-        """Return what is called."""
-        return {
-            "as_cost_matrix": None,
-            "average_cost": average_cost,
-            "cost_confusion_matrix": cost_confusion_matrix,
-            "savings": savings,
-        }
-
-    def drawn(self, rng: Generator, base: str) -> list[Edit]:
-        """Draw labels, weights and costs."""
-        names = [name for name in ("classes", "labels", "weights", "costs") if rng.random() < 0.6]
-        return [[name, *map(int, rng.integers(2**31, size=2))] for name in names or ["costs"]]
-
-    def run(self, case: Case, folder: Path) -> None:
-        """Call with what was drawn."""
-        data = _changed(_Samples(*samples(12)), case)
-        metric = self.bases[case.base]
-        y = [] if data.y is None else data.y
-        if metric is None:
-            as_cost_matrix(data.costs, y[: data.n_classes])
-        else:
-            metric(y, y[::-1], data.costs, sample_weight=data.weight)
+def _check_explained(model: Any, X: Any) -> None:
+    """Raise where the contributions of features are not those to the scores of a model."""
+    if not (hasattr(model, "forest_") and hasattr(model, "cost_scores")):
+        return
+    rows = (X.tocsr() if hasattr(X, "tocsr") else X)[:2]
+    explanation = explain_scores(model, rows)
+    total = explanation.base_values + explanation.values.sum(axis=1)
+    size = np.abs(explanation.values).sum(axis=1) + np.abs(explanation.base_values)
+    if (np.abs(total - model.cost_scores(rows)) > 1e-9 * size).any():
+        raise Broken("contributions do not sum to the scores")
+    if hasattr(model, "predict_proba"):
+        str(explain_decision(model, rows[:1]).to_text())
 
 
-ESTIMATOR_KINDS = (Estimators(), Costs())
+ESTIMATOR_KINDS = (Estimators(),)

@@ -24,18 +24,25 @@ from typing import Any
 import badacost
 from badacost.progress import ProgressBar, duration
 from badacost.validation import check_choice, check_number
+from campaigns import TOO_SHORT
 from campaigns.cases import Case, Kind
 from campaigns.child import Limits, Outcome, run_in_children
+from campaigns.cost_cases import COST_KINDS
 from campaigns.detection_cases import DETECTION_KINDS
 from campaigns.estimator_cases import ESTIMATOR_KINDS
+from campaigns.frame_cases import FRAME_KINDS
 from campaigns.model_cases import MODEL_KINDS
 from campaigns.table_cases import TABLE_KINDS
 from experiments.journal import Journal
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (*MODEL_KINDS, *TABLE_KINDS, *DETECTION_KINDS, *ESTIMATOR_KINDS)
-}
-# A machine may be busy, or compile; up to a gigabyte is what this program takes itself.
+    kind.name: kind
+    for kinds in (
+        MODEL_KINDS, TABLE_KINDS, FRAME_KINDS, DETECTION_KINDS, ESTIMATOR_KINDS, COST_KINDS
+    )
+    for kind in kinds
+}  # fmt: skip
+# A case may compile; up to a gigabyte is what this program takes itself.
 LIMITS = Limits(seconds=60.0, memory=2_500_000_000)
 _BATCH_SECONDS = 2.0
 _MAX_BATCH = 400
@@ -44,6 +51,9 @@ _MAX_TRIALS = 40
 
 def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = None) -> int:
     """Try cases until the time is over; return 1 if there are findings, of earlier runs as well.
+
+    Findings of earlier runs are tried again first: those that are mended do not count. If there are
+    none, but the time was too short for a case of each kind, this returns 3.
 
     Parameters
     ----------
@@ -60,12 +70,49 @@ def run(folder: Path, seed: int, minutes: float, kinds: Sequence[str] | None = N
     names = list(KINDS if kinds is None else kinds)
     for name in names:
         check_choice("kinds", name, KINDS)
-    header = {"seed": seed, "version": badacost.__version__}
+    header = {"campaign": "fuzz", "seed": seed, "version": badacost.__version__}
     with Journal(folder / "fuzz.jsonl", header) as journal:
+        _try_again(journal)
         _fill(journal, seed, minutes, names)
         records = journal.records
     print(summary(records))
-    return int(any(record["findings"] for record in records))
+    if _split_findings(records)[0]:
+        return 1
+    tried = {record.get("kind") for record in records}
+    missing = [name for name in names if name not in tried]
+    if missing:
+        print(f"The time was too short for {', '.join(missing)}: give it more --minutes.")
+        return TOO_SHORT
+    return 0
+
+
+def _try_again(journal: Journal) -> None:
+    """Run the findings of earlier runs, and record which of them are mended."""
+    findings = [finding for finds in _split_findings(journal.records) for finding in finds]
+    if not findings:
+        return
+    mended = []
+    for finding in findings:
+        case = Case(finding["base"], finding["edits"])
+        if not _alone(KINDS[finding["kind"]], case).is_finding:
+            mended.append(finding["again"])
+            print(f"mended: {finding['again']}")
+    journal.append({"mended": mended})
+
+
+def _split_findings(
+    records: Iterable[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return findings that are there still, and those that were not the last time they were run."""
+    findings: list[dict[str, Any]] = []
+    mended: list[str] = []
+    for record in records:
+        findings += record.get("findings", [])
+        mended = record.get("mended", mended)
+    return (
+        [finding for finding in findings if finding["again"] not in mended],
+        [finding for finding in findings if finding["again"] in mended],
+    )
 
 
 def _fill(journal: Journal, seed: int, minutes: float, names: Sequence[str]) -> None:
@@ -73,6 +120,7 @@ def _fill(journal: Journal, seed: int, minutes: float, names: Sequence[str]) -> 
     end = time.monotonic() + 60 * minutes
     bar = ProgressBar(max(round(60 * minutes), 1), "Fuzzing")
     for kind, numbers in _batches(names, journal, end):
+        _ = kind.bases  # made here, so that this is not taken for the time of its cases
         begin, findings = time.monotonic(), []
         outcomes: Counter[str] = Counter()
         for number, outcome in zip(numbers, _tried(kind, seed, numbers), strict=True):
@@ -94,8 +142,8 @@ def _fill(journal: Journal, seed: int, minutes: float, names: Sequence[str]) -> 
         left = max(end - time.monotonic(), 0.0)
         bar.update(
             min(round(60 * minutes - left), bar.total),
-            cases=sum(record["n"] for record in journal.records),
-            findings=sum(len(record["findings"]) for record in journal.records),
+            cases=sum(record.get("n", 0) for record in journal.records),
+            findings=len(_split_findings(journal.records)[0]),
         )
     bar.close()
 
@@ -104,8 +152,7 @@ def run_case(text: str) -> int:
     """Run a case again, ``KIND:SEED:NUMBER``, and say what it is and what becomes of it."""
     kind, seed, number = _parsed(text)
     case = kind.case(seed, number)
-    with TemporaryDirectory() as folder:
-        (outcome,) = run_in_children([partial(kind.run, case, Path(folder))], Path(folder), LIMITS)
+    outcome = _alone(kind, case)
     print(f"{case.base}: {json.dumps(list(case.edits))}")
     print(_line(outcome))
     return int(outcome.is_finding)
@@ -113,13 +160,14 @@ def run_case(text: str) -> int:
 
 def summary(records: Iterable[dict[str, Any]]) -> str:
     """Return cases, outcomes and time of each kind, and the findings, as text."""
+    records = list(records)
     totals: dict[str, Counter[str]] = {}
     seconds: Counter[str] = Counter()
-    findings = []
     for record in records:
-        totals.setdefault(record["kind"], Counter()).update(record["outcomes"])
-        seconds[record["kind"]] += record["seconds"]
-        findings += record["findings"]
+        if "kind" in record:
+            totals.setdefault(record["kind"], Counter()).update(record["outcomes"])
+            seconds[record["kind"]] += record["seconds"]
+    findings, mended = _split_findings(records)
     lines = [f"{'kind':<14}{'cases':>8}{'results':>9}{'refused':>9}{'findings':>10}{'time':>8}"]
     for kind, found in totals.items():
         n_cases, value, error = found.total(), found["value"], found["error"]
@@ -128,49 +176,57 @@ def summary(records: Iterable[dict[str, Any]]) -> str:
             f"{duration(seconds[kind]):>8}"
         )
     n_cases = sum(found.total() for found in totals.values())
-    lines.append(f"{n_cases} cases, {len(findings)} findings.")
+    lines.append(f"{n_cases} cases, {len(findings)} findings, {len(mended)} that are mended.")
     lines += [f"{finding['outcome']}\n    {finding['again']}" for finding in findings]
     return "\n".join(lines)
 
 
 def _batches(names: Sequence[str], journal: Journal, end: float) -> Iterator[tuple[Kind, range]]:
-    """Yield kinds in turn with the numbers of their next cases, until the time is over.
+    """Yield kinds with the numbers of their next cases, until the time is over.
 
-    Kinds get about the same time: a batch is as large as the speed so far suggests.
+    The next kind is the one that had the least time; a batch is as large as its speed suggests.
     """
-    while True:
-        for name in names:
-            if time.monotonic() >= end:
-                return
-            records = [record for record in journal.records if record["kind"] == name]
-            first = max((record["first"] + record["n"] for record in records), default=0)
-            seconds = sum(record["seconds"] for record in records)
-            n_cases = sum(record["n"] for record in records)
-            pace = seconds / n_cases if n_cases else 0.1
-            size = min(max(int(_BATCH_SECONDS / max(pace, 1e-3)), 1), _MAX_BATCH)
-            yield KINDS[name], range(first, first + size)
+    while time.monotonic() < end:
+        records = {name: [r for r in journal.records if r.get("kind") == name] for name in names}
+        seconds = {name: sum(r["seconds"] for r in records[name]) for name in names}
+        name = min(names, key=lambda name: seconds[name])
+        n_cases = sum(record["n"] for record in records[name])
+        first = max((record["first"] + record["n"] for record in records[name]), default=0)
+        pace = seconds[name] / n_cases if n_cases else 0.1
+        size = min(max(int(_BATCH_SECONDS / max(pace, 1e-3)), 1), _MAX_BATCH)
+        yield KINDS[name], range(first, first + size)
 
 
 def _tried(kind: Kind, seed: int, numbers: Iterable[int]) -> Iterator[Outcome]:
-    """Run cases in children."""
-    _ = kind.bases
+    """Run cases in children; what may be due to a busy machine counts if it happens again alone."""
     gc.freeze()  # what is there already is not copied when children collect garbage
     with TemporaryDirectory() as folder:
         calls = [partial(_run, kind, seed, number, Path(folder)) for number in numbers]
-        yield from run_in_children(calls, Path(folder), LIMITS)
+        for number, outcome in zip(
+            numbers, run_in_children(calls, Path(folder), LIMITS), strict=True
+        ):
+            is_unsure = outcome.status in ("time", "memory") or outcome.error == "SIGKILL"
+            yield _alone(kind, kind.case(seed, number)) if is_unsure else outcome
 
 
 def _run(kind: Kind, seed: int, number: int, folder: Path) -> None:
-    """Run one case in a folder of its own."""
-    _run_in(kind, kind.case(seed, number), folder / str(number))
-
-
-def _run_in(kind: Kind, case: Case, folder: Path) -> None:
-    folder.mkdir()
+    """Run one case in a folder of its own, which is removed."""
+    place = folder / str(number)
+    place.mkdir()
     try:
-        kind.run(case, folder)
+        kind.run(kind.case(seed, number), place)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _alone(kind: Kind, case: Case, kept: Path | None = None) -> Outcome:
+    """Run one case in a child of its own; its files can be kept in a folder."""
+    with TemporaryDirectory() as folder:
+        call = partial(kind.run, case, Path(folder))
+        (outcome,) = run_in_children([call], Path(folder), LIMITS)
+        if kept is not None:
+            shutil.copytree(folder, kept, dirs_exist_ok=True)
+    return outcome
 
 
 def _kept(kind: Kind, seed: int, number: int, outcome: Outcome, findings: Path) -> dict[str, Any]:
@@ -178,15 +234,18 @@ def _kept(kind: Kind, seed: int, number: int, outcome: Outcome, findings: Path) 
     name = f"{kind.name}:{seed}:{number}"
     smallest = smaller(kind.case(seed, number), partial(_is_same, kind, outcome))
     kept = findings / name.replace(":", "-")
-    kept.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as folder:  # the files stay where the child left them
-        list(run_in_children([partial(kind.run, smallest, Path(folder))], Path(folder), LIMITS))
-        shutil.copytree(folder, kept, dirs_exist_ok=True)
+    _alone(kind, smallest, kept)
     again = f"python -m campaigns fuzz --case {name}"
     text = [again, _line(outcome), smallest.base, json.dumps(list(smallest.edits)), ""]
     (kept / "finding.txt").write_text("\n".join(text))
     print(f"\n{_line(outcome)}\n    {again}", file=sys.stderr)
-    return {"again": again, "outcome": f"{kind.name}: {_line(outcome)}", "folder": str(kept)}
+    return {
+        "again": again,
+        "outcome": f"{kind.name}: {_line(outcome)}",
+        "kind": kind.name,
+        "base": smallest.base,
+        "edits": list(smallest.edits),
+    }
 
 
 def smaller(case: Case, is_same: Callable[[Case], bool]) -> Case:
@@ -207,9 +266,7 @@ def smaller(case: Case, is_same: Callable[[Case], bool]) -> Case:
 
 
 def _is_same(kind: Kind, wanted: Outcome, case: Case) -> bool:
-    with TemporaryDirectory() as folder:
-        calls = [partial(_run_in, kind, case, Path(folder, "case"))]
-        (outcome,) = run_in_children(calls, Path(folder), LIMITS)
+    outcome = _alone(kind, case)
     same_place = not wanted.where or outcome.where == wanted.where
     return (outcome.status, outcome.error) == (wanted.status, wanted.error) and same_place
 

@@ -121,3 +121,16 @@ def long_list(path: Path, n: int) -> Path:
     rows = "".join(f"{i},0,0,9,9\n" for i in range(n))
     path.write_text("image,x1,y1,x2,y2\n" + rows)
     return path
+
+
+def many_results(path: Path, n: int) -> Path:
+    """Write lines of results, each of an image of its own in which nothing was found."""
+    from badacost.detection import Detections
+    from badacost.detection.interchange.json_lines import to_json_line
+
+    empty = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64), ("front",))
+    line = to_json_line("image 0000000", empty) + "\n"
+    with path.open("w") as file:
+        for number in range(n):
+            file.write(line.replace("0000000", f"{number:07d}"))
+    return path

@@ -74,16 +74,21 @@ def many_classes_costs(path: Path, n_classes: int = 1200) -> Path:
 
 
 def stored_table_of_many_columns(path: Path, n_columns: int = 60_000) -> Path:
-    """Write the model of a table that has many columns."""
+    """Write the model of a table that has many columns, every second of them categories."""
     from badacost import SAMMEClassifier
     from badacost.tabular.classifier import TableClassifier
     from badacost.tabular.columns import Column
     from badacost.tabular.encoder import TableEncoder
 
     samples = np.zeros((4, n_columns))
-    samples[2:, 0] = 1.0
-    estimator = SAMMEClassifier(n_estimators=1).fit(samples, [0, 0, 1, 1])
-    columns = [Column(f"c{n}", "number") for n in range(n_columns)]
+    samples[2:] = 1.0
+    categories = np.arange(n_columns) % 2 == 1
+    estimator = SAMMEClassifier(n_estimators=1, categorical_features=categories)
+    estimator.fit(samples, [0, 0, 1, 1])
+    columns = [
+        Column(f"c{n}", "category", ("a", "b")) if is_category else Column(f"c{n}", "number")
+        for n, is_category in enumerate(categories)
+    ]
     model = TableClassifier(estimator)
     model._assemble(TableEncoder.of_columns(columns), estimator, None, "y", 4)
     model.save(path)

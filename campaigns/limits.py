@@ -22,10 +22,11 @@ import numpy as np
 from campaigns import hostile_images, hostile_models, hostile_tables
 from campaigns.child import Limits, Outcome, run_in_children
 
-# What a case may take, but for a fit that learns something, and where it is stopped.
+# What a case may take, but for what does something with each of many columns, and where it is
+# stopped.
 MAX_SECONDS = 15.0
 MAX_MEGABYTES = 1200.0
-LONGER = {"fit columns": 60.0}
+LONGER = {"fit columns": 60.0, "wide row": 60.0}
 _STOP = Limits(seconds=150.0, memory=5_000_000_000)
 _MAX_MESSAGE = 200
 
@@ -104,17 +105,22 @@ def is_over(row: Mapping[str, Any]) -> bool:
 def shown(outcome: Outcome) -> str:
     """Return an outcome as a line."""
     told = outcome.message if outcome.status == "error" else f"{outcome.error} {outcome.message}"
-    return f"{outcome.seconds:7.1f} s{outcome.megabytes:7.0f} MB  {told[:_MAX_MESSAGE]}"
+    return f"{outcome.seconds:7.1f} s{_size(asdict(outcome)):>7} MB  {told[:_MAX_MESSAGE]}"
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the table as Markdown."""
     lines = ["| case | s | MB | outcome |", "| --- | ---: | ---: | --- |"]
     for row in rows:
-        told = f"{row['error']}: {row['message']}" if row["error"] else row["message"] or "read"
+        told = ": ".join(part for part in (row["error"], row["message"]) if part) or "read"
         told = " ".join(told.replace("|", "/").split())[:_MAX_MESSAGE]
-        lines.append(f"| {row['title']} | {row['seconds']:.1f} | {row['megabytes']:.0f} | {told} |")
+        lines.append(f"| {row['title']} | {row['seconds']:.1f} | {_size(row)} | {told} |")
     return "\n".join(lines) + "\n"
+
+
+def _size(row: Mapping[str, Any]) -> str:
+    """Return megabytes, more than these where the case was stopped there."""
+    return f"{'> ' if row['status'] == 'memory' else ''}{row['megabytes']:.0f}"
 
 
 def _with_source(names: Sequence[str] | None, source: Path, output: Path | None) -> int:
@@ -144,6 +150,17 @@ def _load(path: Path) -> None:
     import badacost
 
     badacost.load(path)
+
+
+def _predict_row(path: Path) -> str:
+    import pandas as pd
+
+    import badacost
+
+    model = badacost.load(path)
+    columns = model.encoder_.columns_
+    row = {column.name: [1.0 if column.kind == "number" else "b"] for column in columns}
+    return f"predicts {model.predict(pd.DataFrame(row))[0]}"
 
 
 def _importances(path: Path) -> None:
@@ -181,6 +198,18 @@ def _read_image(path: Path) -> None:
     from badacost.detection.images import read_image
 
     read_image(path)
+
+
+def _read_annotations(path: Path) -> None:
+    from badacost.detection.annotations import read_annotations
+
+    read_annotations(path)
+
+
+def _read_results(path: Path) -> None:
+    from badacost.detection.interchange import read_results
+
+    read_results(path)
 
 
 def _look_closely(path: Path) -> None:
@@ -240,6 +269,8 @@ CASES: dict[str, HostileCase] = {
     "keys": HostileCase("model: JSON of 1.2 M keys", _BOMBS.many_keys, _load),
     "deep": HostileCase("model: JSON 5 M levels deep", _BOMBS.deep_json, _load),
     "classes": HostileCase("model: 8000 classes", _BOMBS.many_classes, _load),
+    "members": HostileCase("model: 1 M members", _BOMBS.many_members, _load),
+    "label size": HostileCase("model: 2000 labels of 1 M letters", _BOMBS.many_labels, _load),
     "features": HostileCase("model: 2^31 - 1 features", _BOMBS.many_features, _importances),
     "fields": HostileCase(
         "MATLAB: struct of 10 M fields", _BOMBS.matlab_many_fields, _load_detector, ".mat"
@@ -290,11 +321,64 @@ CASES: dict[str, HostileCase] = {
     "stored table": HostileCase(
         "model of a table of 60 000 columns", hostile_tables.stored_table_of_many_columns, _load
     ),
+    "wide row": HostileCase(
+        "model of a table of 60 000 columns: predict a row",
+        hostile_tables.stored_table_of_many_columns,
+        _predict_row,
+    ),
     "picture": HostileCase(
         "picture of 134 Mpx",
         partial(hostile_images.large_picture, height=8192, width=16384),
         _read_image,
         ".png",
+    ),
+    "claimed picture": HostileCase(
+        "picture of a few bytes that claims 150 Mpx",
+        partial(hostile_images.claimed_picture, height=12_000, width=12_500),
+        _read_image,
+        ".png",
+    ),
+    "scans": HostileCase(
+        "JPEG of 200 000 scans",
+        partial(hostile_images.many_scans, n=200_000),
+        _read_image,
+        ".jpg",
+    ),
+    "coco": HostileCase(
+        "annotations: COCO of 20 M empty records",
+        partial(hostile_images.coco_bomb, n=20_000_000),
+        _read_annotations,
+        ".json",
+    ),
+    "objects": HostileCase(
+        "annotations: table of 5 M pictures",
+        partial(hostile_images.long_list, n=5_000_000),
+        _read_annotations,
+        ".csv",
+    ),
+    "aliases": HostileCase(
+        "annotations: YAML of 10^9 entries by aliases",
+        partial(hostile_images.yaml_aliases, n=9),
+        _read_annotations,
+        ".yaml",
+    ),
+    "entities": HostileCase(
+        "annotations: XML of 10^9 words by entities",
+        partial(hostile_images.xml_entities, n=9),
+        _read_annotations,
+        ".xml",
+    ),
+    "results": HostileCase(
+        "results: 3 M pictures without objects",
+        partial(hostile_images.many_results, n=3_000_000),
+        _read_results,
+        ".jsonl",
+    ),
+    "coco results": HostileCase(
+        "results: COCO of 20 M empty records",
+        partial(hostile_images.coco_bomb, n=20_000_000),
+        _read_results,
+        ".json",
     ),
     "octaves": HostileCase("640 x 480 pixels, four octaves up", None, _look_closely),
     "boxes": HostileCase("50 000 boxes: suppression", None, _suppress),

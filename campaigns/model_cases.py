@@ -28,25 +28,19 @@ from campaigns.plain import (
     new_estimator,
     pixels,
     samples,
+    saved,
     takes_costs,
 )
 from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 
 _CONTENTS = {name: MODEL[name] for name in ("document", "array")}
 _ALL = {**MODEL, **BYTES}
+_NAME = "m.badacost"
 _MAX_FEATURES = 1000  # a model that claims more is asked with none
 
 
 class _Stopped(BaseException):
     """Ends a training."""
-
-
-def _saved(model: Any) -> dict[str, bytes]:
-    """Return the files of a saved model: one."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "m.badacost")
-        model.save(path)
-        return {path.name: path.read_bytes()}
 
 
 def _fitted_models() -> dict[str, Any]:
@@ -62,8 +56,8 @@ def _fitted_models() -> dict[str, Any]:
     models["categories"] = new_estimator("CostBoostClassifier", categorical_features=[2])
     models["categories"].fit(X, words)
     models["table"] = TableClassifier(new_estimator("BAdaCostClassifier")).fit(*frame())
-    models["decision"] = badacost.MinimumCostClassifier(new_estimator("SAMMEClassifier"), COSTS)
-    models["decision"].fit(X, words)
+    models["calibrated"] = new_estimator("MinimumCostClassifier", calibration="temperature")
+    models["calibrated"].fit(X, words)
     return models
 
 
@@ -87,7 +81,7 @@ class ModelFiles(FileKind):
 
     def build(self) -> Mapping[str, Any]:
         """Return the files of small models."""
-        return {name: _saved(model) for name, model in _fitted_models().items()}
+        return {name: {_NAME: saved(model)} for name, model in _fitted_models().items()}
 
     def use(self, path: Path, base: str) -> None:
         """Load the model; one that can be loaded can be used."""
@@ -121,12 +115,12 @@ class DetectorFiles(FileKind):
 
     def build(self) -> Mapping[str, Any]:
         """Return a detector with all parts, and small ones of other forms."""
-        found = {"trained": _saved(train_detector(tiny_scenes(), VIEWS, TINY))}
+        found = {"trained": {_NAME: saved(train_detector(tiny_scenes(), VIEWS, TINY))}}
         for name in LAYOUTS:
             with TemporaryDirectory() as folder:
                 path = Path(folder, "m.mat")
                 path.write_bytes(matlab_bytes(LAYOUTS[name]()))
-                found[name] = _saved(load_detector(path))
+                found[name] = {_NAME: saved(load_detector(path))}
         synthetic_cars().detect(pixels())
         return found
 

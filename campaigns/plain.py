@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,11 @@ ESTIMATORS: Mapping[str, dict[str, Any]] = {
     "CostSensitiveTreeClassifier": {"max_depth": 3, "random_state": 0},
     "ImportedForestClassifier": {},
     "LpCSBClassifier": _SMALL,
+    "MinimumCostClassifier": {"cv": 2, "random_state": 0},
     "PIBoostClassifier": _SMALL,
     "SAMMEClassifier": _SMALL,
     "WangMultiBoostClassifier": {**_SMALL, "n_pool": 6},
 }
-
-
 _BINARY = ("CSAdaBoostClassifier", "CostGeneralizedAdaBoostClassifier")
 
 
@@ -46,12 +47,22 @@ def new_estimator(name: str, **options: Any) -> Any:
             n_estimators=2, max_depth=2, min_child_samples=1, n_jobs=1, verbose=-1, random_state=0
         )
         options = {"estimator": inner, **options}
+    elif name == "MinimumCostClassifier":
+        options = {"estimator": new_estimator("SAMMEClassifier"), **options}
     return getattr(badacost, name)(**{**ESTIMATORS[name], **options})
 
 
 def takes_costs(name: str) -> bool:
     """Return whether a class has a cost matrix."""
     return "cost_matrix" in new_estimator(name).get_params()
+
+
+def saved(model: Any) -> bytes:
+    """Return the file of a fitted model."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "m.badacost")
+        model.save(path)
+        return path.read_bytes()
 
 
 def samples(n_rows: int = 60, n_classes: int = 3) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -15,14 +15,18 @@ from pathlib import Path
 from random import Random
 
 from badacost.progress import ProgressBar
-from campaigns import cluster
+from campaigns import TOO_SHORT, cluster
 from campaigns.processes import Child, orphans
-from campaigns.soak_tasks import COMPILE, TASKS, KilledRun, Task, snapshot
+from campaigns.soak_tasks import COMPILE, DETECTIONS, TASKS, KilledRun, Task, snapshot
 from experiments.journal import Journal
 
 _PATIENCE = 120.0  # seconds for what takes a few
 _AGAIN = 0.4  # share of the resumed runs that are killed, too
-_ORDER = (*TASKS, None, *TASKS, COMPILE, *TASKS, None)  # None for the cluster
+_ORDER = tuple(  # None for the cluster
+    task
+    for detection, last in zip(DETECTIONS, (None, COMPILE, None, None), strict=True)
+    for task in (detection, *TASKS, last)
+)
 _COLUMNS = ("cases", "kills", "late", "resumes", "mismatches", "leftovers")
 
 
@@ -90,10 +94,10 @@ class Killed:
 
     def _finish(self, case: KilledRun, child: Child) -> None:
         """Wait for the end of a run that nobody kills."""
-        status = child.wait(_PATIENCE)
+        status = child.finish(_PATIENCE)
         if status is None:
             child.kill()
-            case.mismatches.append(f"did not end in {_PATIENCE:.0f} s")
+            case.mismatches.append("did not end")
         elif status:
             case.mismatches.append(f"exit status {status}")
         case.leftovers += [f"process {pid}" for pid in orphans(child.pid)]
@@ -118,7 +122,8 @@ class Killed:
 def run(folder: Path, seed: int, kills: int, minutes: float | None) -> int:
     """Kill so often, or for so long, and return 1 if anything was not as it should be.
 
-    Finished cases are in a journal: the same command resumes.
+    If all was, but the time was too short for a kill, this returns 3. Finished cases are in a
+    journal: the same command resumes.
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60.0 * minutes
     folder = folder.absolute()
@@ -173,7 +178,9 @@ def _summary(cases: list[KilledRun]) -> int:
     print(f"{'task':26}" + "".join(f"{name:>12}" for name in _COLUMNS))
     for task, row in rows.items():
         print(f"{task:26}" + "".join(f"{row[name]:12}" for name in _COLUMNS))
+    if any(rows["all"][name] for name in ("mismatches", "leftovers")):
+        return 1
     if not rows["all"]["kills"]:
         print("Nothing was killed, which says nothing: give it more --minutes.")
-        return 1
-    return int(any(rows["all"][name] for name in ("mismatches", "leftovers")))
+        return TOO_SHORT
+    return 0

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import badacost
 from badacost.cli import main as command_line
 from badacost.detection.scenes import make_scenes
 from badacost.detection.training import rounds
+from campaigns.tiny_training import TINY
 from experiments import table1
 from experiments.__main__ import main as experiments
 
@@ -37,18 +38,6 @@ for array in found:
 Path(sys.argv[1]).write_bytes(b"".join(array.tobytes() for array in found))
 """
 _CLOCKS = {"seconds", "cpu_seconds", "fit", "predict", "timing"}  # differ from run to run
-_CONFIG = """
-window = [16, 24]
-trees = [4, 12]
-max_depth = 2
-n_negatives = 20
-n_accumulated = 30
-n_per_image = 8
-max_features = 0.2
-n_per_octave = 4
-mirror = false
-n_jittered = 1
-"""
 
 
 @dataclass
@@ -101,7 +90,7 @@ class Task:
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Return the files below a folder; times that were measured are left out of JSON."""
+    """Return the files below a folder; JSON that has times that were measured is without them."""
     return {
         str(path.relative_to(folder)): _timeless(path)
         for path in sorted(folder.rglob("*"))
@@ -112,7 +101,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 def _timeless(path: Path) -> bytes:
     content = path.read_bytes()
     if path.suffix == ".jsonl":
-        return b"\n".join(_without_clocks(line) for line in content.splitlines())
+        return b"\n".join(_without_clocks(line) for line in content.split(b"\n"))
     if path.suffix == ".json":
         return _without_clocks(content)
     # Pages tell how long it took, and compiled functions are not the same bytes each time.
@@ -125,7 +114,12 @@ def _without_clocks(content: bytes) -> bytes:
             return {key: stripped(item) for key, item in value.items() if key not in _CLOCKS}
         return [stripped(item) for item in value] if isinstance(value, list) else value
 
-    return json.dumps(stripped(json.loads(content))).encode()
+    try:
+        value = json.loads(content)
+    except ValueError:  # half of it, after a kill
+        return content
+    timeless = stripped(value)
+    return content if timeless == value else json.dumps(timeless).encode()
 
 
 def _badacost(*arguments: str) -> int:
@@ -175,7 +169,7 @@ def _save(folder: Path) -> int:
 
 
 def _prepare_training(folder: Path) -> None:
-    (folder / "config.toml").write_text(_CONFIG)
+    (folder / "config.toml").write_text(replace(TINY, trees=(4, 12)).to_toml())
 
 
 def _train(folder: Path) -> int:
@@ -196,14 +190,26 @@ def _prepare_detection(folder: Path) -> None:
     (folder / "scenes").mkdir()
     for number, scene in enumerate(make_scenes(8, random_state=0)):
         Image.fromarray(scene.load()).save(folder / f"scenes/{number}.png")
-    _detect(folder, "--conf", "0.9")
 
 
-def _detect(folder: Path, *more: str) -> int:
-    return _badacost(
-        "detect", str(folder / "cars.badacost"), str(folder / "scenes"), "--output",
-        str(folder / "found.jsonl"), "--jobs", "2", "--quiet", *more,
-    )  # fmt: skip
+def _detection(name: str, is_whole: bool = True) -> Task:
+    """Return the task of detecting into a file, or a folder of KITTI, which has old results."""
+
+    def detect(folder: Path, *more: str) -> int:
+        return _badacost(
+            "detect", str(folder / "cars.badacost"), str(folder / "scenes"), "--output",
+            str(folder / name), "--jobs", "2", "--quiet", *more,
+        )  # fmt: skip
+
+    def prepare(folder: Path) -> None:
+        _prepare_detection(folder)
+        detect(folder, "--conf", "0.9")
+
+    def resume(folder: Path) -> int:
+        return detect(folder, "--resume")
+
+    title = f"badacost detect {name.removeprefix('found.')}"
+    return Task(title, prepare, resume, (name,) if is_whole else ())
 
 
 @contextmanager
@@ -239,17 +245,16 @@ def _compile(folder: Path) -> int:
     )
 
 
+# At the end, the files of a folder of KITTI are replaced one after the other.
+DETECTIONS = (
+    *map(_detection, ("found.jsonl", "found.csv", "found.json")),
+    _detection("kitti", is_whole=False),
+)
 COMPILE = Task("compilation", lambda folder: None, _compile)
 TASKS = (
     Task("badacost fit", _prepare_fit, _fit, ("model.badacost",)),
     Task("model.save", _prepare_save, _save, ("model.badacost",)),
     Task("badacost train-detector", _prepare_training, _train, ("cars.badacost",)),
-    Task(
-        "badacost detect",
-        _prepare_detection,
-        lambda folder: _detect(folder, "--resume"),
-        ("found.jsonl",),
-    ),
     Task("experiments table1", lambda folder: None, _experiment("table1", "--pool", "30")),
     Task(
         "experiments rivals",

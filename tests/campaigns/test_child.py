@@ -12,13 +12,14 @@ import pytest
 
 from badacost import BAdaCostClassifier, load
 from badacost.budget import as_bytes
+from campaigns import child
 from campaigns.child import Limits, run_in_children
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not a Linux")
 
 
-def outcomes(calls, folder: Path, **limits):
-    return list(run_in_children(calls, folder, Limits(**limits)))
+def outcomes(calls, folder: Path, seconds: float = 20.0, memory: int = 1_500_000_000):
+    return list(run_in_children(calls, folder, Limits(seconds, memory)))
 
 
 def test_a_child_that_dies_is_followed_by_another(tmp_path) -> None:
@@ -40,13 +41,25 @@ def test_time_and_memory_are_limited(tmp_path) -> None:
         time.sleep(60)
         del taken
 
-    (found,) = outcomes([lambda: time.sleep(60)], tmp_path, seconds=0.2)
-    assert (found.status, found.message) == ("time", "more than 0.2 s")
+    def compute() -> None:
+        while True:
+            pass
+
+    found = outcomes([compute, lambda: time.sleep(60)], tmp_path, seconds=0.2)
+    assert [outcome.status for outcome in found] == ["time", "time"]
+    assert [outcome.message for outcome in found] == ["more than 0.2 s", "waits for more than 1 s"]
+    assert found[0].seconds > 0.2 > found[1].seconds
     calls = [lambda: np.ones(2**34), allocate, lambda: "done"]
     (alone,) = outcomes([lambda: ""], tmp_path)  # a child has not all pages of its parent
     memory = int(alone.megabytes * 1e6) + 2**28
     found = outcomes(calls, tmp_path, seconds=30.0, memory=memory)
     assert [outcome.status for outcome in found] == ["memory", "memory", "value"]
+
+
+def test_a_busy_machine_is_no_finding(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(child, "_PATIENCE", 1e9)
+    (found,) = outcomes([lambda: time.sleep(0.5)], tmp_path, seconds=0.2)
+    assert (found.status, found.seconds < 0.2) == ("value", True)
 
 
 def test_memory_is_that_of_the_call(tmp_path) -> None:

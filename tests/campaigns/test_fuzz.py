@@ -10,14 +10,20 @@ from typing import Any
 
 import pytest
 
+import badacost
+from badacost import tabular
 from badacost.costs import read_costs
 from campaigns import fuzz
 from campaigns.__main__ import main
 from campaigns.cases import Case, FileKind
 from campaigns.mutations import BYTES, applied
+from campaigns.plain import ESTIMATORS
 from campaigns.table_cases import CostFiles
 
-QUICK = ("table", "parquet", "costs", "config", "image", "annotations", "results", "matlab")
+QUICK = (
+    "table", "parquet", "costs", "config", "rows", "journal", "frame", "image", "annotations",
+    "results", "partial", "cascade", "matlab",
+)  # fmt: skip
 
 
 class Fragile(FileKind):
@@ -80,12 +86,56 @@ def test_findings_are_kept_and_made_small(fragile, tmp_path, capsys) -> None:
     assert "KeyError" in capsys.readouterr().out
 
 
+def test_mended_findings_do_not_count(fragile, tmp_path, monkeypatch, capsys) -> None:
+    def fail(path: Path, base: str) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(fuzz, "_MAX_BATCH", 1)
+    monkeypatch.setattr(fragile, "use", fail)
+    arguments = ["fuzz", "--minutes", "1e-5", "--folder", str(tmp_path)]
+    assert main(arguments) == 1
+    again = capsys.readouterr().out.split()[-1]
+    monkeypatch.setattr(fragile, "use", lambda path, base: None)
+    for _ in range(2):
+        assert main(arguments) == 0
+        report = capsys.readouterr().out
+        assert f"mended: python -m campaigns fuzz --case {again}\n" in report
+        assert " 0 findings, " in report
+    monkeypatch.setattr(fragile, "use", fail)
+    assert main(arguments) == 1
+
+
+def test_what_a_busy_machine_does_is_tried_again_alone(fragile, tmp_path, monkeypatch) -> None:
+    def fail(path: Path, base: str) -> None:
+        raise MemoryError
+
+    def fail_among_others(path: Path, base: str) -> None:
+        if path.parent.name.isdigit():
+            raise MemoryError
+
+    monkeypatch.setattr(fuzz, "_MAX_BATCH", 1)
+    for use, status in ((fail, 1), (fail_among_others, 0)):
+        monkeypatch.setattr(fragile, "use", use)
+        folder = str(tmp_path / use.__name__)
+        assert main(["fuzz", "--minutes", "1e-5", "--folder", folder]) == status
+
+
+def test_kinds_without_a_case_are_told(fragile, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(fragile, "use", lambda path, base: None)
+    monkeypatch.setattr(fuzz, "KINDS", {"fragile": fragile, "other": fragile})
+    arguments = ["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)]
+    assert main(arguments) == 3
+    assert "too short for other" in capsys.readouterr().out
+    assert main([*arguments, "--kinds", "fragile"]) == 0
+
+
 def test_a_campaign_is_continued(fragile, tmp_path, capsys) -> None:
     for _ in range(2):
         main(["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)])
     header, *records = map(json.loads, (tmp_path / "fuzz.jsonl").read_text().splitlines())
     assert header["seed"] == 0
-    assert [record["first"] for record in records] == [0, records[0]["n"]]
+    tried = [record for record in records if "first" in record]
+    assert [record["first"] for record in tried] == [0, tried[0]["n"]]
     assert main(["fuzz", "--seed", "1", "--folder", str(tmp_path)]) == 2
     assert "was made with other seed" in capsys.readouterr().err
 
@@ -103,6 +153,12 @@ def test_the_smallest_case() -> None:
         return {"c", "f"} <= {edit[0] for edit in case.edits}
 
     assert fuzz.smaller(Case("base", edits), needs_two).edits == [["c", 0], ["f", 0]]
+
+
+def test_every_estimator_is_there() -> None:
+    tried = {*ESTIMATORS, *fuzz.KINDS["frame"].bases}
+    public = [*badacost.__all__, *tabular.__all__]
+    assert {name for name in public if name.endswith(("Classifier", "Encoder"))} == tried
 
 
 def test_costs_come_back(tmp_path) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from functools import partial
 
+import numpy as np
 import pytest
 
-from campaigns import hostile_models, hostile_tables, limits
+from campaigns import hostile_images, hostile_models, hostile_tables, limits
 from campaigns.__main__ import main
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Small cases: one that is refused, one that is read, one that fails."""
+    """Small cases: one that is refused, some that are read, two that fail."""
     load = limits.CASES["deep"].call
     cases = {
         "deep": limits.HostileCase("deep", partial(hostile_models.deep_json, depth=5000), load),
@@ -23,6 +24,18 @@ def small(monkeypatch):
             limits.CASES["costs"].call,
             ".csv",
         ),
+        "wide row": limits.HostileCase(
+            "wide row",
+            partial(hostile_tables.stored_table_of_many_columns, n_columns=8),
+            limits.CASES["wide row"].call,
+        ),
+        "results": limits.HostileCase(
+            "results",
+            partial(hostile_images.many_results, n=3),
+            limits.CASES["results"].call,
+            ".jsonl",
+        ),
+        "memory": limits.HostileCase("memory", None, lambda path: np.empty(2**50)),
         "failing": limits.HostileCase("a | b", None, lambda path: {}["key"]),
     }
     monkeypatch.setattr(limits, "CASES", cases)
@@ -37,9 +50,12 @@ def test_the_table(small, tmp_path, capsys, monkeypatch) -> None:
     assert (costs["status"], costs["message"]) == ("value", "read")
     assert main(["limits", "--output", str(tmp_path / "t.md")]) == 1
     lines = (tmp_path / "t.md").read_text().splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 2 + len(limits.CASES)
+    assert lines[4].endswith("| predicts 1 |")
+    assert lines[5].endswith("| read |")
+    assert "| > 5000 | MemoryError: Unable to allocate" in lines[6]
     assert lines[-1].endswith("| KeyError: 'key' |")
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert "> 5000 MB  MemoryError" in capsys.readouterr().out
 
 
 def test_one_fit_may_take_longer() -> None:

@@ -16,7 +16,7 @@ from badacost.atomic_file import replaced_file
 from campaigns import soak
 from campaigns.processes import Child, orphans
 from campaigns.soak import Killed
-from campaigns.soak_tasks import KilledRun, Task, snapshot
+from campaigns.soak_tasks import DETECTIONS, KilledRun, Task, snapshot
 from experiments.journal import Journal
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="not a Linux")
@@ -106,6 +106,19 @@ def test_an_orphan_is_found(tmp_path, monkeypatch) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def test_slow_is_not_hanging(tmp_path) -> None:
+    def work() -> int:
+        end = time.process_time() + 0.7
+        while time.process_time() < end:
+            pass
+        return 0
+
+    assert Child(work, tmp_path / "log").finish(0.6) == 0
+    child = Child(lambda: time.sleep(60) or 0, tmp_path / "log")
+    assert child.finish(0.6) is None
+    child.kill()
+
+
 def test_an_error_of_the_child_is_told(tmp_path) -> None:
     def work() -> int:
         raise ArithmeticError("no luck")
@@ -117,7 +130,7 @@ def test_an_error_of_the_child_is_told(tmp_path) -> None:
 def test_no_kill_is_no_success(tmp_path, monkeypatch, capsys) -> None:
     runs = iter([KilledRun("toy", late=1), KilledRun("toy", kills=1, resumes=1)])
     monkeypatch.setattr(soak, "_cases", lambda *arguments: (run for run in runs))
-    assert soak.run(tmp_path, 0, 0, None) == 1
+    assert soak.run(tmp_path, 0, 0, None) == 3
     assert "Nothing was killed" in capsys.readouterr().out
     assert soak.run(tmp_path, 0, 1, None) == 0  # the journal was closed
     Journal(tmp_path / "soak.jsonl", {"campaign": "soak", "seed": 0}).close()
@@ -130,3 +143,16 @@ def test_times_do_not_count(tmp_path) -> None:
     assert snapshot(tmp_path) == before
     (tmp_path / "a.jsonl").write_text('{"cost": 2, "seconds": 3}\n')
     assert snapshot(tmp_path) != before
+
+
+def test_all_other_bytes_count(tmp_path) -> None:
+    for name, text in (("a.json", '{"cost":  1}\n'), ("b.jsonl", '{"cost": 1}\n{"co')):
+        (tmp_path / name).write_text(text)
+    found = snapshot(tmp_path)
+    assert found == {"a.json": b'{"cost":  1}\n', "b.jsonl": b'{"cost": 1}\n{"co'}
+
+
+def test_formats_of_detections_take_turns() -> None:
+    turns = [task for task in soak._ORDER if task in DETECTIONS]
+    assert turns == list(DETECTIONS)
+    assert [task.whole for task in turns] == [("found.jsonl",), ("found.csv",), ("found.json",), ()]
