@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.utils.validation import validate_data
 
 from badacost import BAdaCostClassifier, validation
+from badacost.metrics import average_cost
 from badacost.validation import (
     category_order,
     check_choice,
@@ -363,3 +365,9 @@ def test_columns_of_the_same_name() -> None:
     message = "X has 2 columns named 'a': rename them"
     with pytest.raises(ValueError, match=message), validation.remedies(frame):
         raise ValueError("Expected unique column names")
+
+
+def test_a_decimal_that_is_no_number() -> None:
+    labels = np.array([0, Decimal("NaN")] * 4, object)
+    with pytest.raises(ValueError, match="has labels of different types, such as 0 and Decimal"):
+        average_cost(labels, np.array([0, 1] * 4), [[0, 1], [2, 0]])

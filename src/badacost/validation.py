@@ -156,7 +156,7 @@ def remedies(X: Any, y: Any = None, name: str = "y") -> Iterator[None]:
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             yield
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         mistake = _mistake_in_labels(y, name) or _mistake_in_samples(X)
         if mistake is None:
             raise

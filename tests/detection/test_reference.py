@@ -280,6 +280,13 @@ def nested(depth: int) -> bytes:
     return matrix(1, (1, 1), inner, name=b"detector")
 
 
+def named(names: bytes, length: int) -> bytes:
+    """A struct whose fields have these names."""
+    fields = [element(5, struct.pack("<i", length)), element(1, names)]
+    empty = struct.pack("<II", 14, 0) * (len(names) // length)
+    return matrix(2, (1, 1), *fields, empty, name=b"detector")
+
+
 NUMBER = matrix(6, (1, 1), element(9, b"\0" * 8), name=b"detector")
 
 
@@ -288,6 +295,8 @@ NUMBER = matrix(6, (1, 1), element(9, b"\0" * 8), name=b"detector")
     [
         (matlab_file(matrix(6, (2**30, 2**30), element(9, b"\0" * 8), name=b"detector")), "bytes"),
         (matlab_file(matrix(4, (1, 2**31 - 1), element(16, b""), name=b"detector")), "bytes"),
+        (matlab_file(named(b"abcdefgh" * 2, 8)), "no proper names"),
+        (matlab_file(named((b"a" * 127 + b"\0") * 2, 128)), "no proper names"),
         (matlab_file(matrix(6, (-1, 1), element(9, b"\0" * 8), name=b"detector")), "negative"),
         (
             matlab_file(
@@ -370,7 +379,7 @@ def test_trees_have_a_limit(write) -> None:
 def test_time_has_a_limit(tmp_path, monkeypatch) -> None:
     hostile_models.matlab_many_variables(tmp_path / "detector.mat", 10)
     monkeypatch.setattr(Budget, "clock", lambda _: Clock(-1.0))
-    with pytest.raises(ModelFileError, match="to read: divide it"):
+    with pytest.raises(ModelFileError, match=r"reading takes more than .*: split the file"):
         load_matlab(tmp_path / "detector.mat")
 
 

@@ -20,6 +20,7 @@ from badacost import (
     SAMMEClassifier,
 )
 from badacost.export import to_onnx
+from badacost.export.inputs import column_names
 from badacost.tabular import TableClassifier
 from tests.export.sessions import assert_same_answers, run
 from tests.tabular.patients import COSTS as RISK_COSTS
@@ -171,6 +172,14 @@ def test_columns_without_a_name() -> None:
     inputs = as_columns(frame, [""])
     inputs["x0_"] = inputs.pop("")
     assert_same_answers(model, run(exported, inputs), frame)
+
+
+def test_many_columns_without_a_name() -> None:
+    """Their names are looked up, not searched for one by one."""
+    X = np.zeros((6, 40_000))
+    X[3:, 7] = 1.0
+    model = BAdaCostClassifier(n_estimators=1, max_depth=1).fit(X, [0, 0, 0, 1, 1, 1])
+    assert column_names(model)[39_999] == "x39999"
 
 
 def test_without_a_known_category() -> None:

@@ -424,8 +424,8 @@ def _cell(value: Any) -> str:
 def _columns(X: Any, names: Sequence[Any] | None, used: Sequence[Any] | NDArray[Any]) -> Any:
     """Return the columns to show, by name: those that the model uses, if it knows them."""
     if hasattr(X, "columns"):
-        known = list(X.columns)
-        return X[[name for name in used if name in known] or known]
+        known = set(X.columns)
+        return X[[name for name in used if name in known] or list(X.columns)]
     values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     n_features = values.shape[1] if values.ndim == 2 else 0
     found = [f"feature {k}" for k in range(n_features)] if names is None else list(names)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 DeviceName = Literal["cpu", "cuda"]
 BACKENDS: dict[str, Callable[[Layout], Backend]] = {"cpu": CPUBackend, "cuda": CudaBackend}
-_MAX_CASCADES = 256
+MAX_CASCADES = 256
 _HEADER = {
     "pyramid", "cascades", "n_filters", "stride", "suppression", "names", "angles", "category",
     "aspect_ratios", "curve",
@@ -132,8 +132,8 @@ class Detector:
     def __post_init__(self) -> None:
         set_ = object.__setattr__
         set_(self, "cascades", tuple(self.cascades))
-        if not 1 <= len(self.cascades) <= _MAX_CASCADES:
-            raise ValueError(f"a detector has 1 to {_MAX_CASCADES} cascades.")
+        if not 1 <= len(self.cascades) <= MAX_CASCADES:
+            raise ValueError(f"a detector has 1 to {MAX_CASCADES} cascades.")
         if self.filters is not None:
             set_(self, "filters", as_filters(self.filters, self.pyramid.channels.n_channels))
         check_number("stride", self.stride, Integral, low=self.cell, high=256)

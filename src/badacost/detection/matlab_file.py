@@ -31,6 +31,7 @@ _CELL_CLASS, _STRUCT_CLASS, _CHAR_CLASS = 1, 2, 4
 _NUMBER_CLASSES = range(6, 16)
 _FUNCTION_CLASS = 16
 _COMPLEX_FLAG = 0x800
+_MAX_NAME = 64  # letters of a field, with the zero after them
 _MAX_FIELDS = 256  # the reader takes the square of their number; published detectors have 30
 _MAX_DIMENSIONS = 8
 _MAX_DEPTH = 16
@@ -268,4 +269,7 @@ class _Walk:
         n_fields = len(names) // longest
         if n_fields > _MAX_FIELDS:
             refuse(f"a struct has {n_fields} fields, more than {_MAX_FIELDS}")
+        # The reader looks for the zero after a name, however far away it is.
+        if longest > _MAX_NAME or any(names[longest - 1 :: longest]):
+            refuse("the fields of a struct have no proper names")
         return n_fields, position

@@ -25,7 +25,7 @@ from badacost.detection.channels import (
     GradientParameters,
     HistogramParameters,
 )
-from badacost.detection.detector import Detector
+from badacost.detection.detector import MAX_CASCADES, Detector
 from badacost.detection.matlab_file import is_matlab, read_variable
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.suppression import Suppression
@@ -95,6 +95,8 @@ def load_matlab(path: str | os.PathLike[str], *, max_memory: int | str | None = 
     budget = Budget.of(max_memory)
     contents = read_variable(path, "detector", budget)
     try:
+        if contents.size > MAX_CASCADES:
+            refuse(f"it has {contents.size} cascades, more than {MAX_CASCADES}")
         return _detector([_Struct(item) for item in contents.ravel()], budget)
     except BudgetError as error:
         raise ModelFileError(f"cannot read {describe(path)}: {error}.") from error
@@ -267,7 +269,7 @@ def _cascade(struct: _Struct, n_planes: int, cell: int, budget: Budget) -> Casca
     if not all(cell <= side <= _MAX_SIDE for side in padded):
         refuse(f"its window of {padded[0]:g} x {padded[1]:g} pixels is too small or too large")
     n_rows, n_columns = padded[0] // cell, padded[1] // cell
-    budget.check(_BYTES_OF_NODE * clf.array("fids").size, "its trees")
+    budget.take(_BYTES_OF_NODE * clf.array("fids").size, "its trees")
     multi_class = clf.has("num_classes")
     if multi_class:
         costs, codes = clf.numbers("Cprime", 2), clf.numbers("Y", 2)

@@ -48,11 +48,13 @@ def column_names(model: Any) -> list[str]:
     """Return the names of the columns, in their order; numbered where they have none."""
     given = getattr(model, "feature_names_in_", None)
     names = [""] * model.n_features_in_ if given is None else [str(name) for name in given]
+    taken = set(names)
     for position, name in enumerate(names):
         if not name:  # which ONNX takes for an input that is left out
             name = f"x{position}"
-            while name in names:
+            while name in taken:
                 name += "_"
+            taken.add(name)
             names[position] = name
     return names
 

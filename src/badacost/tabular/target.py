@@ -52,7 +52,10 @@ def target_labels(values: pd.Series, name: str, order: Sequence[Any] | None = No
     elif kind == "boolean":
         labels = values.to_numpy(np.bool_)
     elif kind in ("integer", "floating", "mixed-integer-float"):
-        numbers = values.to_numpy(np.float64)
+        try:
+            numbers = values.to_numpy(np.float64)
+        except OverflowError:  # of integers that Python keeps
+            numbers = np.full(len(values), np.inf)
         labels = numbers.astype(np.int64) if (abs(numbers) < 2**53).all() else numbers
         if (labels != numbers).any() or labels.dtype == np.float64:
             raise ValueError(

@@ -166,6 +166,7 @@ def test_what_is_no_archive_is_refused(checkpoint, contents) -> None:
         ({"phase": "boosting"}, {}),
         ({"phase": "boosting"}, {"state": np.zeros((2, 2))}),
         ({"phase": "boosting"}, {"state": np.zeros(2, np.int64)}),
+        ({"phase": "boosting"}, {"state": np.array([0.0, np.inf])}),
     ],
 )
 def test_contents_are_checked(checkpoint, header, arrays) -> None:

@@ -208,8 +208,10 @@ def _progress(model: ModelFile) -> Boosting | Boosted:
     if not arrays:
         return Boosting(*common)
     state = arrays.pop("state", None)
-    if state is None or state.dtype != np.float64 or state.ndim != 1 or np.isnan(state).any():
+    if state is None or state.dtype != np.float64 or state.ndim != 1:
         refuse("its weights are missing")
+    if np.isnan(state).any() or np.isposinf(state).any():
+        refuse("its weights are no numbers")
     return Boosting(*common, forest_from_arrays(arrays, budget=model.budget), state)
 
 

@@ -123,6 +123,9 @@ class CascadeRounds:
         if progress.best is not None:
             lists.append(progress.best.negatives)
             forests.append(progress.best.forest)
+        n_windows = max(config.n_negatives, config.n_accumulated) + config.n_negatives
+        if any(len(windows) > n_windows for windows in lists):
+            refuse("it has more windows than the training takes")
         sizes = np.array([image.size or (0, 0) for image in self.store.images], np.float64)
         if not all(_are_within(windows, sizes) for windows in lists if len(windows)):
             refuse("it has windows that are in no image of the training")
@@ -140,7 +143,9 @@ class CascadeRounds:
         state = progress.state if isinstance(progress, Boosting) else None
         n_windows = len(self.examples.windows) + len(progress.negatives)
         n_scores = 2 if config.algorithm == "costboost" else 1
-        if state is not None and len(state) != n_scores * n_windows:
+        if state is not None and (
+            len(state) != n_scores * n_windows or not np.isfinite(state).any()
+        ):
             refuse("its weights are not those of its windows")
 
     @property
