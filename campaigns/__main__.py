@@ -40,7 +40,7 @@ def run_limits(options: Namespace) -> int:
     """Measure the list of hostile files."""
     from campaigns import limits
 
-    return limits.run(options.cases, options.source, options.output)
+    return limits.run(options.cases, options.source, options.output, options.before)
 
 
 def run_soak(options: Namespace) -> int:
@@ -90,6 +90,7 @@ def _parser() -> ArgumentParser:
     add("--cases", type=_names, help="names with commas (default all)")
     add("--source", type=Path, help="folder src of another checkout, to measure that one")
     add("--output", type=Path, help="file for the table, .md or .json")
+    add("--before", type=Path, help=".json of another checkout, to compare with in .md")
 
     text = "Kill -9 at random moments of fits, trainings, detections and experiments; what is "
     text += "resumed must end in the same bytes, with nothing left over. The same command resumes."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,19 @@ def many_boxes(layout: str, n: int, seed: int = 0) -> NDArray[Any]:
         boxes = np.hstack([corner, corner + rng.integers(0, 20, (n, 2))])
         boxes[::7, :2] = -1e9
     return boxes
+
+
+def found_boxes(names: Sequence[str], n: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return detections and annotations of n boxes that lie apart, in pictures of these names."""
+    from badacost.detection import Detections
+    from badacost.detection.annotations import AnnotatedImage
+
+    corner = 100.0 * np.stack([np.arange(n) % 50, np.arange(n) // 50], axis=1)
+    boxes = np.hstack([corner, corner + 60.0])
+    scores = np.linspace(1.0, 0.5, n)
+    found = Detections(boxes, scores, np.zeros(n, int), ["front"], [90.0], category="Car")
+    truth = AnnotatedImage(None, boxes, categories=["Car"] * n)
+    return dict.fromkeys(names, found), dict.fromkeys(names, truth)
 
 
 def large_picture(path: Path, height: int, width: int, **options: Any) -> Path:

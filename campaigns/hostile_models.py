@@ -160,6 +160,16 @@ def matlab_empty_struct(path: Path, n_fields: int = 10_000_000) -> None:
     _write_matlab(path, _STRUCT_CLASS, (0, 0), contents, 16 + 8 * n_fields)
 
 
+def matlab_long_names(path: Path, n_fields: int = 120, length: int = 2**20) -> None:
+    """A struct whose fields have names that do not end, so that each goes on with the next."""
+    head = struct.pack("<IIII", 4 << 16 | _INT32, length, _INT8, n_fields * length)
+    names = ((b"f%d" % number).ljust(length, b"a") for number in range(n_fields))
+    empty = blocks(n_fields, struct.pack("<II", _MATRIX, 0))
+    size = 16 + n_fields * length
+    contents = _joined(head, names, b"")
+    _write_matlab(path, _STRUCT_CLASS, (1, 1), contents, size, empty, 8 * n_fields)
+
+
 def matlab_bytes_as_doubles(path: Path, n_numbers: int = 250 * 2**20) -> None:
     """Numbers of double precision that are stored as bytes, all zero."""
     tag = struct.pack("<II", _UINT8, n_numbers)

@@ -52,6 +52,18 @@ def parquet_dictionary(
     return path
 
 
+def many_digits(path: Path, n_digits: int = 50_000) -> Path:
+    """Write a cell that is a number but for its last letter."""
+    path.write_text(f"a;b\n{'1' * n_digits}x;1\nz;2\n")
+    return path
+
+
+def many_lines(path: Path, n_lines: int = 12_000_000) -> Path:
+    """Write short lines, none of which has a cell of costs."""
+    path.write_bytes(b"a\n" * n_lines)
+    return path
+
+
 def many_columns(path: Path, n_columns: int = 300_000, n_rows: int = 2) -> Path:
     """Write a table of numbers that is wider than long, with classes in the column y."""
     numbers = np.random.default_rng(0).integers(0, 100, (n_rows, n_columns)).astype(str)

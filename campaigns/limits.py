@@ -53,7 +53,9 @@ class HostileCase:
     suffix: str = ".badacost"
 
 
-def run(names: Sequence[str] | None, source: Path | None, output: Path | None) -> int:
+def run(
+    names: Sequence[str] | None, source: Path | None, output: Path | None, before: Path | None
+) -> int:
     """Measure cases, print the table and write it to a file; return 1 if one is over the limits.
 
     Parameters
@@ -64,20 +66,25 @@ def run(names: Sequence[str] | None, source: Path | None, output: Path | None) -
         The folder ``src`` of another checkout, which is measured instead of this one.
     output : Path or None
         A file that ends in .json, or in .md, for the table.
+    before : Path or None
+        What another checkout took, a file that ends in .json: the table in .md compares the two.
     """
     unknown = sorted(set(names or ()) - set(CASES))
     if unknown:
         raise ValueError(f"there is no case {unknown[0]!r}: choose among {', '.join(CASES)}.")
     if source is not None:
         return _with_source(names, source, output)
+    earlier = [] if before is None else json.loads(before.read_text())
     rows = []
     for name in names or CASES:
         outcome = measured(CASES[name])
         rows.append({"case": name, "title": CASES[name].title, **asdict(outcome)})
         print(f"{name:<26}{shown(outcome)}", flush=True)
     if output is not None:
-        text = json.dumps(rows, indent=1) + "\n" if output.suffix == ".json" else as_markdown(rows)
-        output.write_text(text)
+        is_json = output.suffix == ".json"
+        output.write_text(
+            json.dumps(rows, indent=1) + "\n" if is_json else as_markdown(rows, earlier)
+        )
     return int(any(is_over(row) for row in rows))
 
 
@@ -108,14 +115,25 @@ def shown(outcome: Outcome) -> str:
     return f"{outcome.seconds:7.1f} s{_size(asdict(outcome)):>7} MB  {told[:_MAX_MESSAGE]}"
 
 
-def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table as Markdown."""
-    lines = ["| case | s | MB | outcome |", "| --- | ---: | ---: | --- |"]
+def as_markdown(rows: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the table as Markdown, with what another checkout took if it is given."""
+    known = {row["case"]: row for row in before}
+    columns = " s | MB | outcome |"
+    head = f"| case | before:{columns} after:{columns}" if before else f"| case |{columns}"
+    lines = [head, f"| --- |{' ---: | ---: | --- |' * (1 + bool(before))}"]
     for row in rows:
-        told = ": ".join(part for part in (row["error"], row["message"]) if part) or "read"
-        told = " ".join(told.replace("|", "/").split())[:_MAX_MESSAGE]
-        lines.append(f"| {row['title']} | {row['seconds']:.1f} | {_size(row)} | {told} |")
+        cells = [_cells(known.get(row["case"]))] if before else []
+        lines.append(f"| {row['title']} | {' | '.join([*cells, _cells(row)])} |")
     return "\n".join(lines) + "\n"
+
+
+def _cells(row: Mapping[str, Any] | None) -> str:
+    """Return seconds, megabytes and what was said; nothing where a case was not measured."""
+    if row is None:
+        return "| | "
+    told = ": ".join(part for part in (row["error"], row["message"]) if part) or "read"
+    told = " ".join(told.replace("|", "/").split())[:_MAX_MESSAGE]
+    return f"{row['seconds']:.1f} | {_size(row)} | {told}"
 
 
 def _size(row: Mapping[str, Any]) -> str:
@@ -212,6 +230,27 @@ def _read_results(path: Path) -> None:
     read_results(path)
 
 
+def _export(path: Path) -> None:
+    import badacost
+    from badacost.export import to_onnx
+
+    to_onnx(badacost.load(path))
+
+
+def _align(path: Path) -> None:
+    from badacost.detection.evaluation import align
+
+    found, truth = hostile_images.found_boxes([f"d{n}/1.png" for n in range(1000)])
+    align(found, truth)
+
+
+def _evaluate(protocol: str, path: Path) -> None:
+    from badacost.detection.evaluation import evaluate_detections
+
+    found, truth = hostile_images.found_boxes(["1.png"], n=2000)
+    evaluate_detections(found, truth, protocol)
+
+
 def _look_closely(path: Path) -> None:
     from badacost.detection.models import synthetic_cars
 
@@ -287,6 +326,17 @@ CASES: dict[str, HostileCase] = {
     "variables": HostileCase(
         "MATLAB: 3 M variables", _BOMBS.matlab_many_variables, _load_detector, ".mat"
     ),
+    "names": HostileCase(
+        "MATLAB: names of 120 fields that do not end",
+        _BOMBS.matlab_long_names,
+        _load_detector,
+        ".mat",
+    ),
+    "export": HostileCase(
+        "model of 40 000 features: export",
+        partial(_BOMBS.many_features, n_features=40_000),
+        _export,
+    ),
     "pipe": HostileCase("named pipe as a detector", os.mkfifo, _load_detector),
     "folder": HostileCase("folder as a detector", Path.mkdir, _load_detector),
     "loop": HostileCase("loop of links as a detector", _loop, _load_detector),
@@ -307,6 +357,9 @@ CASES: dict[str, HostileCase] = {
         hostile_tables.parquet_dictionary,
         _read_table,
         ".parquet",
+    ),
+    "digits": HostileCase(
+        "table: 50 000 digits that are no number", hostile_tables.many_digits, _read_table, ".csv"
     ),
     "columns": HostileCase(
         "table: 300 000 columns", hostile_tables.many_columns, _read_table, ".csv"
@@ -393,6 +446,10 @@ CASES: dict[str, HostileCase] = {
     "costs": HostileCase(
         "costs of 1200 classes", hostile_tables.many_classes_costs, _read_costs, ".csv"
     ),
+    "cost lines": HostileCase("costs: 12 M lines", hostile_tables.many_lines, _read_costs, ".csv"),
+    "same names": HostileCase("1000 pictures of the same name: evaluation", None, _align),
+    "kitti": HostileCase("2000 boxes in a picture: KITTI", None, partial(_evaluate, "kitti")),
+    "fddb": HostileCase("2000 boxes in a picture: FDDB", None, partial(_evaluate, "fddb")),
     "labels": HostileCase("labels of mixed types", None, _mixed_labels),
     "checkpoint": HostileCase("damaged checkpoint", _damaged_checkpoint, _resume, ""),
 }
