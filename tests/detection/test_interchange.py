@@ -418,6 +418,15 @@ class TestCsv:
         assert to_csv({}) == HEADER
         assert from_csv(HEADER) == {}
 
+    def test_as_many_views_as_images(self):
+        lines = ["image,x1,y1,x2,y2,score,view,angle,category"]
+        lines += [f"{i}.png,1,2,4,6,{i},view {i},,Car" for i in range(5000)]
+        read = from_csv("\n".join(lines))
+        assert [found.labels.tolist() for found in read.values()] == [[i] for i in range(5000)]
+        assert all(len(found.names) == 5000 for found in read.values())
+        last = read["4999.png"]
+        assert_same(replace(last), last)  # after all checks
+
     def test_angles_of_the_table(self):
         text = HEADER + "i,0,0,1,1,2,side,5,Car\n\ni,0,0,1,1,1,front,,Car\n"
         assert from_csv(text)["i"].angles is None

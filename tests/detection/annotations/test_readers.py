@@ -7,6 +7,7 @@ import math
 import shutil
 import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from badacost.detection.annotations import (
     read_voc,
     read_yolo,
 )
+from badacost.detection.annotations.source import Pictures, Place
 
 KITTI = "Car 0.25 1 -1.57 10.5 20 109 69 1.5 1.6 3.4 4.4 1.6 5.2 -1.4\n"
 DONT_CARE = "DontCare -1 -1 -10 0 0 9 9 -1 -1 -1 -1000 -1000 -1000 -10\n"
@@ -105,6 +107,29 @@ class TestKitti:
             read_kitti(tmp_path / "labels", images=tmp_path / "elsewhere")
         with pytest.raises(NotADirectoryError, match="name a folder"):
             read_kitti(tmp_path / "labels", images=tmp_path / "nowhere")
+
+    @pytest.mark.parametrize("listed", [True, False])
+    def test_pictures_are_found_by_listings(self, tmp_path, picture, monkeypatch, listed):
+        """Also in a folder that may be searched but not listed."""
+        known = ["a.png", "a.jpg", "b.PNG", "sub/c.tif", "D.jpg", "e", "f.gif", "g.PnG"]
+        for name in known[:5]:
+            picture(f"pictures/{name}")
+        for name in known[5:]:
+            written(tmp_path, f"pictures/{name}", "")
+        (tmp_path / "pictures/h.png").mkdir()
+        if not listed:
+            monkeypatch.setattr("os.listdir", Mock(side_effect=PermissionError))
+        pictures = Pictures((tmp_path / "nowhere", tmp_path / "pictures"), required=False)
+        expected = {
+            "a": "a.jpg", "a.png": "a.png", "b": "b.PNG", "sub/c": "sub/c.tif", "D": "D.jpg",
+            "e": "e", "f": None, "f.gif": "f.gif", "g.PnG": "g.PnG", "h": None, "i": None,
+            "sub": None, "sub/a": None, "pictures/a": "a.jpg", "pictures/sub/c": "sub/c.tif",
+            "x" * 300: None, "e/a": None, "no/a": None,
+        }  # fmt: skip
+        for _ in range(2):
+            for name, file in expected.items():
+                found = pictures.find(name, Place(tmp_path))
+                assert found == (None if file is None else tmp_path / "pictures" / file), name
 
     @pytest.mark.parametrize(
         ("text", "message"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import align, evaluate_coco, evaluate_kitti, evaluate_voc
 
+paths = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join)
 BOXES = np.array([[60.0 * i, 0, 60 * i + 50, 50] for i in range(6)])
 
 
@@ -60,6 +63,32 @@ class TestNames:
     def test_a_name_that_fits_exactly_goes_first(self) -> None:
         truth = {"0": replace(street("Car"), name="1.png"), "1": street("Car")}
         assert [*align({"1": found(), "0": found()}, truth)[0]] == ["1", "0"]
+
+    @given(st.lists(paths, min_size=1, max_size=6, unique=True), paths)
+    def test_against_all_names(self, known, name) -> None:
+        """The longest common end of all decides, and an exact name before it."""
+
+        def common(other: str) -> int:
+            ends = zip(reversed(name.split("/")), reversed(other.split("/")), strict=False)
+            return len([*itertools.takewhile(lambda parts: parts[0] == parts[1], ends)])
+
+        longest = max(map(common, known))
+        best = [other for other in known if longest and common(other) == longest]
+        best = [name] if name in known else best
+        truth = {other: street("Car") for other in known}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if len(best) == 1:
+                assert [*align({name: found()}, truth)[0]] == best
+            else:
+                with pytest.raises(ValueError, match="several" if best else "compare their names"):
+                    align({name: found()}, truth)
+
+    def test_many_pictures_of_the_same_name(self) -> None:
+        names = [f"d{i}/1.png" for i in range(3000)]  # all pairs would take minutes
+        truth, empty = dict.fromkeys(names, street("Car")), found(BOXES[:0])
+        assert len(align(dict.fromkeys(names, empty), truth)[0]) == len(names)
+        assert len(align({f"x/{name}": empty for name in names}, truth)[0]) == len(names)
 
     def test_images_without_annotations(self) -> None:
         with pytest.warns(UserWarning, match="1 pictures without annotations are left out"):

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
+import badacost
+from badacost.budget import BudgetError
 from badacost.detection.annotations import AnnotatedImage
+from badacost.detection.box_tree import Pairs
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import EllipseDetections, evaluate_fddb
+from badacost.detection.evaluation.fddb import _Assignment
 
 
 def found(boxes, scores):
@@ -69,6 +74,42 @@ def test_every_assignment_tried(seed):
     np.testing.assert_allclose(result.continuous.true_positive_rate, continuous, atol=1e-12)
     np.testing.assert_array_equal(result.discrete.false_positives, n_false)
     np.testing.assert_allclose(result.discrete.true_positive_rate, discrete, atol=1e-12)
+
+
+@given(st.integers(0, 10**6))
+def test_assignments_against_those_of_scipy(seed):
+    """Anew for each detection, with overlaps that are equal or nearly so."""
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 12, 2)
+    shared = rng.integers(1, 9, shape) / 9.0 + rng.choice([0.0, 1e-3]) * rng.random(shape)
+    shared[rng.random(shape) < rng.random()] = 0.0
+    rows, columns = np.nonzero(shared)
+    assignment = _Assignment(Pairs(rows, columns, shared[rows, columns]), *shape)
+    order = rng.permutation(len(shared))
+    for k, row in enumerate(order, start=1):
+        assert assignment.add(np.array([row])) == shared[row].any()
+        best = linear_sum_assignment(shared[order[:k]], maximize=True)
+        total = assignment.totals(0.5)[1]
+        assert total == pytest.approx(shared[order[:k]][best].sum(), abs=1e-12)
+
+
+def test_many_boxes_in_time_and_memory():
+    n = 2000  # an assignment for each score would take a minute, and the rows of boxes gigabytes
+    corners = np.stack([12.0 * np.arange(n), np.zeros(n)], axis=1)
+    boxes = np.hstack([corners, corners + np.array([10.0, 199_000.0])])
+    result = evaluate_fddb({"a": found(boxes, np.arange(n))}, {"a": SimpleNamespace(boxes=boxes)})
+    assert result.ap == result.continuous.true_positive_rate[-1] == 1.0
+
+
+def test_ellipses_are_within_the_budget():
+    there = SimpleNamespace(ellipses=[[5e3, 20.0, 1.5, 0.0, 0.0]] * 5, size=None)
+    assert evaluate_fddb({}, {"a": there}).n_faces == 5
+    badacost.set_max_memory("1 MB")
+    try:
+        with pytest.raises(BudgetError, match=r"ellipses would need more than 1 MB, .*\.$"):
+            evaluate_fddb({}, {"a": there})
+    finally:
+        badacost.set_max_memory(None)
 
 
 def faces(n):

@@ -23,7 +23,8 @@ sizes = st.tuples(st.integers(1, 150), st.integers(1, 150))
 
 def mask_of(region: Region) -> np.ndarray:
     mask = np.zeros(rows.shape, dtype=bool)
-    for row, (left, right) in enumerate(zip(region.left, region.right, strict=True), region.top):
+    spans = (np.broadcast_to(part, region.n_rows) for part in (region.left, region.right))
+    for row, (left, right) in enumerate(zip(*spans, strict=True), region.top):
         mask[row + 60, left + 60 : max(right, left - 1) + 61] = True
     return mask
 
@@ -67,13 +68,31 @@ def test_box(numbers, size, clip):
     assert region.area == expected.sum()
 
 
-@given(st.lists(ellipses, max_size=4), st.lists(ellipses, max_size=4), sizes)
+shapes = st.lists(
+    st.one_of(
+        ellipses,
+        st.tuples(*[st.floats(-50, 100)] * 4).map(lambda box: (*sorted(box[:2]), *sorted(box[2:]))),
+    ),
+    max_size=4,
+)
+
+
+def painted(shape, size):
+    if len(shape) == 5:
+        return ellipse_region(shape, size)
+    x1, x2, y1, y2 = shape
+    return box_region(np.array([x1, y1, x2, y2]), size)
+
+
+@given(shapes, shapes, st.one_of(sizes, st.none()))
 def test_overlaps_are_those_of_masks(first, second, size):
-    ours = [[ellipse_region(ellipse, size) for ellipse in group] for group in (first, second)]
+    ours = [[painted(shape, size) for shape in group] for group in (first, second)]
     masks = [[mask_of(region) for region in group] for group in ours]
     expected = [[(a & b).sum() / max((a | b).sum(), 1) for b in masks[1]] for a in masks[0]]
     expected = np.reshape(expected, (len(first), len(second)))
-    np.testing.assert_allclose(region_overlaps(*ours), expected, atol=1e-12)
+    queries, boxes, values = region_overlaps(*ours)
+    assert [*zip(queries, boxes, strict=True)] == [*zip(*np.nonzero(expected), strict=True)]
+    np.testing.assert_array_equal(values, expected[expected > 0.0])
 
 
 @pytest.mark.parametrize("ellipse", [[0, 0, 0, 5, 5], [0.9, 0.9, 1.0, 5.2, 4.9]])

@@ -10,8 +10,9 @@ import io
 import math
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -215,6 +216,7 @@ class Pictures:
 
     folders: tuple[Path, ...]
     required: bool
+    _listings: dict[Path, set[str] | None] = field(default_factory=dict, compare=False, repr=False)
 
     _SUFFIXES = (".jpg", ".png", ".jpeg", ".JPG", ".PNG", ".JPEG", ".bmp", ".ppm", ".tif", ".webp")
 
@@ -247,7 +249,10 @@ class Pictures:
             own = [folder for folder in self.folders if folder.name == parts.parts[0]]
             wholes += [folder.parent / parts for folder in own]
         for whole in wholes:
+            listing, folded = self._listing(whole.parent), _folded(whole.name)
             for suffix in ("", *self._SUFFIXES):
+                if listing is not None and folded + suffix.casefold() not in listing:
+                    continue
                 path = whole.with_name(whole.name + suffix)
                 if _is_file(path):
                     return path
@@ -255,6 +260,22 @@ class Pictures:
             (folder,) = self.folders
             place.refuse(f"there is no picture {name!r:.80} in {os.fspath(folder)!r:.300}")
         return None
+
+    def _listing(self, folder: Path) -> set[str] | None:
+        """Return the folded names in a folder, read once; None if it cannot be listed."""
+        if folder not in self._listings:
+            try:
+                self._listings[folder] = set(map(_folded, os.listdir(folder)))
+            except (FileNotFoundError, NotADirectoryError):
+                self._listings[folder] = set()
+            except (OSError, ValueError):
+                self._listings[folder] = None
+        return self._listings[folder]
+
+
+def _folded(name: str) -> str:
+    """Return one spelling for all those that some file system takes for the same name."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _is_file(path: Path) -> bool:

@@ -144,22 +144,18 @@ def _named(
     detections: Mapping[str, Detections], annotations: Mapping[str, AnnotatedImage]
 ) -> dict[str, Detections]:
     """Return detections under the names of annotated images, which they need not give in full."""
-    candidates: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    tails = _Tails()
+    paths: dict[str, set[tuple[str, ...]]] = {}
     for name, image in annotations.items():
         file = [str(image.image)] if isinstance(image.image, PurePath) else []
-        for known in {name, image.name, *file}:
-            parts = _parts(known)
-            candidates.setdefault(parts[-1], []).append((name, parts))
+        paths[name] = {_parts(known) for known in {name, image.name, *file}}
+        for path in paths[name]:
+            tails.add(path, name)
     found: dict[str, Detections] = {}
     n_unknown = n_doubtful = 0
     for given, boxes in detections.items():
-        lengths: dict[str, int] = {}
         parts = _parts(given)
-        for name, other in candidates.get(parts[-1], []):
-            lengths[name] = max(lengths.get(name, 0), _common_tail(parts, other))
-        best = [name for name, length in lengths.items() if length == max(lengths.values())]
-        if given in annotations:
-            best = [given]
+        best = [given] if given in annotations else tails.owners(parts)
         if not best:
             n_unknown += 1
             continue
@@ -169,7 +165,7 @@ def _named(
             )
         found[best[0]] = boxes
         if given not in annotations:
-            others = [other for name, other in candidates[parts[-1]] if name == best[0]]
+            others = [other for other in paths[best[0]] if other[-1] == parts[-1]]
             n_doubtful += all(_are_apart(parts, other) for other in others)
     if n_doubtful:
         warnings.warn(
@@ -182,6 +178,36 @@ def _named(
     if n_unknown:
         warnings.warn(f"{n_unknown} pictures without annotations are left out.", stacklevel=3)
     return found
+
+
+class _Tails:
+    """Which images have paths that end alike: a tree of the parts of paths, from the last one on.
+
+    An end that several images have keeps two of them.
+    """
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[int, str], int] = {}
+        self._owners: list[list[str]] = [[]]
+
+    def add(self, path: Sequence[str], owner: str) -> None:
+        """Add a path of an image."""
+        node = 0
+        for part in reversed(path):
+            node = self._next.setdefault((node, part), len(self._owners))
+            if node == len(self._owners):
+                self._owners.append([])
+            if len(self._owners[node]) < 2 and owner not in self._owners[node]:
+                self._owners[node].append(owner)
+
+    def owners(self, path: Sequence[str]) -> list[str]:
+        """Return images that have the longest end of a path that any has, at most two of them."""
+        node = 0
+        for part in reversed(path):
+            if (node, part) not in self._next:
+                break
+            node = self._next[node, part]
+        return self._owners[node]
 
 
 def _parts(name: str) -> tuple[str, ...]:

@@ -10,15 +10,17 @@ V. Jain, E. Learned-Miller, FDDB: a benchmark for face detection in unconstraine
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost.arrays import FloatArray, IndexArray, Positions
+from badacost.budget import Budget, BudgetError
+from badacost.detection.box_tree import Pairs
 from badacost.detection.boxes import Detections
+from badacost.detection.evaluation import fddb_kernels
 from badacost.detection.evaluation.curves import RocCurve, running_maximum
 from badacost.detection.evaluation.outcomes import Steps
 from badacost.detection.evaluation.pairs import Pair, paired
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from badacost.detection.evaluation.displays import RocDisplay
+
+_BYTES_OF_SPAN = 32  # of pixels in a row, which are kept twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,43 +282,83 @@ def evaluate_fddb(
     )
 
 
-def _annotated(pair: Pair[Detections | EllipseDetections]) -> list[Region]:
-    """Return the faces of an image."""
-    size, ellipses = pair.size(), pair.ellipses()
-    if ellipses is None:
-        return [box_region(box, size) for box in pair.boxes]
-    return [ellipse_region(ellipse, size) for ellipse in ellipses]
+def _annotated(pair: Pair[Detections | EllipseDetections]) -> FloatArray:
+    """Return the faces of an image: ellipses (n, 5), or boxes (n, 4)."""
+    ellipses = pair.ellipses()
+    return pair.boxes if ellipses is None else ellipses
 
 
-def _regions(found: Detections | EllipseDetections, size: tuple[int, int] | None) -> list[Region]:
-    """Return what was found in an image."""
-    if isinstance(found, Detections):
-        return [box_region(box, size) for box in found.boxes]
-    return [ellipse_region(ellipse, size) for ellipse in found.ellipses]
+def _found(pair: Pair[Detections | EllipseDetections]) -> FloatArray:
+    """Return what was found in an image: ellipses (n, 5), or boxes (n, 4)."""
+    if pair.found is None:
+        return np.zeros((0, 4))
+    return pair.found.boxes if isinstance(pair.found, Detections) else pair.found.ellipses
+
+
+def _painted(shapes: Iterable[FloatArray], size: tuple[int, int] | None) -> list[Region]:
+    """Return the regions of boxes and ellipses, or refuse what takes too much memory."""
+    regions, n_spans = [], 0
+    for shape in shapes:
+        regions.append((box_region if len(shape) == 4 else ellipse_region)(shape, size))
+        n_spans += len(regions[-1].left)
+        try:
+            Budget.default().check(_BYTES_OF_SPAN * n_spans, "the ellipses", at_least=True)
+        except BudgetError as error:
+            raise BudgetError(f"{error}.") from None
+    return regions
 
 
 def _rows(
-    pair: Pair[Detections | EllipseDetections], faces: list[Region], overlap: float
+    pair: Pair[Detections | EllipseDetections], faces: FloatArray, overlap: float
 ) -> FloatArray:
     """Return each distinct score with what it adds: detections, discrete pairs, overlap of pairs.
 
     Detections that overlap nothing leave the assignment as it is.
     """
+    regions = _painted([*faces, *_found(pair)], pair.size())
     if pair.found is None or not len(pair.found):
         return np.zeros((0, 4))
+    there, found = regions[: len(faces)], regions[len(faces) :]
+    assignment = _Assignment(region_overlaps(found, there), len(found), len(there))
     scores = pair.found.scores
-    shared = region_overlaps(_regions(pair.found, pair.size()), faces)
     order = np.argsort(-scores, kind="stable")
     rows = []
-    chosen: list[int] = []
     totals = (0, 0.0)
-    for score in np.unique(scores)[::-1]:
-        new = order[scores[order] == score]
+    for new in np.split(order, np.flatnonzero(np.diff(scores[order])) + 1):
         before = totals
-        useful = [int(i) for i in new if shared[i].any()]
-        if useful:
-            chosen += useful
-            pairs = shared[chosen][linear_sum_assignment(shared[chosen], maximize=True)]
-            totals = int((pairs > overlap).sum()), float(pairs.sum())
-        rows.append((score, len(new), totals[0] - before[0], totals[1] - before[1]))
+        if assignment.add(new):
+            totals = assignment.totals(overlap)
+        rows.append((scores[new[0]], len(new), totals[0] - before[0], totals[1] - before[1]))
     return np.array(rows, dtype=np.float64)
+
+
+class _Assignment:
+    """Detections and faces, one to one, with the greatest sum of overlaps.
+
+    Detections are added one after another, and only those connected to a new one change.
+    """
+
+    def __init__(self, near: Pairs, n_found: int, n_faces: int):
+        self._starts = np.searchsorted(near.queries, np.arange(n_found + 1))
+        self._near = near
+        self._overlaps = np.append(near.overlaps, 0.0)  # the last one is that of no pair
+        self._added: list[int] = []
+        self._pairs = np.full(n_found, -1, dtype=np.int64)
+        self._state = (
+            np.full(n_faces, -1, dtype=np.int64),
+            np.zeros(n_found),
+            np.zeros(n_faces),
+            *fddb_kernels.empty_work(n_faces),
+        )
+
+    def add(self, new: Positions) -> bool:
+        """Add detections, and return whether any of them overlaps a face."""
+        able = new[self._starts[new] < self._starts[new + 1]]
+        fddb_kernels.assign(able, self._starts, *self._near, self._pairs, *self._state)
+        self._added += able.tolist()
+        return len(able) > 0
+
+    def totals(self, overlap: float) -> tuple[int, float]:
+        """Return how many pairs overlap by more than `overlap`, and the sum of overlaps."""
+        values = self._overlaps[self._pairs[self._added]]
+        return int((values > overlap).sum()), float(values.sum())

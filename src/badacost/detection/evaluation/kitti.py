@@ -7,7 +7,7 @@ neighbouring category, may be found or not. So may anything in an area called Do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -17,6 +17,7 @@ import numpy as np
 from badacost.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.detection.box_tree import BoxTree
 from badacost.detection.boxes import Detections
+from badacost.detection.evaluation import kitti_kernels
 from badacost.detection.evaluation.curves import (
     PrecisionRecallCurve,
     number_or_none,
@@ -301,17 +302,17 @@ def evaluate_kitti(
     return KittiResult(**curves, category=category, overlap=overlap)
 
 
-class _Claim(NamedTuple):
-    """The detections that an object may have.
+class _Near(NamedTuple):
+    """Pairs of a detection and an object that overlap enough, sorted by both.
 
-    `overlaps` are how much they share with the object, and `errors` by how much their angles
-    differ, in radians.
+    Those of detection i begin at ``starts[i]``. `similarities` are those of angles, from 0 to 1.
     """
 
-    row: int
-    candidates: IndexArray
+    starts: IndexArray
+    detections: IndexArray
+    objects: IndexArray
     overlaps: FloatArray
-    errors: FloatArray
+    similarities: FloatArray
 
 
 @dataclass(eq=False)
@@ -319,7 +320,8 @@ class _Image:
     """An image before a level is chosen: its detections, and objects of the category or neighbour.
 
     `place` is its position among the annotations.
-    `claims` are those of the objects that overlap a detection enough.
+    `candidates` are, of each object that overlaps any detection enough, these detections; `near`
+    are the same pairs.
     """
 
     place: int
@@ -331,7 +333,8 @@ class _Image:
     occlusion: FloatArray
     truncation: FloatArray
     has_angles: bool
-    claims: list[_Claim]
+    candidates: dict[int, IndexArray]
+    near: _Near
 
     @classmethod
     def from_pair(cls, pair: Pair[Detections], category: str, overlap: float) -> _Image:
@@ -352,13 +355,11 @@ class _Image:
         found_angles = angle_of_view[found.labels]
         near = BoxTree(found_boxes).pairs(boxes[chosen], overlap)
         in_area, _ = BoxTree(boxes[pair.is_area()]).largest(found_boxes, "first")
-        errors = np.radians(angles[near.queries] - found_angles[near.boxes])
         objects, first = np.unique(near.queries, return_index=True)
-        claims = zip(
-            objects.tolist(),
-            *(np.split(part, first[1:]) for part in (near.boxes, near.overlaps, errors)),
-            strict=False,  # the parts of nothing are one empty part
-        )
+        # The parts of nothing are one empty part.
+        candidates = zip(objects.tolist(), np.split(near.boxes, first[1:]), strict=False)
+        errors = np.radians(angles[near.queries] - found_angles[near.boxes])
+        order = np.argsort(near.boxes, kind="stable")
         return cls(
             place=pair.place,
             scores=found.scores,
@@ -369,7 +370,14 @@ class _Image:
             occlusion=pair.numbers("occlusion")[chosen],
             truncation=pair.numbers("truncation")[chosen],
             has_angles=not (np.isnan(angles[~is_neighbour]).any() or np.isnan(found_angles).any()),
-            claims=[_Claim(*claim) for claim in claims],
+            candidates=dict(candidates),
+            near=_Near(
+                np.searchsorted(near.boxes[order], np.arange(len(found) + 1)),
+                near.boxes[order],
+                near.queries[order],
+                near.overlaps[order],
+                ((1.0 + np.cos(errors)) / 2.0)[order],
+            ),
         )
 
     def at_level(self, level: KittiLevel, official: bool) -> _Task:
@@ -397,11 +405,15 @@ class _Task:
         """Return the scores of true positives if each object has the best-scoring detection."""
         scores = self.image.scores
         free = np.ones(len(scores), dtype=np.bool_)
-        hits = [
-            claim.candidates[place]
-            for claim, place in self._pairs(free, lambda claim: scores[claim.candidates])
-        ]
-        return [float(scores[best]) for best in hits if not self.small[best]]
+        hits = []
+        for row, candidates in self.image.candidates.items():
+            choice = candidates[free[candidates]]
+            if len(choice):
+                best = choice[scores[choice].argmax()]
+                free[best] = False
+                if not (self.optional[row] or self.small[best]):
+                    hits.append(float(scores[best]))
+        return hits
 
     def steps(self) -> FloatArray:
         """Return each distinct score, and what it adds to the counts, (n, 4), best first.
@@ -409,48 +421,24 @@ class _Task:
         Only detections that overlap an object enough can change which object has which.
         """
         image = self.image
-        able = np.zeros(len(image.scores), dtype=np.bool_)
-        for claim in image.claims:
-            able[claim.candidates] = True
-        able &= ~self.small
+        able = (np.diff(image.near.starts) > 0) & ~self.small
         is_false = ~(able | self.small | image.in_ignored_area)
         scores, place = np.unique(-image.scores, return_inverse=True)
         rows = np.zeros((len(scores), 4))
         rows[:, 0] = -scores
         rows[:, 2] = np.bincount(place[is_false], minlength=len(scores))
-        matched = (0, 0, 0.0)
-        for k in np.unique(place[able]):
-            before, matched = matched, self._counts_of(able & (place <= k))
+        new = np.flatnonzero(able)
+        new = new[np.argsort(place[new], kind="stable")]
+        steps, first = np.unique(place[new], return_index=True)
+        held = np.full(len(self.optional), -1, dtype=np.int64)  # the pair of each object
+        n_false, matched = 0, (0, 0, 0.0)
+        for k, detections in zip(steps, np.split(new, first[1:]), strict=False):
+            left_over = kitti_kernels.add(detections, *image.near[:4], held)
+            n_false += int((~image.in_ignored_area[left_over]).sum())
+            hits = image.near.similarities[held[(held >= 0) & ~self.optional]]
+            before, matched = matched, (len(hits), n_false, float(hits.sum()))
             rows[k, 1:] += np.subtract(matched, before)
         return rows
-
-    def _counts_of(self, free: Mask) -> tuple[int, int, float]:
-        """Count true and false positives and similarity of the `free` detections.
-
-        Each object has the one it overlaps most.
-        """
-        image, free = self.image, free.copy()
-        pairs = self._pairs(free, lambda claim: claim.overlaps)
-        errors = [claim.errors[place] for claim, place in pairs]
-        n_false = int((free & ~image.in_ignored_area).sum())
-        return len(errors), n_false, float(np.sum((1.0 + np.cos(errors)) / 2.0))
-
-    def _pairs(
-        self, free: Mask, preference: Callable[[_Claim], FloatArray]
-    ) -> list[tuple[_Claim, int]]:
-        """Return objects to be found, each with the place of the `free` detection it prefers.
-
-        Those that are taken, also by objects that need not be found, are no longer free.
-        """
-        pairs = []
-        for claim in self.image.claims:
-            choice = np.flatnonzero(free[claim.candidates])
-            if len(choice):
-                best = int(choice[preference(claim)[choice].argmax()])
-                free[claim.candidates[best]] = False
-                if not self.optional[claim.row]:
-                    pairs.append((claim, best))
-        return pairs
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,22 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost.arrays import FloatArray
+from badacost.detection.box_tree import BoxTree, Pairs
+from badacost.detection.evaluation import fddb_kernels
 
 Coordinates = NDArray[np.int64]
 MAX_RADIUS = 1e5  # pixels; larger regions are mistakes, and would take all memory
 _MAX_CENTRE = 1e7
 _ONE = 1 << 16  # a pixel, on the grid of the corners
 _HALF = _ONE >> 1
+_NO_SPANS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Pixels from `left` to `right`, both included, in the rows from `top` on, (n_rows,).
+    """Pixels from `left` to `right`, both included, in `n_rows` rows from `top` on.
 
-    A row has no pixel if `left` is greater than `right`.
+    There is a span for each row, or one for all rows, so that a box takes little memory. It has no
+    pixel if `left` is greater than `right`.
     """
 
     top: int
+    n_rows: int
     left: Coordinates
     right: Coordinates
 
@@ -41,34 +46,34 @@ class Region:
         left, right = np.full(n_rows, x.max() + 1), np.full(n_rows, x.min() - 1)
         np.minimum.at(left, y - top, x)
         np.maximum.at(right, y - top, x)
-        return cls(top, left, right)
+        return cls(top, n_rows, left, right)
 
     @property
     def area(self) -> int:
         """Number of pixels."""
-        return int(np.maximum(self.right - self.left + 1, 0).sum())
+        widths = np.maximum(self.right - self.left + 1, 0)
+        return int(widths.sum()) * (self.n_rows if len(widths) == 1 else 1)
 
-    def shared_with(self, other: Region) -> int:
-        """Return the number of pixels that belong to both regions."""
-        top = max(self.top, other.top)
-        bottom = min(self.top + len(self.left), other.top + len(other.left))
-        if bottom <= top:
-            return 0
-        mine = slice(top - self.top, bottom - self.top)
-        its = slice(top - other.top, bottom - other.top)
-        right = np.minimum(self.right[mine], other.right[its])
-        return int(np.maximum(right - np.maximum(self.left[mine], other.left[its]) + 1, 0).sum())
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """A box, x1, y1, x2, y2 from edge to edge, that has all pixels."""
+        if not len(self.left):
+            return 0.0, 0.0, 0.0, 0.0
+        x1, x2 = float(self.left.min()), float(self.right.max()) + 1.0
+        return x1, float(self.top), max(x1, x2), float(self.top + self.n_rows)
 
     def clipped(self, size: tuple[int, int] | None) -> Region:
         """Return the part inside an image of this height and width; all of it if None."""
         if size is None:
             return self
         height, width = size
-        first, last = max(-self.top, 0), max(min(height - self.top, len(self.left)), 0)
+        first, last = max(-self.top, 0), max(min(height - self.top, self.n_rows), 0)
+        rows = slice(first, last) if len(self.left) > 1 else slice(None)
         return Region(
             self.top + first,
-            np.maximum(self.left[first:last], 0),
-            np.minimum(self.right[first:last], width - 1),
+            max(last - first, 0),
+            np.maximum(self.left[rows], 0),
+            np.minimum(self.right[rows], width - 1),
         )
 
 
@@ -89,7 +94,7 @@ def box_region(box: FloatArray, size: tuple[int, int] | None = None) -> Region:
     if size is not None:
         y1, y2 = max(y1, 0), min(y2, size[0] - 1)
     n_rows = max(y2 - y1 + 1, 0)
-    return Region(y1, np.full(n_rows, x1), np.full(n_rows, x2)).clipped(size)
+    return Region(y1, n_rows, np.array([x1]), np.array([x2])).clipped(size)
 
 
 def ellipse_region(ellipse: FloatArray, size: tuple[int, int] | None = None) -> Region:
@@ -116,12 +121,27 @@ def ellipse_region(ellipse: FloatArray, size: tuple[int, int] | None = None) -> 
     return Region.from_pixels(pixels[:, 0], pixels[:, 1]).clipped(size)
 
 
-def region_overlaps(first: Sequence[Region], second: Sequence[Region]) -> FloatArray:
-    """Return the intersection over union, in pixels, of each pair of n and m regions, (n, m)."""
-    shared = np.array([[a.shared_with(b) for b in second] for a in first], dtype=np.float64)
-    shared = shared.reshape(len(first), len(second))
-    areas = np.array([a.area for a in first])[:, np.newaxis] + [b.area for b in second]
-    return np.divide(shared, areas - shared, out=np.zeros_like(shared), where=shared > 0.0)
+def region_overlaps(first: Sequence[Region], second: Sequence[Region]) -> Pairs:
+    """Return the pairs of n and m regions that share pixels, with their intersection over union.
+
+    A `BudgetError` is raised where pairs that might are more than fit into memory.
+    """
+    bounds = [np.array([r.bounds for r in part]).reshape(-1, 4) for part in (first, second)]
+    queries, boxes, _ = BoxTree(bounds[1]).pairs(bounds[0], 0.0)
+    regions = [*first, *second]
+    shared = fddb_kernels.shared_pixels(
+        queries,
+        boxes + len(first),
+        np.array([region.top for region in regions], dtype=np.int64),
+        np.array([region.n_rows for region in regions], dtype=np.int64),
+        np.cumsum([0, *(len(region.left) for region in regions)]),
+        np.concatenate([_NO_SPANS, *(region.left for region in regions)]),
+        np.concatenate([_NO_SPANS, *(region.right for region in regions)]),
+    )
+    areas = [np.array([r.area for r in part], dtype=np.int64) for part in (first, second)]
+    chosen = shared > 0
+    queries, boxes, shared = queries[chosen], boxes[chosen], shared[chosen]
+    return Pairs(queries, boxes, shared / (areas[0][queries] + areas[1][boxes] - shared))
 
 
 def _corners(first: int, second: int, degrees: int) -> Coordinates:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -32,12 +33,17 @@ class Rows:
 
     def detections(self, kind: Detections) -> Detections:
         """Return the rows as detections with the names, angles and category of `kind`."""
-        return replace(
-            kind,
-            boxes=np.array(self.boxes, dtype=np.float64).reshape(-1, 4),
-            scores=np.array(self.scores, dtype=np.float64),
-            labels=np.array(self.labels, dtype=np.int64),
-        )
+        # Rows are checked where they are added. What is of `kind` is not checked again for each
+        # image: there may be as many views as images.
+        found = copy(kind)
+        arrays = {
+            "boxes": np.array(self.boxes, dtype=np.float64).reshape(-1, 4),
+            "scores": np.array(self.scores, dtype=np.float64),
+            "labels": np.array(self.labels, dtype=np.int64),
+        }
+        for name, array in arrays.items():
+            object.__setattr__(found, name, array)
+        return found
 
 
 def checked_text(text: Any) -> str:
