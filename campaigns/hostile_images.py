@@ -69,8 +69,8 @@ def found_boxes(names: Sequence[str], n: int = 1) -> tuple[dict[str, Any], dict[
     corner = 100.0 * np.stack([np.arange(n) % 50, np.arange(n) // 50], axis=1)
     boxes = np.hstack([corner, corner + 60.0])
     scores = np.linspace(1.0, 0.5, n)
-    found = Detections(boxes, scores, np.zeros(n, int), ["front"], [90.0], category="Car")
-    truth = AnnotatedImage(None, boxes, categories=["Car"] * n)
+    found = Detections(boxes, scores, np.zeros(n, int), ("front",), (90.0,), "Car")
+    truth = AnnotatedImage(None, boxes, categories=("Car",) * n)
     return dict.fromkeys(names, found), dict.fromkeys(names, truth)
 
 

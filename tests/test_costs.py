@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
 from badacost.costs import (
     as_cost_matrix,
@@ -20,6 +21,7 @@ from badacost.costs import (
     cost_star,
     costs_from_class_weights,
     costs_from_confusion,
+    costs_from_ratios,
     is_irreducible,
     labelled_costs,
     minimum_cost_decision,
@@ -520,3 +522,102 @@ def test_labels_of_several_types_are_no_encoded_classes():
 def test_no_probabilities_of_costs_that_differ_too_much() -> None:
     with pytest.raises(ValueError, match="span too many orders of magnitude"):
         stationary_distribution([[0, 1e-300, 1e300], [0, 0, 1e-300], [1e-300, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["text", {"a": 1}, [[1, [2]], [1, 2]], [[1, "a"], [1, 2]], csr_array(COSTS), COSTS + 0j,
+     [[1, 10**400], [1, 2]], np.ones((3, 3), "m8[s]")],
+    ids=lambda given: type(given).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (costs_from_confusion, "confusion"),
+        (stationary_distribution, "cost_matrix"),
+        (lambda given: scale_costs(given, "auto"), "cost_matrix"),
+        (lambda given: minimum_cost_decision([[1, 0, 0]], given), "cost_matrix"),
+        (lambda given: minimum_cost_decision(given, COSTS), "probabilities"),
+        (lambda given: costs_from_class_weights(given, classes=CLASSES), "class_weights"),
+    ],
+)
+def test_what_is_no_array_of_numbers(function, name, given):
+    if name == "class_weights" and isinstance(given, str | dict):
+        pytest.skip("means something else")
+    kind = type(given).__name__
+    with pytest.raises(TypeError, match=f"^{name} must be a dense array of .*; got {kind}: give"):
+        function(given)
+
+
+@pytest.mark.parametrize("probability", [np.inf, np.nan, 1e308])
+def test_expected_costs_that_are_not_finite(probability):
+    beliefs = np.full((2, 3), 1 / 3)
+    beliefs[1] = probability
+    with pytest.raises(ValueError, match="costs of sample 1 are not finite: give probabilities"):
+        minimum_cost_decision(beliefs, COSTS)
+
+
+@pytest.mark.parametrize("price", [np.inf, np.nan])
+@pytest.mark.parametrize(
+    "function",
+    [
+        cost_star,
+        is_irreducible,
+        stationary_distribution,
+        partial(minimum_cost_decision, [[0.5, 0.5]]),
+        *(partial(scale_costs, scale=scale) for scale in ("auto", "reference", 2.0)),
+    ],
+)
+def test_costs_that_are_not_finite(function, price):
+    with pytest.raises(ValueError, match=f"truth 0 and prediction 1 is {price}: replace it by"):
+        function([[0, price], [1, 0]])
+
+
+@pytest.mark.parametrize("label", [pd.NA, pd.NaT, np.nan, np.float64("nan")], ids=repr)
+def test_classes_that_have_no_name(label):
+    with pytest.raises(TypeError, match="cannot name a class: give text or numbers"):
+        as_cost_matrix(None, ["a", label])
+    with pytest.raises(TypeError, match="cannot name a class: give text or numbers"):
+        costs_from_ratios({label: 5}, classes=["a", label])
+    with pytest.raises(ValueError, match="in ratios are not among the 2 classes"):
+        costs_from_ratios({label: 5}, classes=["a", "b"])
+
+
+ONES = np.ones((2, 2))
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("builder", "arguments", "message"),
+    [
+        (costs_from_class_weights, {"class_weights": [1e308, 1.0]}, "weight of class 0 must be "),
+        (costs_from_class_weights, {"class_weights": 3.0}, r"shape \(\): give a positive number"),
+        (costs_from_class_weights, {"class_weights": "balanced", "y": [0, np.nan]}, "contains NaN"),
+        (costs_from_confusion, {"confusion": ONES, "scale": 1e308}, "scale must be "),
+        (costs_from_confusion, {"confusion": ONES, "scale": 1e300, "floor": 9}, "floor=9 make"),
+        (costs_from_confusion, {"confusion": ONES, "scale": 5e-324}, "scale=5e-324, .* make"),
+        (circular_view_costs, {"n_views": 3, "alpha": 1e308}, "alpha must be "),
+        (circular_view_costs, {"n_views": 3, "gamma": HUGE}, "gamma must be "),
+        (background_costs, {"n_views": 3, "beta": HUGE}, "beta must be "),
+        (ordinal_costs, {"n_classes": 3, "under": 1e308}, r"under must be .* at most 1e\+300"),
+        (ordinal_costs, {"n_classes": 3, "over": 1e300}, r"over=1e\+300, .* above 1e\+300: choose"),
+        (ordinal_costs, {"n_classes": 3, "power": 1e4}, "power=10000.0 make costs"),
+        (costs_from_ratios, {"ratios": {(0, 1): HUGE}, "classes": [0, 1]}, "the ratio of .* must"),
+    ],
+)
+def test_costs_that_would_be_refused_are_not_built(builder, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        builder(**arguments)
+
+
+def test_builders_take_large_integers():
+    costs = circular_view_costs(4, alpha=10**30, gamma=10**30)
+    assert_allclose(costs, circular_view_costs(4, alpha=1e30, gamma=1e30))
+    assert_allclose(ordinal_costs(3, under=10**30), ordinal_costs(3, under=1e30))
+
+
+@pytest.mark.parametrize("builder", [zero_one_costs, ordinal_costs, background_costs])
+@pytest.mark.parametrize("number", [3.5, "3", None])
+def test_numbers_of_classes_are_whole(builder, number):
+    with pytest.raises(TypeError, match="must be an integer"):
+        builder(number)

@@ -265,3 +265,24 @@ def test_step_is_zero_where_the_loss_is_flat(mass):
 def test_margins_of_one_sign_are_refused():
     with pytest.raises(ValueError, match="one sign only"):
         optimal_step(np.eye(2), -np.eye(2))
+
+
+@pytest.mark.parametrize(
+    ("margins", "message"),
+    [
+        (
+            [[-1e290, 1e290], [1e-290, -1e-290]],
+            "costs span too many orders of magnitude .*: reduce",
+        ),
+        ([[-1e-320, 1e-320], [1e-320, -1e-320]], "costs are too small .*: multiply them"),
+    ],
+)
+def test_margins_that_give_no_step(margins, message):
+    with pytest.raises(ValueError, match=message):
+        optimal_step([[0.4, 0.1], [0.1, 0.4]], margins)
+
+
+def test_margins_without_weight_may_be_far_larger():
+    mass = [[0.0, 0.0], [0.1, 0.4]]
+    step = optimal_step(mass, [[-1.0, 1.0], [1e-305, -1e-305]])
+    assert_allclose(step, 1e305 * optimal_step(mass, [[-1.0, 1.0], [1.0, -1.0]]))

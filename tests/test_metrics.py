@@ -12,6 +12,7 @@ import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -184,10 +185,20 @@ def test_price_of_being_right(form) -> None:
 
 
 def test_weights_times_costs_beyond_the_range() -> None:
-    with pytest.raises(ValueError, match="weights times costs are too large"):
+    with pytest.raises(ValueError, match="sample_weight times the costs overflows: divide"):
         cost_confusion_matrix([0, 1], [1, 0], [[0, 1e200], [1, 0]], sample_weight=[1e200, 1e-200])
-    with pytest.raises(ValueError, match="weights times costs are too large"):
+    with pytest.raises(ValueError, match="sample_weight times the costs overflows: divide"):
         savings([0, 1], [0, 1], [[0, 1e200], [1, 0]], sample_weight=[1e200, 1e-200])
+
+
+def test_dates_are_not_compared_with_other_labels() -> None:
+    dates = np.array(["2024-05-31", "2024-06-01"], "M8[D]")
+    assert average_cost(dates, dates[::-1]) == 1.0
+    asked = np.array([dates[0], ABSTAIN], dtype=object)
+    assert average_cost(dates, asked, abstain=3) == 1.5
+    for y_true, y_pred in ((dates, [0, 1]), (["a", "b"], dates)):
+        with pytest.raises(TypeError, match=r"labels of type .*, y_pred of type .*: give both"):
+            average_cost(y_true, y_pred)
 
 
 def test_weights_are_repetitions() -> None:
@@ -484,6 +495,24 @@ def test_scorer_lets_classifiers_decide_by_prices_of_samples() -> None:
     other = cost_scorer(labels=np.array(NAMES)[turned], abstain=1.5)
     score = other(fitted, data[test], IRIS[test], sample_cost=amounts[test][:, turned])
     assert score == pytest.approx(scores[0])
+
+
+@pytest.mark.parametrize(
+    ("prices", "error", "message"),
+    [
+        (3.0, ValueError, r"shape \(\): give a row of 3 prices for each of the 150 samples"),
+        (
+            np.ones((5, 3)),
+            ValueError,
+            r"shape \(5, 3\): give a row of 3 prices for each of the 150",
+        ),
+        (csr_array(np.ones((150, 3))), TypeError, "got csr_array: give a row of 3 prices"),
+    ],
+)
+def test_prices_of_samples_that_no_scorer_takes(prices, error, message) -> None:
+    model = MinimumCostClassifier(GaussianNB()).fit(X, IRIS)
+    with pytest.raises(error, match=message):
+        cost_scorer(ASYMMETRIC)(model, X, IRIS, sample_cost=prices)
 
 
 def test_scorer_with_a_price_of_asking() -> None:

@@ -333,9 +333,19 @@ def optimal_step(weight_sums: ArrayLike, margins: ArrayLike) -> float:
     falling &= mass > 0
     # With the unit taken from the margins, the search does not depend on their scale.
     unit = np.frexp(np.abs(slopes[rising | falling]).max())[1]
-    slopes = np.ldexp(slopes, -unit)
-    step = _balancing_step(mass[rising], slopes[rising], mass[falling], -slopes[falling])
-    return float(np.ldexp(step, -unit))
+    up_slopes, down_slopes = np.ldexp(slopes[rising], -unit), np.ldexp(-slopes[falling], -unit)
+    if not (up_slopes.all() and down_slopes.all()):
+        raise ValueError(
+            "the costs span too many orders of magnitude to compute a step: reduce their range."
+        )
+    step = _balancing_step(mass[rising], up_slopes, mass[falling], down_slopes)
+    with np.errstate(over="ignore"):
+        step = float(np.ldexp(step, -unit))
+    if math.isinf(step):
+        raise ValueError(
+            "the costs are too small to compute a step: multiply them by a large number."
+        )
+    return step
 
 
 def step_loss(weight_sums: ArrayLike, margins: ArrayLike, step: float) -> float:

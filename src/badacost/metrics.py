@@ -268,6 +268,7 @@ def bill_of(
     answered = decided[~asked]
     with remedies(None, labels_true, "y_true"), remedies(None, answered, "y_pred"):
         labels_pred = _of_one_type(answered)
+        _check_dates(labels_true, labels_pred)
         # Refuses numbers beside strings, and values that are no class.
         unique_labels(*(part for part in (labels_true, labels_pred) if len(part)))
         seen, codes = np.unique(np.concatenate([labels_true, labels_pred]), return_inverse=True)
@@ -315,6 +316,16 @@ def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind != "O" or any(isinstance(label, str) for label in labels):
         return labels
     return np.array(labels.tolist())
+
+
+def _check_dates(y_true: NDArray[Any], y_pred: NDArray[Any]) -> None:
+    """Refuse dates beside labels that they cannot be compared with."""
+    kinds = {y.dtype.kind for y in (y_true, y_pred) if len(y)}
+    if kinds & {*"mM"} and kinds & {*"biufUT"}:
+        raise TypeError(
+            f"y_true has labels of type {y_true.dtype}, y_pred of type {y_pred.dtype}: give both "
+            "the type of the classes."
+        )
 
 
 def _labels(
@@ -396,7 +407,7 @@ class CostScorer:
         score = savings if self.metric == "savings" else average_cost
         value = score(
             y,
-            self._decisions(estimator, X, labels, sample_cost),
+            self._decisions(estimator, X, labels, sample_cost, len(column_or_1d(y))),
             costs,
             labels=labels,
             sample_weight=sample_weight,
@@ -421,7 +432,7 @@ class CostScorer:
         return None if counts_mistakes else classes
 
     def _decisions(
-        self, estimator: Any, X: Any, labels: list[Any] | None, sample_cost: Any
+        self, estimator: Any, X: Any, labels: list[Any] | None, sample_cost: Any, n_samples: int
     ) -> NDArray[Any]:
         """Return the decisions of a classifier, at the prices of the scorer if it has `decide`."""
         if sample_cost is None and self.abstain is None:
@@ -437,7 +448,7 @@ class CostScorer:
         if sample_cost is None:
             prices = {"costs": labelled_costs(charged_costs(self.cost_matrix, labels), labels)}
         else:
-            values = check_sample_cost(sample_cost, labels, len(sample_cost))
+            values = check_sample_cost(sample_cost, labels, n_samples)
             classes = [plain(label) for label in estimator.classes_]
             check_known(classes, labels, "the classes of the estimator")
             order = [labels.index(label) for label in classes]

@@ -489,3 +489,23 @@ def test_prices_of_samples_that_are_refused() -> None:
         booster(None).fit(data, y, sample_cost=rows[:-1])
     with pytest.raises(ValueError, match="all mistakes on class 1 are free"):
         booster(None).fit(data, y, sample_cost=np.where(y[:, np.newaxis] == 1, 0.0, rows))
+
+
+def test_prices_of_samples_may_be_tiny() -> None:
+    rows = np.random.default_rng(0).integers(1, 9, (len(Y), 3))
+    one, tiny = (booster(None).fit(X, Y, sample_cost=rows * unit) for unit in (1.0, 2.0**-1040))
+    np.testing.assert_array_equal(one.predict(X), tiny.predict(X))
+    np.testing.assert_allclose(one.estimator_weights_, tiny.estimator_weights_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("costs", "range_"), [(None, 290), (None, 140), (COSTS * 1e200, 0)])
+def test_prices_of_samples_that_are_too_far_apart(costs, range_) -> None:
+    rows = (COSTS[Y] + 1) * np.logspace(-range_, range_, len(Y))[:, np.newaxis]
+    with pytest.raises(ValueError, match=r"sample_cost .* have prices from .*: raise the lowest"):
+        booster(costs).fit(X, Y, sample_cost=rows)
+
+
+def test_prices_of_samples_on_a_scale_that_is_too_large() -> None:
+    rows = np.where(np.arange(len(Y)) > 0, 1.0, 1e100)[:, np.newaxis] * (COSTS[Y] + 1)
+    with pytest.raises(ValueError, match=r"cost_scale=1e\+300 is too large"):
+        booster(COSTS, cost_scale=1e300).fit(X, Y, sample_cost=rows)

@@ -221,7 +221,11 @@ def test_as_many_samples_as_classes() -> None:
         ({"costs": ROWS[:-1]}, ValueError, r"costs have shape \(39, 3\)"),
         ({"sample_cost": -ROWS}, ValueError, "sample 0 and prediction 'ape' .* from 0 to 1e"),
         ({"sample_cost": ROWS * np.nan}, ValueError, "is nan: replace it by a number"),
-        ({"sample_cost": [["x"] * 3] * 40}, ValueError, "could not convert"),
+        (
+            {"sample_cost": [["x"] * 3] * 40},
+            TypeError,
+            "must be a dense array of real numbers; got list: give",
+        ),
         ({"abstain": -1}, ValueError, "abstain has the price -1: give 0 or more"),
         ({"abstain": np.nan}, ValueError, "abstain has the price nan"),
         ({"abstain": "much"}, TypeError, "abstain is 'much': give the price of asking"),

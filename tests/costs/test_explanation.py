@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
 from badacost.costs import (
     as_cost_matrix,
@@ -211,12 +212,14 @@ def test_constant_answer_is_the_decision_of_least_cost():
     [
         ({"costs": 3}, "costs are of type int"),
         ({"costs": None}, "costs are of type NoneType"),
+        ({"costs": csr_array(np.ones((2, 2)))}, "costs are of type csr_array: give a K x K array"),
         ({"costs": [[0, -1], [1, 0]]}, "is -1.0: costs are 0 or more; costs_from_prices"),
         ({"costs": COSTS, "priors": [1, 2, 3]}, "priors have shape (3,) for 2 classes"),
         ({"costs": COSTS, "priors": [1, -1]}, "none of them negative"),
         ({"costs": COSTS, "priors": [0, 0]}, "give finite numbers"),
         ({"costs": COSTS, "priors": [np.nan, 1]}, "give finite numbers"),
-        ({"costs": COSTS, "priors": ["x", "y"]}, "priors are not numbers"),
+        ({"costs": COSTS, "priors": ["x", "y"]}, "priors must be a dense array of real numbers"),
+        ({"costs": COSTS, "priors": np.ones(2, complex)}, "got ndarray: give one share or count"),
         ({"costs": COSTS, "width": 10}, "width must be"),
         ({"costs": COSTS, "priors": {"ill": 1}}, "labels ['ill'] in priors are not among"),
     ],

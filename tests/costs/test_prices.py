@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
 from badacost import BAdaCostClassifier
 from badacost.costs import (
@@ -99,6 +100,7 @@ def test_netting_changes_no_decision(numbers, seed):
         ({("a", "a"): 1}, {"default": 1}, "at least 2 classes"),
         ({}, {"default": 1}, "at least 2 classes"),
         (7, {}, "prices are of type int"),
+        (csr_array(np.eye(3)), {}, "prices are of type csr_array: give a mapping"),
         ("ab", {}, "prices are of type str"),
         (TABLE.rename(columns={"price": "cost"}), {}, "prices lack the columns ['price']"),
     ],

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
 
 from badacost import BAdaCostClassifier
 from badacost.costs.sample_costs import check_sample_cost, mistake_costs
@@ -31,6 +32,8 @@ def test_columns_of_a_frame_are_named(frame) -> None:
         (ROWS[:1], r"shape \(1, 3\): give a row of 3 prices for each of the 2 samples"),
         (ROWS[:, :2], r"shape \(2, 2\)"),
         (ROWS[0], r"shape \(3,\)"),
+        (3.0, r"shape \(\)"),
+        ([], r"shape \(0,\)"),
         (np.zeros((2, 3, 2)), r"shape \(2, 3, 2\)"),
         (ROWS - 1, "sample 0 and prediction 'low' is -1.0: replace it by a number from 0 to"),
         ([[0, 1, 2], [0, np.nan, 2]], "sample 1 and prediction 'mid' is nan"),
@@ -39,6 +42,15 @@ def test_columns_of_a_frame_are_named(frame) -> None:
 )
 def test_what_is_refused(given, message) -> None:
     with pytest.raises(ValueError, match=message):
+        check_sample_cost(given, CLASSES, 2)
+
+
+@pytest.mark.parametrize(
+    "given", ["text", {"a": 1}, csr_array(ROWS), ROWS + 0j, [[1, [2]], [1, 2]], [["a"] * 3] * 2]
+)
+def test_what_is_no_array_of_numbers(given) -> None:
+    kind = type(given).__name__
+    with pytest.raises(TypeError, match=f"dense array of real numbers; got {kind}: give a row"):
         check_sample_cost(given, CLASSES, 2)
 
 

@@ -48,11 +48,31 @@ def test_rare_classes_cost_more() -> None:
         ({"ordinal": (5, 1), "balanced": True}, "exclude each other"),
         ({"order": ["small", "large"]}, "order must name each of the 3 classes"),
         ({"order": ["small", "large", "huge"]}, "order must name each of the 3 classes"),
+        ({"order": 3}, "once; got [3]"),
+        ({"order": [["small"], "middle", "large"]}, "once; got [['small'], 'middle', 'large']"),
+        ({"order": ASCENDING, "ordinal": (1, 1, 1)}, "ordinal is (1, 1, 1): give two prices"),
+        ({"order": ASCENDING, "ordinal": 3}, "ordinal is 3: give two prices"),
     ],
 )
 def test_what_has_no_template(options, message) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         template_costs(SIZES, **options)
+
+
+@pytest.mark.parametrize(
+    ("y", "shown"), [([None, 0, 1], "None"), ([0.0, 2.0, np.nan], "NaN"), (["a", np.nan], "NaN")]
+)
+@pytest.mark.parametrize("balanced", [False, True])
+def test_samples_without_a_class(y, shown, balanced) -> None:
+    with pytest.raises(ValueError, match=f"y contains {shown}: leave out samples"):
+        template_costs(np.array(y, dtype=object), balanced=balanced)
+
+
+@pytest.mark.parametrize("y", [[1, [2]], [[], [1], [1, 2]]])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_labels_that_are_lists(y, balanced) -> None:
+    with pytest.raises(ValueError, match="y must have a label for each sample; got lists: make"):
+        template_costs(y, balanced=balanced)
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,19 @@ class TestArguments:
             ({"minNeighbors": -1}, "minNeighbors must be"),
             ({"minSize": (1, 2, 3)}, "minSize must be a width and a height"),
             ({"maxSize": (-1, 2)}, "maxSize must be"),
+            ({"minSize": 3}, "minSize must be a width and a height; got 3"),
+            ({"maxSize": {30, 40}}, "maxSize must be a width and a height"),
+            ({"maxSize": np.array(3)}, "maxSize must be a width and a height"),
         ],
     )
     def test_refuses(self, cars, arguments, message) -> None:
         with pytest.raises(ValueError, match=message):
             cars.detectMultiScale(FRAMES[0], **arguments)
+
+    @pytest.mark.parametrize("size", ["ab", np.ones((2, 2)), [[1, 2], [3, 4]]])
+    def test_sides_are_numbers(self, cars, size) -> None:
+        with pytest.raises(TypeError, match="minSize must be a number"):
+            cars.detectMultiScale(FRAMES[0], minSize=size)
 
     def test_refuses_what_is_no_array(self, cars) -> None:
         with pytest.raises(TypeError, match="an array of OpenCV; got str"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import numpy as np
@@ -203,6 +204,27 @@ class TestEncoder:
             TableEncoder(drop=["streat"]).fit(patients())
         with pytest.raises(TypeError, match="must be a data frame"):
             encoder.transform(np.zeros((3, 4)))
+
+    @pytest.mark.parametrize("drop", [None, 3, "age", b"age", [["age"]], [0], np.array(3)], ids=str)
+    def test_columns_to_leave_out_are_names(self, drop) -> None:
+        message = f"drop must be a sequence of names, .* got {re.escape(repr(drop))}: give a list"
+        with pytest.raises(TypeError, match=message):
+            TableEncoder(drop=drop).fit(patients())
+
+    @pytest.mark.parametrize("kind", [list, tuple, np.array, iter])
+    def test_sequences_of_columns_to_leave_out(self, kind) -> None:
+        encoder = TableEncoder(drop=kind(["age", "ward"])).fit(patients())
+        assert {"age", "ward"}.isdisjoint(encoder.get_feature_names_out())
+
+    def test_text_that_is_no_unicode(self) -> None:
+        frame = pd.DataFrame({"c": pd.Series(["\ud800", "b"], dtype=object)})
+        texts, numbers = (pd.DataFrame({"c": values}) for values in (["a", "b"], [1, 2]))
+        message = r"column 'c' has the text '\\ud800', which is no Unicode: correct it"
+        with pytest.raises(ValueError, match=message):
+            TableEncoder().fit(frame)
+        for known in (texts, numbers):
+            with pytest.raises(ValueError, match=message):
+                TableEncoder().fit(known).transform(frame)
 
     def test_a_frame_of_polars(self) -> None:
         polars = pytest.importorskip("polars")

@@ -21,6 +21,8 @@ from badacost.loss import cost_margins, sample_margins
 from badacost.persistence import saved_model
 from badacost.validation import check_choice, check_number
 
+_MAX_RATIO = 1e150  # of prices of samples: a step times a price must not overflow
+
 
 @saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -252,15 +254,23 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
     def _rule(self) -> Rule:
         with np.errstate(over="ignore"):
             margins = cost_margins(scale_costs(self.cost_matrix_, self.cost_scale))
+        return Rule(self._finite(margins))
+
+    def _finite(self, margins: FloatArray) -> FloatArray:
+        """Refuse margins that overflow."""
         if not np.isfinite(margins).all():
             raise ValueError(f"cost_scale={self.cost_scale!r} is too large for these costs.")
-        return Rule(margins)
+        return margins
 
     def _own_margins(self, task: Task) -> FloatArray | None:
         if task.costs is None:
             return None
-        scaled = scale_costs(self.cost_matrix_, self.cost_scale)
-        return sample_margins(task.costs * (scaled.max() / self.cost_matrix_.max()), task.y)
+        _check_ratio(task.costs, self.cost_matrix_)
+        scaled, largest = scale_costs(self.cost_matrix_, self.cost_scale), self.cost_matrix_.max()
+        unit = np.frexp(largest)[1]  # a power of two keeps all digits, and tiny prices in range
+        with np.errstate(over="ignore"):
+            costs = np.ldexp(task.costs, -unit) * (scaled.max() / np.ldexp(largest, -unit))
+            return self._finite(sample_margins(costs, task.y))
 
     def _log_prior(self) -> FloatArray:
         if self._linked_prior is None:  # there is none, and the error says for which classes
@@ -274,3 +284,15 @@ class BAdaCostClassifier(PosteriorMixin, ReweightingClassifier):
 
     def _score_of(self, part: Any) -> float:
         return self._loss_of(part) if self.scoring == "loss" else super()._score_of(part)
+
+
+def _check_ratio(sample_costs: FloatArray, cost_matrix: FloatArray) -> None:
+    """Refuse prices that are too far apart to compare samples with each other."""
+    parts = [costs[costs > 0.0] for costs in (sample_costs, cost_matrix)]
+    low = min(float(part.min(initial=np.inf)) for part in parts)
+    high = max(float(part.max(initial=0.0)) for part in parts)
+    if low < high / _MAX_RATIO:
+        raise ValueError(
+            f"sample_cost and the costs of the classes have prices from {low:g} to {high:g}: raise "
+            f"the lowest or make them 0, so that none is more than {_MAX_RATIO:g} times another."
+        )

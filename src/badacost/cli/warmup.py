@@ -14,7 +14,6 @@ import typer
 
 from badacost.cli.options import Quiet
 from badacost.cli.printing import plain_errors
-from badacost.kernel_cache import KernelCacheWarning
 from badacost.progress import tracked
 
 _TABLE_KERNELS = (
@@ -56,6 +55,8 @@ def warmup(
     Without it the first fit or detection does the same. After an update of badacost or numba it is
     worth doing again; if all is compiled already, it only says so.
     """
+    from badacost.kernel_cache import KernelCacheWarning
+
     if not tables and not detection:
         raise ValueError("there is nothing to compile: leave out one of the two options.")
     begin = time.monotonic()

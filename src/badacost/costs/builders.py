@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import assert_all_finite
 
 from badacost.arrays import FloatArray
 from badacost.costs.matrix import (
+    MAX_COST,
     check_entries,
     check_known,
     check_no_free_class,
@@ -18,9 +21,10 @@ from badacost.costs.matrix import (
     costs_as_given,
     listed,
     plain,
+    real_numbers,
     square,
 )
-from badacost.validation import distinct_classes, remedies
+from badacost.validation import check_number, distinct_classes, remedies
 
 
 def zero_one_costs(n_classes: int, *, labels: Iterable[Any] | None = None) -> Any:
@@ -44,6 +48,7 @@ def zero_one_costs(n_classes: int, *, labels: Iterable[Any] | None = None) -> An
     array([[0., 1.],
            [1., 0.]])
     """
+    check_number("n_classes", n_classes, Integral)
     if n_classes < 2:
         raise ValueError(f"n_classes is {n_classes}: costs need at least 2 classes.")
     return _with_labels(1.0 - np.eye(n_classes), labels)
@@ -83,6 +88,16 @@ def labelled_costs(cost_matrix: ArrayLike, classes: Iterable[Any]) -> dict[Any, 
 def _with_labels(costs: FloatArray, labels: Iterable[Any] | None) -> Any:
     """Return costs as they are, or labelled."""
     return costs if labels is None else labelled_costs(costs, labels)
+
+
+def _checked(costs: FloatArray, **parameters: float) -> FloatArray:
+    """Refuse costs that these parameters make nearly infinite, or zero for a whole class."""
+    if not (costs <= MAX_COST).all() or not costs.any(axis=1).all():
+        given = ", ".join(f"{name}={value!r:.40}" for name, value in parameters.items())
+        raise ValueError(
+            f"{given} make costs that are zero or above {MAX_COST:g}: choose numbers nearer to 1."
+        )
+    return costs
 
 
 def costs_from_confusion(
@@ -141,7 +156,9 @@ def costs_from_confusion(
     shares: FloatArray = np.maximum(counts / totals, floor)
     np.fill_diagonal(shares, 0.0)
     check_no_free_class(shares, numbers, "set floor to a small positive share such as 0.01")
-    return _with_labels(shares * scale, labels)
+    with np.errstate(over="ignore"):
+        costs = shares * float(scale)
+    return _with_labels(_checked(costs, scale=scale, floor=floor), labels)
 
 
 def costs_from_class_weights(
@@ -178,13 +195,15 @@ def costs_from_class_weights(
             raise ValueError(
                 f'class_weights is {class_weights!r}: give weights, or "balanced" together with y.'
             )
-        with remedies(None, y):
-            found, counts = np.unique(np.asarray(y), return_counts=True)
+        found, counts = label_counts(y)
         class_weights = dict(zip(found, counts.sum() / (len(found) * counts), strict=True))
         classes = distinct_classes(found, y) if classes is None else classes
     if isinstance(class_weights, Mapping):
         class_weights = _weights_of_mapping(class_weights, classes)
-    weights = np.array(class_weights, dtype=np.float64)
+    wanted = "give a positive number for each class"
+    weights = real_numbers(class_weights, "class_weights", wanted)
+    if weights.ndim != 1:
+        raise ValueError(f"class_weights has shape {weights.shape}: {wanted}.")
     labels = class_labels(range(len(weights)) if classes is None else classes)
     if weights.shape != (len(labels),):
         raise ValueError(
@@ -193,6 +212,19 @@ def costs_from_class_weights(
     for label, weight in zip(labels, weights, strict=True):
         check_positive(**{f"the weight of class {label!r}": float(weight)})
     return zero_one_costs(len(weights)) * weights[:, np.newaxis]
+
+
+def label_counts(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the different labels of training data, none of them missing, and their numbers."""
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        raise ValueError(
+            "y must have a label for each sample; got lists: make them text or numbers."
+        ) from None
+    with remedies(None, labels):
+        assert_all_finite(labels, input_name="y")
+        return np.unique(labels, return_counts=True)
 
 
 def _weights_of_mapping(
@@ -250,8 +282,10 @@ def ordinal_costs(
     check_positive(under=under, over=over, power=power)
     classes = np.arange(len(zero_one_costs(n_classes)))
     excess = classes[np.newaxis, :] - classes[:, np.newaxis]
-    costs: FloatArray = np.abs(excess) ** float(power) * np.where(excess > 0, over, under)
-    return _with_labels(costs, labels)
+    with np.errstate(over="ignore"):
+        far = np.abs(excess) ** float(power)
+        costs: FloatArray = far * np.where(excess > 0, float(over), float(under))
+    return _with_labels(_checked(costs, under=under, over=over, power=power), labels)
 
 
 def background_costs(
@@ -286,7 +320,8 @@ def background_costs(
            [1.5, 0. , 1. ],
            [1.5, 1. , 0. ]])
     """
-    check_positive(n_views=n_views, alpha=alpha, beta=beta)
+    check_number("n_views", n_views, Integral, low=1)
+    check_positive(alpha=alpha, beta=beta)
     costs = zero_one_costs(n_views + 1)
     costs[0, 1:] = alpha
     costs[1:, 0] = beta
@@ -333,5 +368,5 @@ def circular_view_costs(
     check_positive(gamma=gamma)
     views = np.arange(n_views)
     apart = np.abs(views[:, np.newaxis] - views)
-    costs[1:, 1:] = gamma * 2 * np.minimum(apart, n_views - apart) / n_views
+    costs[1:, 1:] = float(gamma) * 2 * np.minimum(apart, n_views - apart) / n_views
     return _with_labels(costs, labels)

@@ -25,8 +25,10 @@ from badacost.costs.matrix import (
     costs_as_given,
     is_irreducible,
     named_classes,
+    real_numbers,
     stationary_distribution,
 )
+from badacost.large_samples import is_sparse
 from badacost.validation import check_number
 
 _MAX_CLASSES_DRAWN = 10
@@ -120,7 +122,7 @@ def _labels(costs: Any, classes: Iterable[Any] | None) -> Iterable[Any]:
     if classes is not None:
         return classes
     named = named_classes(costs)
-    if named is None and not np.ndim(costs):
+    if named is None and (is_sparse(costs) or not np.ndim(costs)):
         raise TypeError(
             f"costs are of type {type(costs).__name__}: give a K x K array, a mapping "
             "{truth: {prediction: cost}} or a labelled data frame."
@@ -137,17 +139,14 @@ def _shares(priors: Any, labels: Sequence[Any]) -> FloatArray:
         check_known(found, labels, "priors")
         by_label = dict(zip(found, priors.values(), strict=True))
         priors = [by_label.get(label, 0.0) for label in labels]
-    try:
-        shares = np.array(priors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError("priors are not numbers: give one share or count for each class.") from None
+    shares = real_numbers(priors, "priors", "give one share or count for each class")
     if shares.shape != (len(labels),):
         raise ValueError(
             f"priors have shape {shares.shape} for {len(labels)} classes: give one for each."
         )
     if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.any()):
         raise ValueError("priors are shares or counts: give finite numbers, none of them negative.")
-    shares /= shares.max()
+    shares = shares / shares.max()
     return shares / shares.sum()
 
 

@@ -22,6 +22,8 @@ from badacost.validation import category_order, check_number
 
 _MAX_CLASSES_LISTED = 10
 MAX_COST = 1e300  # sums of costs must not overflow
+_MISSING = ("NAType", "NaTType")  # of pandas
+_NO_NUMBERS = "cmM"  # kinds of arrays that become floats with a warning, or without sense
 
 
 def as_cost_matrix(
@@ -207,7 +209,7 @@ def class_labels(classes: Iterable[Any]) -> list[Any]:
     if len(labels) < 2:
         raise ValueError(f"costs need at least 2 classes, got {labels}: add the missing classes.")
     for label in labels:
-        if not isinstance(label, Hashable):
+        if not isinstance(label, Hashable) or type(label).__name__ in _MISSING or label != label:
             raise TypeError(f"{label!r:.40} cannot name a class: give text or numbers.")
     check_unique(labels, "classes")
     return labels
@@ -397,11 +399,27 @@ def check_no_free_class(matrix: FloatArray, labels: Sequence[Any], remedy: str) 
         raise ValueError(f"all mistakes on class {labels[free[0]]!r} are free: {remedy}.")
 
 
+def real_numbers(values: Any, name: str, remedy: str) -> FloatArray:
+    """Return an array-like as a float64 array, perhaps a view; refuse what has other values."""
+    try:
+        cells = np.asarray(values)
+        if cells.dtype.kind not in _NO_NUMBERS:
+            return np.asarray(cells, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeError(
+        f"{name} must be a dense array of real numbers; got {type(values).__name__}: {remedy}."
+    )
+
+
 def square(matrix: ArrayLike, name: str = "cost_matrix") -> FloatArray:
-    """Return a float64 copy of a square matrix with at least two rows."""
-    copy = np.array(matrix, dtype=np.float64, order="C")
+    """Return a float64 copy of a square matrix of finite numbers with at least two rows."""
+    wanted = "give K x K entries, K at least 2"
+    copy = real_numbers(matrix, name, wanted).copy()
     if copy.ndim != 2 or copy.shape[0] != copy.shape[1] or len(copy) < 2:
-        raise ValueError(f"{name} has shape {copy.shape}: give K x K entries, K at least 2.")
+        raise ValueError(f"{name} has shape {copy.shape}: {wanted}.")
+    if not np.isfinite(copy).all():
+        check_entries(copy, range(len(copy)))
     return copy
 
 
@@ -558,13 +576,21 @@ def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> P
     array([1, 0])
     """
     costs = square(cost_matrix)
-    beliefs = np.asarray(probabilities, dtype=np.float64)
+    beliefs = real_numbers(probabilities, "probabilities", "give a row of numbers for each sample")
     if beliefs.ndim != 2 or beliefs.shape[1] != len(costs):
         raise ValueError(
             f"probabilities have shape {beliefs.shape}: give one row per sample and one column "
             f"for each of the {len(costs)} classes of cost_matrix."
         )
-    decisions: Positions = (beliefs @ costs).argmin(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = beliefs @ costs
+    wrong = np.flatnonzero(~np.isfinite(expected).all(axis=1))
+    if len(wrong):
+        raise ValueError(
+            f"the expected costs of sample {wrong[0]} are not finite: give probabilities from 0 to "
+            f"1, and costs from 0 to {MAX_COST:g}."
+        )
+    decisions: Positions = expected.argmin(axis=1)
     return decisions
 
 
@@ -616,18 +642,18 @@ def scale_costs(
     costs = costs / largest
     if scale == "auto":
         return costs * (2.0 * (1.0 - 1.0 / len(costs)) ** 2 / costs.sum(axis=1).max())
-    check_positive(scale=scale)
+    check_number("scale", plain(scale), low=0.0, high=np.finfo(np.float64).max, open_low=True)
     return costs * float(scale)
 
 
 def check_positive(**values: Any) -> None:
-    """Refuse parameters, given by name, that are not positive finite numbers."""
+    """Refuse parameters, given by name, that are not positive numbers, or nearly infinite."""
     for name, value in values.items():
-        check_number(name, value, low=0.0, open_low=True)
+        # A float32 cannot be compared with 1e300.
+        check_number(name, plain(value), low=0.0, high=MAX_COST, open_low=True)
 
 
 def check_price(**values: Any) -> None:
     """Refuse prices, given by name, that are no numbers, or infinite or nearly so."""
     for name, value in values.items():
-        # A float32 cannot be compared with 1e300.
         check_number(name, plain(value), low=-MAX_COST, high=MAX_COST)

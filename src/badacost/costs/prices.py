@@ -16,6 +16,7 @@ from badacost.costs.matrix import (
     class_labels,
     plain,
 )
+from badacost.large_samples import is_sparse
 
 LabelledCosts = dict[Any, dict[Any, float]]
 _COLUMNS = ("truth", "prediction", "price")
@@ -132,7 +133,7 @@ def _triples(prices: Any) -> list[tuple[Any, Any, Any]]:
         if lacking:
             raise ValueError(f"prices lack the columns {lacking}: name them {', '.join(_COLUMNS)}.")
         triples = list(zip(*(prices[name] for name in _COLUMNS), strict=True))
-    elif isinstance(prices, Iterable) and not isinstance(prices, str):
+    elif isinstance(prices, Iterable) and not isinstance(prices, str) and not is_sparse(prices):
         triples = list(prices)
     else:
         raise TypeError(
@@ -182,7 +183,7 @@ def costs_from_ratios(ratios: Mapping[Any, float], *, classes: Iterable[Any]) ->
     stated = {_subject(key, labels): ratio for key, ratio in ratios.items()}
     for key, ratio in stated.items():
         check_positive(**{f"the ratio of {key!r}": ratio})
-    on_class = {key: ratio for key, ratio in stated.items() if key in labels}
+    on_class = {key: ratio for key, ratio in stated.items() if key in set(labels)}
     pairs = {key: ratio for key, ratio in stated.items() if key not in on_class}
     weights = {label: on_class.get(label, 1.0) for label in labels}
     costs = labelled_costs(costs_from_class_weights(weights, classes=labels), labels)
@@ -200,7 +201,7 @@ def costs_from_ratios(ratios: Mapping[Any, float], *, classes: Iterable[Any]) ->
 def _subject(key: Any, labels: list[Any]) -> Any:
     """Return what a ratio applies to: a class, or a mistake (truth, prediction)."""
     label = plain(key)
-    if label in labels:
+    if label in set(labels):
         return label
     if not isinstance(key, tuple):
         check_known([label], labels, "ratios")

@@ -21,14 +21,25 @@ def check_sample_cost(
     """
     n_classes = len(labels)
     columns = getattr(sample_cost, "columns", None)
-    values = check_array(
-        sample_cost,
-        dtype=np.float64,
-        ensure_all_finite=False,
-        ensure_2d=False,
-        allow_nd=True,
-        input_name=name,
+    wanted = (
+        f"give a row of {n_classes} prices for each of the {n_samples} samples, or a matrix for "
+        f"each, shape ({n_samples}, {n_classes}, {n_classes})"
     )
+    try:
+        values = check_array(
+            sample_cost,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"{name} must be a dense array of real numbers; got {type(sample_cost).__name__}: "
+            f"{wanted}."
+        ) from None
     if columns is not None:
         found = as_classes(columns, labels)
         check_unique(found, f"the columns of {name}")
@@ -37,11 +48,7 @@ def check_sample_cost(
             raise ValueError(f"{name} has no column for class {missing[0]!r}: add it.")
         values = values[:, [found.index(label) for label in labels]]
     if values.shape not in ((n_samples, n_classes), (n_samples, n_classes, n_classes)):
-        raise ValueError(
-            f"{name} has shape {values.shape}: give a row of {n_classes} prices for each of the "
-            f"{n_samples} samples, or a matrix for each, shape ({n_samples}, {n_classes}, "
-            f"{n_classes})."
-        )
+        raise ValueError(f"{name} has shape {values.shape}: {wanted}.")
     wrong = np.argwhere(~((values >= 0) & (values <= MAX_COST)))
     if len(wrong):
         cell = tuple(wrong[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from badacost.costs.builders import (
     costs_from_class_weights,
+    label_counts,
     labelled_costs,
     ordinal_costs,
     zero_one_costs,
@@ -64,16 +65,17 @@ def template_costs(
     """
     if balanced and ordinal is not None:
         raise ValueError("balanced and ordinal costs exclude each other: choose one of them.")
-    classes = class_labels(distinct_classes(np.asarray(y), y))
+    found, _ = label_counts(y)
+    classes = class_labels(distinct_classes(found, y))
     if order is not None:
-        classes = _in_order(classes, [*order])
+        classes = _in_order(classes, order)
     elif ordinal is not None and category_order(y) is None and _are_text(classes):
         raise ValueError(
             f"the {listed(classes)} are text without an order: give order, from the lowest class "
             "to the highest (--order low,middle,high)."
         )
     if ordinal is not None:
-        under, over = ordinal
+        under, over = _two_prices(ordinal)
         costs = ordinal_costs(len(classes), under=under, over=over)
     elif balanced:
         costs = costs_from_class_weights("balanced", y=y, classes=classes).round(_DIGITS)
@@ -106,13 +108,23 @@ def is_template(costs: Any) -> bool:
     return bool((costs_as_given(costs, labels) == zero_one_costs(len(labels))).all())
 
 
-def _in_order(classes: Sequence[Any], order: Sequence[Any]) -> list[Any]:
-    """Return the classes in the order that names each of them once."""
-    named = as_classes(order, classes)
-    if len(named) != len(classes) or set(named) != set(classes):
+def _two_prices(ordinal: Any) -> tuple[Any, Any]:
+    """Return the price of an answer below the truth, and of one above it."""
+    if not np.iterable(ordinal) or len(prices := [*ordinal]) != 2:
         raise ValueError(
-            f"order must name each of the {listed(classes)} once; got {[*order]!r:.200}."
+            f"ordinal is {ordinal!r:.80}: give two prices, of an answer one class below the truth "
+            "and of one a class above it."
         )
+    return prices[0], prices[1]
+
+
+def _in_order(classes: Sequence[Any], order: Iterable[Any]) -> list[Any]:
+    """Return the classes in the order that names each of them once."""
+    given = [*order] if np.iterable(order) else [order]
+    hashable = all(isinstance(label, Hashable) for label in given)
+    named = as_classes(given, classes) if hashable else []
+    if len(named) != len(classes) or set(named) != set(classes):
+        raise ValueError(f"order must name each of the {listed(classes)} once; got {given!r:.200}.")
     return named
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
@@ -203,13 +204,14 @@ class CascadeClassifier:
 
 def _checked_size(name: str, size: tuple[int, int] | None, default: float) -> tuple[float, float]:
     """Return a width and a height; nothing, and OpenCV's (0, 0), are no limit."""
-    if size is None or len(size) == 0 or tuple(size) == (0, 0):
+    if size is None:
         return default, default
-    if len(size) != 2:
+    sides = size.tolist() if isinstance(size, np.ndarray) else size
+    if not isinstance(sides, Sequence) or len(sides) not in (0, 2):
         raise ValueError(f"{name} must be a width and a height; got {size!r:.80}.")
-    for side in size:
+    for side in sides:
         check_number(name, side, low=0)
-    return size[0], size[1]
+    return (float(sides[0]), float(sides[1])) if any(sides) else (default, default)
 
 
 def _rectangles(found: Detections) -> NDArray[np.int32]:

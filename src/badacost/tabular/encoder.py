@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,6 @@ from badacost.tabular.columns import (
 )
 from badacost.tabular.frames import as_frame, check_columns
 
-Item = TypeVar("Item")
 _MAX_REASONS = 3
 _MAX_REASON_LENGTH = 75
 _MAX_DROPS = 5
@@ -114,13 +113,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_rows, n_columns)
             Features, in the order of ``columns_``.
         """
-        if isinstance(self.drop, str):
-            raise TypeError(f"drop must be a sequence of names; got {self.drop!r:.80}.")
+        left_out = _names(self.drop)
         frame = as_frame(X)
-        check_columns(frame, self.drop)
+        check_columns(frame, left_out)
         if not len(frame):
             raise ValueError("the table has no rows: give at least one.")
-        left_out = set(self.drop)
         names = [name for name in frame.columns if name not in left_out]
         matrix = np.empty((len(frame), len(names)), order="F")
         columns: list[Column] = []
@@ -165,18 +162,18 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(X)
         check_columns(frame, self.feature_names_in_)
-
         matrix = np.empty((len(frame), len(self.columns_)), order="F")
+        places = {column.name: (k, column) for k, column in enumerate(self.columns_)}
 
-        def encode(position: int) -> None:
-            column = self.columns_[position]
-            values = frame[column.name]
+        def encode(name: str) -> None:
+            position, column = places[name]
+            values = frame[name]
             cells = distinct_texts(values) if column.levels else None
             feature = matrix[:, position] = column.encode(values, cells)
             if cells is not None:
                 _warn_of_unknown(column, cells, feature)
 
-        _do_each(range(len(self.columns_)), encode)
+        _do_each(places, encode)
         return matrix
 
     def _set_columns(self, columns: Sequence[Column]) -> None:
@@ -261,14 +258,28 @@ def _is_constant(values: Any, cells: DistinctTexts | None) -> bool:
     return bool(missing.all() or (not missing.any() and (values == values.iloc[0]).all()))
 
 
-def _do_each(items: Iterable[Item], work: Callable[[Item], None]) -> None:
+def _names(drop: Any) -> dict[str, None]:
+    """Return the names of columns to leave out, as keys."""
+    names: list[Any] = [*drop] if np.iterable(drop) and not isinstance(drop, str) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"drop must be a sequence of names, which are text; got {drop!r:.80}: give a list, "
+            "[] to leave out none."
+        )
+    return dict.fromkeys(names)
+
+
+def _do_each(names: Iterable[str], work: Callable[[str], None]) -> None:
     """Do something with each column; those that are refused are named together."""
     errors = []
-    for item in items:
+    for name in names:
         try:
-            work(item)
+            work(name)
         except ColumnError as error:
             errors.append(error)
+        except UnicodeEncodeError as error:
+            reason = f"has the text {error.object!r:.40}, which is no Unicode"
+            errors.append(ColumnError(name, reason, "correct it or leave the column out"))
     if len(errors) == 1:
         raise errors[0]
     if errors:
