@@ -123,6 +123,21 @@ class TestSuppression:
         expected = [[40, 0, 50, 10], [2 * share, 0, 10 + 2 * share, 10]]
         np.testing.assert_allclose(kept.boxes, expected)
 
+    @pytest.mark.parametrize("kind", ["greedy", "none"])
+    def test_equal_boxes_have_equal_votes(self, kind):
+        rng = np.random.default_rng(0)
+        boxes = rng.integers(0, 3, (60, 1)) + np.array([[0.0, 0.0, 10.0, 10.0]])
+        labels = np.arange(60)
+        found = Detections(boxes, rng.random(60), labels, [f"{k}" for k in labels])
+        rule = Suppression(kind, per_class=True, vote=0.5)
+        assert same(rule.apply(found), brute_force(found, replace(rule, kind="greedy")))
+
+    def test_many_equal_boxes_that_stay(self):
+        n = 20_000  # all pairs would take a minute
+        found = Detections(np.tile([[0, 0, 9, 9]], (n, 1)), np.arange(n) / n, [0] * n, ["car"])
+        kept = Suppression("none", vote=0.5).apply(found)
+        np.testing.assert_allclose(kept.boxes, np.tile([[0.0, 0.0, 9.0, 9.0]], (n, 1)))
+
     @pytest.mark.parametrize("scores", [[0.1, -5.0], [1.5, 0.5]])
     def test_only_probabilities_vote(self, scores):
         found = Detections([[0, 0, 10, 10], [1, 0, 11, 10]], scores, [0, 0], ["a"])

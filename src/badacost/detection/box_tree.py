@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class BoxTree:
         if n_pairs:
             self._pairs(queries, overlap, denominator, ends - counts, boxes, values)
         numbers = np.repeat(np.arange(len(counts)), counts)
-        order = np.lexsort((boxes, numbers))
+        order = np.lexsort((_compact(boxes), _compact(numbers)))
         return Pairs(numbers, boxes[order], values[order])
 
     def _pairs(
@@ -88,6 +88,11 @@ class BoxTree:
             values,
         )
         return counts
+
+
+def _compact(numbers: IndexArray) -> NDArray[np.integer[Any]]:
+    """Return small numbers in 16 bits, which numpy sorts several times as fast."""
+    return numbers.astype(np.uint16) if numbers.max(initial=0) < 2**16 else numbers
 
 
 def check_pairs(n_pairs: int, what: str) -> None:

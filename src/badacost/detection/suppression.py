@@ -116,16 +116,19 @@ class Suppression:
 def _voted(boxes: FloatArray, voters: Detections, min_overlap: float) -> FloatArray:
     """Return the mean of the voters that overlap each box, weighted by their odds."""
     odds = voters.scores / np.maximum(1.0 - voters.scores, _MIN_DOUBT)
-    tree, voted = BoxTree(voters.boxes), np.empty_like(boxes)
+    # Equal boxes have the same voters: in a heap of them, all pairs are those of one.
+    queries, place = np.unique(boxes, axis=0, return_inverse=True)
+    tree, means = BoxTree(voters.boxes), queries.copy()
     # Some boxes at a time, so that pairs take little memory.
-    totals = np.cumsum(tree.counts(boxes, min_overlap)) // _PAIRS_AT_ONCE
-    for block in np.split(np.arange(len(boxes)), np.flatnonzero(np.diff(totals)) + 1):
-        pairs = tree.pairs(boxes[block], min_overlap)
+    totals = np.cumsum(tree.counts(queries, min_overlap)) // _PAIRS_AT_ONCE
+    for block in np.split(np.arange(len(queries)), np.flatnonzero(np.diff(totals)) + 1):
+        pairs = tree.pairs(queries[block], min_overlap)
         ends = np.searchsorted(pairs.queries, np.arange(len(block)), side="right")
         for index, near in zip(block, np.split(pairs.boxes, ends[:-1]), strict=True):
             total = odds[near].sum()
-            mean = odds[near] @ voters.boxes[near] / total if total > 0.0 else boxes[index]
-            voted[index] = mean
+            if total > 0.0:
+                means[index] = odds[near] @ voters.boxes[near] / total
+    voted = means[place.reshape(-1)]  # its shape depends on the version of numpy
     # Rounding may lead past the limits of coordinates, or exchange edges that nearly meet.
     voted = np.clip(voted, -MAX_COORDINATE, MAX_COORDINATE)
     voted[:, 2:] = np.maximum(voted[:, 2:], voted[:, :2])
