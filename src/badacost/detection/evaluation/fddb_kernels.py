@@ -1,5 +1,4 @@
 """Compiled loops of the FDDB protocol: pixels that regions share, and the best assignment."""
-# mypy: ignore-errors
 
 from __future__ import annotations
 

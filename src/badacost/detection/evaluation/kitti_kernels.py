@@ -1,5 +1,4 @@
 """Compiled loops of the KITTI protocol: which object has which detection."""
-# mypy: ignore-errors
 
 from __future__ import annotations
 
