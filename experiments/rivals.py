@@ -200,7 +200,7 @@ def run(
 def _size(name: str, folder: Path | None) -> float:
     """Rough time of a fit, in any unit."""
     X, y = samples(name, folder)
-    return float(FEATURES_DRAWN.get(name, X.shape[1]) * (y.max() + 1))
+    return float((FEATURES_DRAWN.get(name) or X.shape[1]) * (y.max() + 1))
 
 
 def _work(

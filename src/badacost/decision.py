@@ -411,7 +411,7 @@ def _folds(
     remedy = 'set cv to a smaller number, or calibration to "none"'
     if isinstance(cv, Integral):
         check_number("cv", cv, Integral, low=2)
-        if counts.min() < cv:
+        if counts.min() < int(cv):
             rare = classes[[counts.argmin()]].tolist()[0]
             raise ValueError(f"class {rare!r} has {counts.min()} samples for {cv} folds: {remedy}.")
         cv = StratifiedKFold(int(cv), shuffle=seed is not None, random_state=seed)

@@ -331,7 +331,7 @@ def _nodes(
         whole = (array == np.floor(array)).all()
         if not (whole and (array >= 0).all() and (array < high).all()):
             refuse(f"the {name} of its nodes are not whole numbers from 0 to {high - 1}")
-    feature, threshold, child, value, number = (
+    feature, threshold, child, value, place = (
         np.broadcast_to(array, is_used.shape).T[is_used.T]
         for array in (features, thresholds, children, values, number)
     )
@@ -344,7 +344,7 @@ def _nodes(
     return {
         "feature": np.where(leaf, 0, (plane * n_rows + row) * n_columns + column).astype(np.int32),
         "threshold": np.where(leaf, np.nan, threshold),
-        "left": np.where(leaf, number, child - 1).astype(np.int32),
+        "left": np.where(leaf, place, child - 1).astype(np.int32),
         "missing_left": np.ones(len(leaf), np.bool_),
         "value": value.astype(np.int32),
         "gain": nothing,

@@ -137,7 +137,7 @@ class DistinctTexts:
 
     def share(self, wanted: Mask) -> float:
         """Share of the cells that have one of some texts."""
-        return float(self.counts[wanted].sum() / max(self.counts.sum(), 1))
+        return int(self.counts[wanted].sum()) / max(int(self.counts.sum()), 1)
 
     def first_of(self, wanted: Mask) -> str:
         """Return the first cell that has one of some texts, and where it stands, for messages."""

@@ -71,7 +71,7 @@ def add_answers(answers: Sequence[Answer]) -> Answer:
     counts = np.sum(counted, axis=0) if counted else None
     return Answer(
         missing=np.any([answer.missing for answer in answers], axis=0),
-        largest=np.max([answer.largest for answer in answers], axis=0),
+        largest=np.stack([answer.largest for answer in answers]).max(axis=0),
         counts=counts,
         **added,
     )

@@ -397,7 +397,7 @@ class _Training:
         n_objects = np.bincount(
             self.store.origins[self.objects.images], minlength=self.store.n_pictures
         )
-        by_group = np.bincount(self.groups, weights=n_objects)
+        by_group = np.bincount(self.groups, weights=n_objects).astype(np.int64)
         if self.config.validation and (by_group > 0).sum() < _MIN_GROUPS:
             if groups_are_given:
                 log.warning(
