@@ -167,3 +167,9 @@ def test_costs_come_back(tmp_path) -> None:
             path = tmp_path / f"{number}-{name}"
             path.write_bytes(content)
             assert read_costs(path)["low"] == {"low": 0.0, "middle": 1.0, "high": 2.0}
+
+
+@pytest.mark.parametrize("case", ["parquet:0:2823"])
+def test_earlier_findings_are_mended(case) -> None:
+    """Metadata of a column on which pyarrow ended the process."""
+    assert fuzz.run_case(case) == 0
