@@ -133,7 +133,7 @@ def detect(
             "--every": every,
             "--draw": None if draw is None else os.path.abspath(draw),
             "--max-memory": Budget.default().max_memory,
-            "set of inputs": files.digest(),
+            "set of inputs": None if path is None else files.digest(),
         }
         report = _Report(0 if quiet else files.n_images(every), quiet)
         gallery = _Gallery(draw, sheet)
