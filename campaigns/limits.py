@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -97,7 +97,7 @@ def measured(case: HostileCase) -> Outcome:
             if built.status != "value":
                 raise RuntimeError(f"{case.title}: {built.error} {built.message}")
         (outcome,) = run_in_children([partial(_call, case, path)], Path(folder), _STOP)
-    return outcome
+    return replace(outcome, message=outcome.message.replace(f"{folder}{os.sep}", ""))
 
 
 def is_over(row: Mapping[str, Any]) -> bool:
