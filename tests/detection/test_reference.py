@@ -296,6 +296,7 @@ NUMBER = matrix(6, (1, 1), element(9, b"\0" * 8), name=b"detector")
         (matlab_file(matrix(6, (2**30, 2**30), element(9, b"\0" * 8), name=b"detector")), "bytes"),
         (matlab_file(matrix(4, (1, 2**31 - 1), element(16, b""), name=b"detector")), "bytes"),
         (matlab_file(named(b"abcdefgh" * 2, 8)), "no proper names"),
+        (matlab_file(matrix(1, (1, 2), matrix(14, (1, 0)), NUMBER, name=b"detector")), "element"),
         (matlab_file(named((b"a" * 127 + b"\0") * 2, 128)), "no proper names"),
         (matlab_file(matrix(6, (-1, 1), element(9, b"\0" * 8), name=b"detector")), "negative"),
         (

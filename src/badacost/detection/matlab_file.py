@@ -30,6 +30,7 @@ _TEXTS = (1, 2, 3, 4, 16, 17, 18)
 _CELL_CLASS, _STRUCT_CLASS, _CHAR_CLASS = 1, 2, 4
 _NUMBER_CLASSES = range(6, 16)
 _FUNCTION_CLASS = 16
+_NO_CLASS = -1  # of a matrix of which nothing is said
 _COMPLEX_FLAG = 0x800
 _MAX_NAME = 64  # letters of a field, with the zero after them
 _MAX_FIELDS = 256  # the reader takes the square of their number; published detectors have 30
@@ -207,7 +208,7 @@ class _Walk:
         if kind != _MATRIX or end > len(self._data):
             refuse("a matrix is not one, or ends too early")
         if length == 0:  # a short form of a matrix without entries
-            return _Header(_NUMBER_CLASSES[0], 0, end, end)
+            return _Header(_NO_CLASS, 0, end, end)
         flags, position = self.element(position + 8, (_UINT32,))
         sides, position = self.element(position, (_INT32,))
         _, position = self.element(position, (_INT8,))  # the name
@@ -229,7 +230,7 @@ class _Walk:
             refuse(f"its parts are nested more than {_MAX_DEPTH} deep")
         position, n_entries = header.begin, header.n_entries
         n_children = 0
-        if position == header.end and n_entries == 0:
+        if header.class_ == _NO_CLASS:
             pass
         elif header.class_ == _CELL_CLASS:
             n_children = n_entries
