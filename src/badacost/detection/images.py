@@ -7,6 +7,7 @@ their decoder take is checked before they are read, and whatever a decoder trips
 
 from __future__ import annotations
 
+import errno
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -603,7 +604,9 @@ def _opened(
         stream.codec_context.options = pixels  # frames may be larger than the container says
         try:
             yield container, stream
-        except av.error.ArgumentError as error:
+        except av.error.FFmpegError as error:
+            if error.errno != errno.EINVAL:
+                raise
             raise ImageError(
                 f"a frame is damaged, or would need more than {shown(budget.max_memory)}: "
                 f"{budget.remedy}"
