@@ -129,6 +129,8 @@ class SavedForest:
     def _from_model_file(cls, model: ModelFile) -> Self:
         """Rebuild a model from the checked contents of a file."""
         header, arrays = model.header, model.arrays
+        if not isinstance(header["parameters"], dict):
+            refuse("its parameters have no names")
         unknown = sorted(set(header["parameters"]) - set(cls._saved_parameters()))
         if unknown:
             refuse(f"it has the unknown parameter {unknown[0][:80]!r}")
