@@ -37,8 +37,9 @@ def write_page(path: Path, template: str, **values: Any) -> Path:
 
 def save_figure(figure: Any, path: Path, **options: Any) -> None:
     """Write a picture of a page, and close it."""
-    with replaced_file(path) as temporary:
-        figure.savefig(temporary, dpi=120, format=path.suffix[1:], **options)
+    # By name, older versions look for another file.
+    with replaced_file(path) as temporary, temporary.open("wb") as file:
+        figure.savefig(file, dpi=120, format=path.suffix[1:], **options)
     plt.close(figure)
 
 

@@ -270,8 +270,12 @@ class _Gallery:
         self._n_drawn += 1
         if self._folder is not None:
             path = self._folder / f"{stem}.jpg"
-            with replaced_file(make_folder(path), durable=False) as temporary:
-                found.plot().save(temporary, "JPEG", quality=92, subsampling=0)
+            # By name, Pillow 11 looks for another file.
+            with (
+                replaced_file(make_folder(path), durable=False) as temporary,
+                temporary.open("wb") as file,
+            ):
+                found.plot().save(file, "JPEG", quality=92, subsampling=0)
         if self._sheet is not None and len(self._tiles) < _MAX_ON_SHEET:
             self._tiles.append(found.plot(width=_TILE_WIDTH))
             self._titles.append(stem)

@@ -228,6 +228,7 @@ def _draw(result: Any, path: Path) -> None:
 
     plt = import_pyplot()
     figure = result.plot().figure_
-    with replaced_file(make_folder(path)) as temporary:
-        figure.savefig(temporary, dpi=150, format=path.suffix[1:] or "png")
+    # By name, older versions look for another file.
+    with replaced_file(make_folder(path)) as temporary, temporary.open("wb") as file:
+        figure.savefig(file, dpi=150, format=path.suffix[1:] or "png")
     plt.close(figure)

@@ -160,6 +160,7 @@ def save_picture(picture: Any, path: Path) -> None:
 
     format = Image.registered_extensions().get(path.suffix.lower())
     if format not in Image.SAVE:
-        raise ValueError(f"{str(path)!r} must have the suffix of a picture, as .png.")
-    with replaced_file(make_folder(path)) as temporary:
-        picture.save(temporary, format)
+        raise ValueError(f"{str(path)!r} must have the suffix of a picture, such as .png.")
+    # By name, Pillow 11 looks for another file.
+    with replaced_file(make_folder(path)) as temporary, temporary.open("w+b") as file:
+        picture.save(file, format)
