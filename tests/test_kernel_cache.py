@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import FunctionType
@@ -13,6 +15,7 @@ import pytest
 from numba.core import caching, serialize
 
 from badacost import kernel_cache
+from badacost.file_lock import FileLock
 
 SOURCE = """
 from badacost.kernel_cache import njit
@@ -164,3 +167,40 @@ def test_all_kernels_are_kept_here() -> None:
     package = Path(kernel_cache.__file__).parent
     for path in package.rglob("*_kernels.py"):
         assert "from numba import njit" not in path.read_text(), path
+
+
+class TestOtherProcesses:
+    """A lock that this test holds stands for another process that compiles."""
+
+    @pytest.fixture
+    def place(self, cache) -> Path:
+        """Where the compiled function was."""
+        n_found(cache)
+        (path,) = files(cache)
+        path.rename(cache.parent / "compiled")
+        return path
+
+    def test_what_they_compile_is_waited_for(self, cache, place, monkeypatch) -> None:
+        waits = threading.Event()
+        monkeypatch.setattr(kernel_cache.time, "sleep", lambda seconds: waits.set())
+        function = loaded(cache).twice
+        with ThreadPoolExecutor(1) as pool:
+            with FileLock(place):
+                answer = pool.submit(function, 21)
+                assert waits.wait(60)
+                (cache.parent / "compiled").rename(place)
+            assert answer.result() == 42
+        assert sum(function.stats.cache_hits.values()) == 1
+
+    def test_they_may_have_been_stopped(self, cache, place, monkeypatch) -> None:
+        monkeypatch.setattr(kernel_cache, "_MAX_WAIT", 0.0)
+        with FileLock(place):
+            assert n_found(cache) == 0
+        assert files(cache) == [place]
+
+    def test_they_do_not_wait_for_what_cannot_be_compiled(self, cache) -> None:
+        function = loaded(cache).twice
+        with pytest.raises(numba.TypingError):
+            function(None)
+        assert files(cache) == []
+        assert function(21) == 42

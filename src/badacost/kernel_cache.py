@@ -3,30 +3,35 @@
 Numba's own cache passes on what `pickle` says of a damaged file, refuses to import a function that
 it finds no folder for, and looks at the file of a function only, not at those of the functions that
 it calls. Here every compiled function is one file that begins with a digest of its contents and of
-all kernels: whatever does not match is compiled again, and written again.
+all kernels: whatever does not match is compiled again, and written again. Of several processes that
+need the same function one compiles it, and the others wait for its file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import pickle
+import time
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
 import numba
 
 from badacost.atomic_file import replaced_file
+from badacost.file_lock import FileLock
 
 try:
     from numba.core.caching import FunctionCache
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.serialize import dumps
 except ImportError:  # nothing of this is public
     FunctionCache, dumps = object, None
 
 _DIGEST_BYTES = 32
+_MAX_WAIT = 60.0  # seconds for another process, which may have been stopped
 
 
 class KernelCacheWarning(RuntimeWarning):
@@ -56,6 +61,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
             try:
                 _ = kernel._cache
                 kernel._cache = _KernelCache(function)
+                kernel.compile = _alone(kernel.compile, kernel._cache)
             except (AttributeError, TypeError):  # a numba of other parts
                 return numba.njit(cache=True, **options)(function)
         except (RuntimeError, OSError):  # of numba, where no folder can be written
@@ -74,17 +80,38 @@ class _KernelCache(FunctionCache):
         _ = (impl.rebuild, impl.reduce, impl.check_cachable, impl.filename_base)
         _ = (impl.locator.ensure_cache_path, self.cache_path, self._index_key)
         _ = (super()._load_overload, super()._save_overload)
+        self._lock: FileLock | None = None
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what is on disk, or None, with a lock, for a function that is to be compiled."""
         path, key = self._place(sig, target_context.codegen())
+        end = time.monotonic() + _MAX_WAIT
+        while (data := self._read(path, key)) is None and self._lock is None:
+            try:
+                self._impl.locator.ensure_cache_path()
+                self._lock = FileLock(path)  # then look again: another may just have been done
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    return None
+                time.sleep(0.02)
+            except OSError:  # nothing can be written there
+                return None
+        return None if data is None else self._impl.rebuild(target_context, pickle.loads(data))
+
+    def _read(self, path: Path, key: bytes) -> bytes | None:
+        """Return the contents of a file that is what it should be."""
         try:
             content = path.read_bytes()
         except OSError:
             return None
         digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-        if digest != _digest(key, data):
-            return None
-        return self._impl.rebuild(target_context, pickle.loads(data))
+        return data if digest == _digest(key, data) else None
+
+    def release(self) -> None:
+        """Let other processes go on, which look for the file then."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         """Write the file as a whole; its digest tells if it is lost with the power."""
@@ -105,6 +132,20 @@ class _KernelCache(FunctionCache):
         digest = hashlib.sha256(repr(types_and_processor).encode())
         name = f"{self._impl.filename_base}.{digest.hexdigest()[:16]}.nbc"
         return Path(self.cache_path, name), repr((name, types_and_processor, code)).encode()
+
+
+def _alone(compile: Callable[[Any], Any], cache: _KernelCache) -> Callable[[Any], Any]:
+    """Compile as `compile` does, and release the lock of the cache however that ends."""
+
+    @wraps(compile)
+    def compiled(sig: Any) -> Any:
+        with global_compiler_lock:
+            try:
+                return compile(sig)
+            finally:
+                cache.release()
+
+    return compiled
 
 
 def _digest(key: bytes, data: bytes) -> bytes:

@@ -139,11 +139,6 @@ def test_out_of_fold_cost_under_the_same_costs_only() -> None:
         ({"train": noisy()[0]}, ValueError, "tuple of X and y"),
         ({"train": (noisy()[0], ["a"] * 240)}, ValueError, "y of train has labels"),
         ({"abstain": -1}, ValueError, "abstain must be a number at least 0 or None; got -1"),
-        (
-            {"model": AdaC2M1Classifier(COSTS, n_estimators=3).fit(*noisy()), "abstain": 2.0},
-            ValueError,
-            "abstain needs probabilities, which this AdaC2M1Classifier does not have",
-        ),
         ({"feature_names": ["a"]}, ValueError, "feature_names holds 1 names: give 4"),
     ],
 )
@@ -153,3 +148,10 @@ def test_mistakes(changes, error, message) -> None:
     with pytest.raises(error, match=message) as raised:
         CostReport.from_estimator(**arguments)
     assert "\n" not in str(raised.value)
+
+
+def test_asking_needs_probabilities() -> None:
+    X, y = noisy()
+    model = AdaC2M1Classifier(COSTS, n_estimators=3).fit(X, y)
+    with pytest.raises(ValueError, match="which this AdaC2M1Classifier does not have"):
+        CostReport.from_estimator(model, X, y, abstain=2.0)
