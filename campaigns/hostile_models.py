@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
-from badacost import BAdaCostClassifier
+from badacost import BAdaCostClassifier, MinimumCostClassifier
 from badacost.model_file import ModelFile
+from badacost.persistence import with_part
 
 BLOCK = 2**20
 _INT8, _UINT8, _INT32, _UINT32, _DOUBLE, _MATRIX, _COMPRESSED = 1, 2, 5, 6, 9, 14, 15
@@ -143,6 +145,26 @@ def many_labels(path: Path, n_classes: int = 2000) -> None:
     names = [f"c{number}" for number in range(n_classes)]
     model.header["classes"] = {"dtype": "U999999", "values": names}
     write_archive(path, model)
+
+
+def nested_models(path: Path, n_classes: int = 700, depth: int = 8) -> None:
+    """Minimum-cost decisions about minimum-cost decisions, each with a cost for all pairs."""
+    costs = np.ones((n_classes, n_classes))
+    np.fill_diagonal(costs, 0.0)
+    y = np.arange(n_classes)
+    model = BAdaCostClassifier(costs, n_estimators=1, max_depth=1).fit(y[:, None], y)
+    contents = model._to_model_file()
+    decision = MinimumCostClassifier(FrozenEstimator(model), costs, calibration="none").fit(
+        y[:, None], y
+    )
+    outer = decision._to_model_file()
+    own = {**outer.header, "frozen": False}
+    del own["estimator"]
+    for _ in range(depth):
+        contents = with_part(
+            ModelFile(outer.kind, own, {"cost_matrix": costs}), "estimator", contents
+        )
+    write_archive(path, contents)
 
 
 def matlab_many_fields(path: Path, n_fields: int = 10_000_000) -> None:

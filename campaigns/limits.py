@@ -310,6 +310,7 @@ CASES: dict[str, HostileCase] = {
     "classes": HostileCase("model: 8000 classes", _BOMBS.many_classes, _load),
     "members": HostileCase("model: 1 M members", _BOMBS.many_members, _load),
     "label size": HostileCase("model: 2000 labels of 1 M letters", _BOMBS.many_labels, _load),
+    "nested": HostileCase("model: 8 inside each other", _BOMBS.nested_models, _load),
     "features": HostileCase("model: 2^31 - 1 features", _BOMBS.many_features, _importances),
     "fields": HostileCase(
         "MATLAB: struct of 10 M fields", _BOMBS.matlab_many_fields, _load_detector, ".mat"

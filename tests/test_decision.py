@@ -691,3 +691,13 @@ def test_altered_files_are_refused(change, tmp_path) -> None:
     write_model(path, contents.kind, contents.header, arrays)
     with pytest.raises(ModelFileError, match="is damaged or was altered"):
         badacost.load(path)
+
+
+def test_costs_of_nested_models_are_not_copied(tmp_path) -> None:
+    inner = MinimumCostClassifier(booster(), NESTED, calibration="none")
+    MinimumCostClassifier(inner, calibration="none").fit(X, Y).save(tmp_path / "model")
+    loaded = badacost.load(tmp_path / "model")
+    assert loaded.estimator is not loaded.estimator_
+    assert not hasattr(loaded.estimator, "classes_")
+    assert loaded.estimator.cost_matrix is loaded.estimator_.cost_matrix
+    assert loaded.estimator.estimator is loaded.estimator_.estimator

@@ -329,7 +329,7 @@ def test_zip_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
     assert path.stat().st_size < 2**15
     assert read_model(path, max_memory="20 MB").arrays["a"].size == 2**24
     monkeypatch.setattr(model_file, "_read_array", None)
-    refused(path, r"it would need 16.78 MB, limit 1 MB: pass max_memory= \(--m", max_memory="1 MB")
+    refused(path, r"it would need 16.79 MB, limit 1 MB: pass max_memory= \(--m", max_memory="1 MB")
     patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 2**32 - 2)
     refused(path, r"needs 16777216")
 
@@ -345,14 +345,14 @@ def test_an_array_is_unpacked_into_its_place(tmp_path):
 @pytest.mark.parametrize(
     ("build", "size", "limit", "match"),
     [
-        (hostile_models.array_bomb, 2**26, "10 MB", "it would need 67.11 MB, limit 10 MB: pass"),
+        (hostile_models.array_bomb, 2**26, "10 MB", "it would need 67.15 MB, limit 10 MB: pass"),
         (hostile_models.deep_json, 10**6, "10 MB", "it would need .* limit 10 MB"),
         (hostile_models.deep_json, 2 * 10**5, "1 GB", "nested too deep"),
         (hostile_models.many_keys, 10**4, "1 MB", "it would need .* limit 1 MB"),
         (hostile_models.many_members, 40_000, "10 MB", "it would need 29.7 MB, limit 10 MB"),
-        (hostile_models.many_classes, 500, "20 MB", "a model of 500 classes would need 50"),
+        (hostile_models.many_classes, 500, "20 MB", "a model of 500 classes would need 52"),
         (hostile_models.many_features, 2**31 - 1, "1 GB", "2147483647 features would need 51.5"),
-        (hostile_models.many_labels, 300, "1 GB", "the labels would need 3.6 GB, limit 1 GB"),
+        (hostile_models.many_labels, 300, "1 GB", "the labels would need 3.61 GB, limit 1 GB"),
     ],
     ids=["array", "deep", "deeper", "keys", "members", "classes", "features", "labels"],
 )
@@ -379,6 +379,18 @@ def test_nested_models_are_counted_together(tmp_path):
     assert load(tmp_path / "model", max_memory="12 MB").classes_.size == 100
     with pytest.raises(ModelFileError, match=r"a model of 100 classes would need .* limit 4 MB"):
         load(tmp_path / "model", max_memory="4 MB")
+
+
+def test_text_and_arrays_are_counted_together(tmp_path):
+    header = {"names": ["a"] * 50_000}  # more than half of the limit, and so are the arrays
+    write_model(tmp_path / "model", "Unknown", header, {"a": np.zeros(800_000)})
+    assert read_model(tmp_path / "model", max_memory="14 MB").arrays["a"].size == 800_000
+    with pytest.raises(ModelFileError, match=r"it would need .* limit 10 MB"):
+        read_model(tmp_path / "model", max_memory="10 MB")
+    write_model(tmp_path / "text", "Unknown", header, {})
+    write_model(tmp_path / "arrays", "Unknown", {}, {"a": np.zeros(800_000)})
+    for name in ("text", "arrays"):
+        read_model(tmp_path / name, max_memory="10 MB")
 
 
 def test_labels_of_all_columns_are_counted_together(tmp_path):

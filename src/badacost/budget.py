@@ -73,7 +73,7 @@ class Budget:
                 f"{what} would need {need}, limit {shown(self.max_memory)}: {self.remedy}"
             )
 
-    def take(self, n_bytes: int, what: str) -> None:
+    def take(self, n_bytes: int, what: str = "it") -> None:
         """Refuse a part that is too large together with those before it."""
         self.check(self.taken + n_bytes, what)
         self.taken += n_bytes

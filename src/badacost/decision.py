@@ -323,8 +323,11 @@ class MinimumCostClassifier(CostDecisionMixin, AccuracyMixin, MetaEstimatorMixin
             refuse("its classes are not those of its estimator")
         check_memory_of_costs(model, len(classes))
         _check_has_scores(estimator, "none")
-        inner = FrozenEstimator(estimator) if header["frozen"] else estimator
-        rebuilt = cls(clone(inner), **header["parameters"])
+        # Not `clone`, which would copy the costs of each estimator inside another again and again.
+        inner, given = estimator, type(estimator)(**estimator.get_params(deep=False))
+        if header["frozen"]:
+            inner = given = FrozenEstimator(estimator)
+        rebuilt = cls(given, **header["parameters"])
         check_choice("calibration", rebuilt.calibration, CALIBRATIONS)
         check_number("cv", rebuilt.cv, Integral, low=2, none=True)
         check_number("n_jobs", rebuilt.n_jobs, Integral, none=True)

@@ -65,7 +65,7 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
         ...
     badacost.json_document.JSONError: NaN is not a finite number
     """
-    _check(data, budget)
+    budget.check(parsed_size(data, budget.max_memory))
     try:
         return json.loads(
             data.decode("utf-8-sig"),
@@ -85,8 +85,12 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
         raise JSONError("an integer has too many digits") from error
 
 
-def _check(data: bytes, budget: Budget) -> None:
-    """Refuse a text whose value would take too much memory."""
+def parsed_size(data: bytes, limit: int) -> int:
+    """Return how many bytes the value of a text would take, or a number above the limit.
+
+    >>> parsed_size(b'{"a": [1, 2.5]}', 10**9) < 10_000
+    True
+    """
     width = 4 if any(wide.search(data) for wide in _WIDE) else 2
     if width == 2 and data.isascii() and b"\\u" not in data:
         width = 1
@@ -101,15 +105,15 @@ def _check(data: bytes, budget: Budget) -> None:
     n_bytes += _ENTRY * keys + _TEXT * max(quotes // 2 - keys, 0)
     n_bytes += _NUMBER * max(commas + 1 + keys - quotes // 2, 0)
     bytes_of_key = _KEY + _TEXT
-    if n_bytes + bytes_of_key * keys > budget.max_memory:  # equal keys are one text
+    if n_bytes + bytes_of_key * keys > limit:  # equal keys are one text
         distinct: set[bytes] = set()
         for text in _TEXTS.finditer(data):
             if text[2]:
                 distinct.add(text[1])
-                if n_bytes + bytes_of_key * len(distinct) > budget.max_memory:
+                if n_bytes + bytes_of_key * len(distinct) > limit:
                     break
         keys = len(distinct)
-    budget.check(n_bytes + bytes_of_key * keys)
+    return n_bytes + bytes_of_key * keys
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from badacost import __version__
 from badacost.atomic_file import replaced_file
 from badacost.budget import UNLIMITED, Budget, BudgetError
-from badacost.json_document import JSONError, parse_json
+from badacost.json_document import JSONError, parse_json, parsed_size
 from badacost.user_file import open_regular
 
 _FORMAT = "badacost"
@@ -174,7 +174,7 @@ def read_model(
             name: _checked_entry(members[_member(name)], entry)
             for name, entry in document["arrays"].items()
         }
-        budget.check(sum(info.file_size for info in members.values()))
+        budget.take(sum(info.file_size for info in members.values()))
         arrays = {
             name: _read_array(archive, members[_member(name)], *shape)
             for name, shape in shapes.items()
@@ -338,8 +338,9 @@ def _read_text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 def _parse(text: bytes, budget: Budget) -> Any:
     """Parse JSON as the standard has it: no repeated keys, no NaN, no infinity."""
+    budget.take(parsed_size(text, budget.max_memory))
     try:
-        return parse_json(text, budget)
+        return parse_json(text, UNLIMITED)
     except JSONError as error:
         raise ModelFileError(f"{_DOCUMENT} is not valid JSON: {error}") from error
 
