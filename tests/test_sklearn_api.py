@@ -79,7 +79,7 @@ BOTH = pytest.mark.parametrize(
 @parametrize_with_checks(
     [
         BAdaCostClassifier(),
-        BAdaCostClassifier(decision="bayes"),
+        BAdaCostClassifier(decision="bayes", n_estimators=20),
         BAdaCostClassifier(criterion="entropy", max_leaf_nodes=8, n_estimators=20),
         CostBoostClassifier(n_estimators=20),
         CostBoostClassifier(tree="best", n_estimators=20),

@@ -81,9 +81,14 @@ def test_tree_follows_weights_and_costs() -> None:
         assert (labels[favourite == Y] == favourite).all()
 
 
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize(
-    "growth", [{}, {"n_drawn": 3}, {"max_leaf_nodes": 9, "order": "best"}, {"order": "symmetric"}]
+    ("criterion", "growth"),
+    [
+        ("gini", {}),
+        ("entropy", {"n_drawn": 3}),
+        ("entropy", {"max_leaf_nodes": 9, "order": "best"}),
+        ("gini", {"order": "symmetric"}),
+    ],
 )
 def test_trees_grown_by_four_threads_at_once(growth, criterion) -> None:
     """One grower serves them all: each tree is the one that it would be alone."""
