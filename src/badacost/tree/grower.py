@@ -136,11 +136,13 @@ class TreeGrower:
     ) -> FloatArray | None:
         """Room for the histograms of some nodes, from an earlier tree if there is one.
 
-        None if no node of these data can be searched by histograms.
+        None where bins are no bytes, which are not searched by histograms.
         """
         n_features, n_cells = len(self.data.bins), self._max_codes * n_columns
-        if self.data.bins.shape[1] < limits.large_from:
+        if self.data.bins.dtype != np.uint8:
             return None
+        if self.data.bins.shape[1] < limits.large_from:
+            return np.empty((0, 1, 0))
         if limits.n_drawn < n_features:
             return np.empty((0, 1, n_cells))
         n_bytes = 8 * n_features * n_cells
@@ -161,7 +163,9 @@ class TreeGrower:
     ) -> int:
         """Search for the splits of a batch, the features shared among the threads."""
         limits, n_features = fixed[-1], len(self.data.bins)
-        drawn = split_kernels.draw_features(seed, space.nodes, jobs, limits, n_features, alike)
+        drawn = split_kernels.draw_features(
+            seed, space.nodes, jobs, limits, n_features, alike is not None
+        )
         parts = self.threads.parts(n_features, max(-(-n_features // self._n_parts), _MIN_PART))
 
         def search(part: int, features: tuple[int, int]) -> None:

@@ -95,7 +95,7 @@ def is_active(width, limits, nodes, node, totals, n_leaves, alike):
     """Whether the limits allow to split a node, and there is something to tell apart."""
     if limits.max_depth <= nodes[node].depth or n_leaves >= limits.max_leaf_nodes:
         return False
-    if alike is not None:
+    if alike:
         return True
     n = nodes[node].end - nodes[node].start
     if n < max(limits.min_samples_split, 2 * limits.min_samples_leaf):
@@ -159,7 +159,7 @@ def _prepare(sums, width, gain, limits, nodes, totals, jobs, n_cells, free, stat
         for child in range(node, node + n_siblings):
             _weigh_node(sums, width, gain, nodes, child, totals[child])
             nodes[child].active = is_active(
-                width, limits, nodes, child, totals[child], state[N_LEAVES], alike
+                width, limits, nodes, child, totals[child], state[N_LEAVES], alike is not None
             )
             nodes[child].sibling = -1
         small = node
@@ -402,7 +402,7 @@ def grow(
                 n_samples += nodes[here[j]].end - nodes[here[j]].start
             if n_samples * limits.n_drawn >= threads_from:
                 return SEARCH
-            drawn = draw_features(seed, nodes, here, limits, n_features, alike)
+            drawn = draw_features(seed, nodes, here, limits, n_features, alike is not None)
             search(
                 data, sums, width, gain, limits, nodes, totals, store, here, drawn, np.int64(0),
                 np.int64(n_features), found[0], None if sets is None else found_sets[0], alike,

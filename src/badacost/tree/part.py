@@ -174,7 +174,8 @@ class TreePart(BinnedPart):
             self.threads.map(
                 lambda first, last: part_kernels.sum_nodes(
                     self.data.kernel_data, tree.used, tree.width, tree.nodes, question.summed,
-                    question.units, chosen, first, last, cells, counts,
+                    question.units, chosen, first, last, cells,
+                    part_kernels.NO_COUNTS if counts is None else counts,
                 ),
                 shape[1],
             )  # fmt: skip

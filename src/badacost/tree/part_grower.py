@@ -101,7 +101,7 @@ class _Growth:
         n_features = len(grower.data.n_bins)
         self.width = (0.0,) * plan.n_columns if plan.of_rows else None
         self.limits = kernel_limits(grower.growth, n_features, 2**62)
-        self.alike = True if grower.growth.order == "symmetric" else None
+        self.alike = grower.growth.order == "symmetric"
         self.draws = self.limits.n_drawn < n_features
         self.space = Space(64, plan.n_columns, grower.threads.n_threads, grower.mapper)
         self.lefts = np.empty(self.space.totals.shape)
@@ -255,6 +255,7 @@ class _Growth:
             no_jobs = np.empty(0, np.int64)
             jobs = _Jobs(no_jobs, np.empty((0, 0), np.int64), np.empty((0, 0, n_cells)), None, [])
         space, data = self.space, self.grower.data
+        counts = part_kernels.NO_COUNTS if jobs.counts is None else jobs.counts
 
         def search(part: int, features: tuple[int, int]) -> None:
             for found, source in jobs.sources:
@@ -262,8 +263,7 @@ class _Growth:
             sets = None if space.found_sets is None else space.found_sets[part]
             part_kernels.search_sums(
                 data, self.width, self.gain, self.limits, space.nodes, space.totals, jobs.nodes,
-                jobs.features, jobs.cells, jobs.counts, *features, space.found[part], sets,
-                self.alike,
+                jobs.features, jobs.cells, counts, *features, space.found[part], sets, self.alike,
             )  # fmt: skip
 
         threads = self.grower.threads

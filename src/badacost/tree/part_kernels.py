@@ -41,6 +41,8 @@ from badacost.tree.histogram_kernels import (
 )
 from badacost.tree.split_kernels import add_scores, improve_level, scan_histogram
 
+NO_COUNTS = np.empty((0, 0, 0), np.int64)
+
 
 @njit(cache=True, nogil=True)
 def divide(data, sums, width, n_columns, nodes, divided, lefts, sets, sizes, missing):
@@ -71,7 +73,7 @@ def divide(data, sums, width, n_columns, nodes, divided, lefts, sets, sizes, mis
 def sum_nodes(data, sums, width, nodes, asked, units, features, first, last, cells, counts):
     """Fill histograms of some nodes, ``cells[j, p]`` for the feature ``features[j, p]``.
 
-    For ``first <= p < last``; ``counts`` of samples by bin are None or of the shape of the bins.
+    For ``first <= p < last``; ``counts`` of samples by bin are empty or of the shape of the bins.
     """
     n_columns = np.int64(cells.shape[2] // (data.n_codes.max()))
     block = np.empty(FEATURES_AT_ONCE, np.int64)
@@ -92,7 +94,7 @@ def sum_nodes(data, sums, width, nodes, asked, units, features, first, last, cel
                 for b in range(n_block):
                     row = data.bins[block[b]]
                     fill_one(row, sums, width, start, end, unit, n_columns, cells[j, p + b])
-            if counts is not None:
+            if counts.shape[0] > 0:
                 for b in range(n_block):
                     n_codes = data.n_codes[block[b]]
                     row = data.bins[block[b]]
@@ -188,7 +190,7 @@ def _search_nodes(
                 gain, width, line, n_bins * n_columns, totals
             )
             counted = none
-            if counts is not None:
+            if counts.shape[0] > 0:
                 counted = counts[j, p]
             scan_histogram(
                 gain, width, line, counted, nodes[node].end - nodes[node].start, n_bins, missing,
@@ -245,7 +247,7 @@ def search_sums(
     """
     for j in range(jobs.shape[0]):
         found[j].score = -np.inf
-    if alike is None:
+    if not alike:
         _search_nodes(
             data, width, gain, limits, nodes, totals, jobs, features, cells, counts, first, last,
             found, sets,
@@ -312,7 +314,7 @@ def take_splits(
     free = np.empty(0, np.int32)
     first, last = state[FIRST], state[LAST]
     n_divided = 0
-    if alike is not None:
+    if alike:
         if nodes[first].active and take_level_test(
             width, gain, nodes, totals, found, n_parts, found_sets, sets, free, state
         ):

@@ -3,7 +3,7 @@
 Nodes with many samples are searched by histograms, node after node; those with few by sorting,
 feature after feature. Categories are tried in the order of a projection, see `rank_categories`.
 ``sets`` is None where no feature is categorical, ``alike`` unless trees are symmetric, ``store``
-where no node is large: what is not needed is not compiled.
+where bins are no bytes: what is not needed is not compiled.
 """
 
 from __future__ import annotations
@@ -288,6 +288,11 @@ def _search_large(
     data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found, sets
 ):
     """Best splits of nodes with many samples, by histograms: node after node."""
+    n_large = 0
+    for j in range(jobs.shape[0]):
+        n_large += _is_large(nodes, jobs[j], limits.large_from)
+    if n_large == 0:
+        return
     n_columns = count_columns(width, totals)
     left = np.empty(n_columns)
     counts = np.zeros(257, np.int64)
@@ -518,10 +523,10 @@ def draw_features(seed, nodes, jobs, limits, n_features, alike):
     """
     if limits.n_drawn >= n_features:
         return np.zeros((1, 0), np.bool_)
-    n_draws = jobs.shape[0] if alike is None else 1
+    n_draws = 1 if alike else jobs.shape[0]
     drawn = np.zeros((n_features, n_draws), np.bool_)
     for j in range(n_draws):
-        by_level = limits.draw_per_level or alike is not None
+        by_level = limits.draw_per_level or alike
         number = np.int64(nodes[jobs[j]].depth) if by_level else jobs[j]
         state = np.uint64(seed) ^ (np.uint64(number + 1) * np.uint64(0xD1342543DE82EF95))
         for last in range(n_features - limits.n_drawn, n_features):
