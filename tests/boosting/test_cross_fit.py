@@ -148,7 +148,7 @@ def test_fingerprints() -> None:
     [
         (GroupKFold(3), r"The 'groups' parameter should not be None\): give fewer folds, or the s"),
         (KFold(40), "Cannot have number of splits n_splits=40"),
-        ("five", "Expected `cv` as an integer"),
+        ("five", "Expected .?cv.? as an integer"),  # with quotes since scikit-learn 1.9
         ([([0, 1], [99])], "out of bounds"),
         ([0, 1, 2], "cv makes no folds of these samples"),
         ([], "cv has no folds, or one without samples"),

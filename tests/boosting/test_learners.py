@@ -229,8 +229,21 @@ def test_not_a_classifier(wrong) -> None:
 
 
 def test_a_class_in_the_place_of_an_estimator() -> None:
-    with pytest.raises(TypeError, match="got estimator class instead"):
+    with pytest.raises(TypeError, match=r"got the class .*: call it, as in estimator=D"):
         BAdaCostClassifier(estimator=DecisionTreeClassifier).fit(X, Y)
+
+
+def test_labels_for_other_estimators_are_not_bytes() -> None:
+    """In which -1, with which some of them mark all other classes, would be 255."""
+    seen = []
+
+    class Watched(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(y.dtype)
+            return super().fit(X, y, sample_weight)
+
+    BAdaCostClassifier(estimator=Watched(), n_estimators=2).fit(X, Y)
+    assert set(seen) == {np.dtype(np.int64)}
 
 
 def test_refit_with_another_kind_of_learner() -> None:

@@ -243,7 +243,8 @@ class EstimatorLearner:
 
     def __init__(self, estimator: Any, X: Samples, y: Labels):
         self._estimator = estimator
-        self._X, self._y = X, y
+        # Not in a byte, in which RidgeClassifier of scikit-learn 1.8 takes -1 for 255.
+        self._X, self._y = X, y.astype(np.int64)
         # Parts of it, such as the steps of a pipeline, may be random too.
         self._seeds = [
             name for name in estimator.get_params() if name.split("__")[-1] == "random_state"

@@ -347,6 +347,11 @@ class ReweightingClassifier(StagewiseClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         weak = self.estimator
+        if isinstance(weak, type):
+            raise TypeError(
+                f"estimator must be an object; got the class {weak.__name__}: call it, as in "
+                f"estimator={weak.__name__}()."
+            )
         if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
             raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
         if weak is not None and self.device != "cpu":

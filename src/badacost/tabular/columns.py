@@ -177,6 +177,9 @@ def distinct_texts(values: pd.Series) -> DistinctTexts:
         return DistinctTexts(values, pd.Index([], dtype=object), codes)
     is_text = pd.api.types.is_string_dtype(distinct)
     texts = (distinct if is_text else distinct.map(_text)).str.strip()
+    if texts.dtype == object:  # strings of pandas 3 are Unicode in any case
+        for text in texts:
+            text.encode()
     if texts.is_unique and "" not in texts:
         return DistinctTexts(values, texts, codes)
     merged, texts = pd.factorize(texts.where(texts != "", None))
