@@ -270,9 +270,11 @@ def _members(content: bytes) -> dict[str, bytes]:
 
 def _zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
+    with zipfile.ZipFile(file, "w") as archive:
         for name, data in members.items():
-            archive.writestr(name, data)
+            info = zipfile.ZipInfo(name)  # without the time, so that a case can be repeated
+            info.compress_type = method
+            archive.writestr(info, data)
     return file.getvalue()
 
 
