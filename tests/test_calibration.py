@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,3 +38,11 @@ def test_temperature_survives_certainty() -> None:
     scaling = TemperatureScaling().fit(certain, [0] * 8 + [1] * 2)
     np.testing.assert_allclose(scaling.predict_proba(certain[:1]), [[0.8, 0.2]], atol=1e-4)
     assert np.isfinite(TemperatureScaling().fit(certain, [0] * 10).temperature_)
+
+
+def test_known_numbers_are_floats() -> None:
+    """An altered file may have integers, of any size."""
+    scaling = TemperatureScaling.of(temperature_=2**70, smoothing_=1)
+    assert (type(scaling.temperature_), type(scaling.smoothing_)) == (float, float)
+    with pytest.raises(OverflowError):
+        TemperatureScaling.of(temperature_=10**400, smoothing_=0.5)

@@ -80,7 +80,8 @@ class TemperatureScaling:
         check_number("temperature_", temperature_, low=0.0, open_low=True)
         check_number("smoothing_", smoothing_, low=0.0, high=1.0, open_low=True)
         scaling = cls()
-        scaling.temperature_, scaling.smoothing_ = temperature_, smoothing_
+        # Not integers, which an altered file may have: ONNX does not mix them with other numbers.
+        scaling.temperature_, scaling.smoothing_ = float(temperature_), float(smoothing_)
         return scaling
 
     def predict_proba(self, probabilities: ArrayLike) -> FloatArray:
