@@ -182,11 +182,11 @@ def summary(records: Iterable[dict[str, Any]]) -> str:
 
 
 def _batches(names: Sequence[str], journal: Journal, end: float) -> Iterator[tuple[Kind, range]]:
-    """Yield kinds with the numbers of their next cases, until the time is over.
+    """Yield kinds with the numbers of their next cases, at least once, until the time is over.
 
     The next kind is the one that had the least time; a batch is as large as its speed suggests.
     """
-    while time.monotonic() < end:
+    while True:
         records = {name: [r for r in journal.records if r.get("kind") == name] for name in names}
         seconds = {name: sum(r["seconds"] for r in records[name]) for name in names}
         name = min(names, key=lambda name: seconds[name])
@@ -195,6 +195,8 @@ def _batches(names: Sequence[str], journal: Journal, end: float) -> Iterator[tup
         pace = seconds[name] / n_cases if n_cases else 0.1
         size = min(max(int(_BATCH_SECONDS / max(pace, 1e-3)), 1), _MAX_BATCH)
         yield KINDS[name], range(first, first + size)
+        if time.monotonic() >= end:
+            return
 
 
 def _tried(kind: Kind, seed: int, numbers: Iterable[int]) -> Iterator[Outcome]:
