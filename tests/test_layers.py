@@ -66,6 +66,7 @@ def imported_rooms(path: Path) -> set[str]:
     return {part[1] for part in parts if part[0] == "badacost" and len(part) > 1}
 
 
+@pytest.fixture(scope="module")
 def graph() -> dict[str, set[str]]:
     """Which room imports which."""
     found = defaultdict(set)
@@ -75,19 +76,16 @@ def graph() -> dict[str, set[str]]:
     return found
 
 
-GRAPH = graph()
-
-
-def test_every_room_has_a_floor() -> None:
-    assert set(GRAPH) - {"__init__"} == set(FLOOR)
+def test_every_room_has_a_floor(graph) -> None:
+    assert set(graph) - {"__init__"} == set(FLOOR)
 
 
 @pytest.mark.parametrize("room", FLOOR)
-def test_no_import_goes_up(room) -> None:
+def test_no_import_goes_up(graph, room) -> None:
     # Public names of the top level: the version, and `load` for the command line.
     allowed = {"__version__", "load"} if room == "cli" else {"__version__"}
     wrong = [
-        other for other in GRAPH[room] - allowed if FLOOR.get(other, len(FLOORS)) >= FLOOR[room]
+        other for other in graph[room] - allowed if FLOOR.get(other, len(FLOORS)) >= FLOOR[room]
     ]
     assert not wrong
 
@@ -99,10 +97,10 @@ def test_the_package_does_not_know_experiments_and_campaigns() -> None:
         assert not found, path
 
 
-def test_the_picture_is_true() -> None:
+def test_the_picture_is_true(graph) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     drawn = defaultdict(set)
     for room, others in re.findall(r"^ +(\w+) --> ([\w &]+)$", text, re.MULTILINE):
         drawn[room] |= set(others.split(" & "))
     rooms = set(FLOOR) - GROUND
-    assert drawn == {room: GRAPH[room] & rooms for room in rooms if GRAPH[room] & rooms}
+    assert drawn == {room: graph[room] & rooms for room in rooms if graph[room] & rooms}

@@ -87,7 +87,6 @@ def test_tree_follows_weights_and_costs() -> None:
         ("gini", {}),
         ("entropy", {"n_drawn": 3}),
         ("entropy", {"max_leaf_nodes": 9, "order": "best"}),
-        ("gini", {"order": "symmetric"}),
     ],
 )
 def test_trees_grown_by_four_threads_at_once(growth, criterion) -> None:

@@ -8,7 +8,7 @@ import pytest
 from badacost.gpu import tree_part
 from badacost.gpu.tree_part import CudaTreePart
 from badacost.tree.binning import BinMapper, BinnedData
-from badacost.tree.gain_kernels import Entropy, Gini, SquaredGradients
+from badacost.tree.gain_kernels import Gini, SquaredGradients
 from badacost.tree.grower import Growth
 from badacost.tree.part import Question, Splits, TreePart
 from badacost.tree.part_grower import PartGrower, Planned
@@ -105,15 +105,15 @@ def test_some_rows_drawn_features_and_counts() -> None:
     data = binned()
     rows = np.flatnonzero(np.random.default_rng(3).random(data.bins.shape[1]) < 0.7)
     growth = Growth(max_depth=4, n_drawn=5, min_samples_leaf=9)
-    grown_alike(data, growth, rows_of(data, 3), SquaredGradients(1.0, 0.01), rows)
-    grown_alike(data, growth, labels_of(data, 4, 1.0), Entropy(), rows)
+    grown_alike(data, growth, rows_of(data, 2), SquaredGradients(1.0, 0.01), rows)
+    grown_alike(data, growth, labels_of(data, 4, 1.0), Gini(np.ones(4)), rows)
 
 
 @pytest.mark.parametrize("n_labels", [60, 300])
 def test_more_labels_than_shared_memory_holds(n_labels) -> None:
     data = binned(900, 5)
     growth = Growth(max_depth=2)
-    grown_alike(data, growth, labels_of(data, n_labels, 1.0), Entropy())
+    grown_alike(data, growth, labels_of(data, n_labels, 1.0), Gini(np.ones(n_labels)))
 
 
 def test_rows_that_a_part_is_given_are_left_as_they_are() -> None:

@@ -306,6 +306,8 @@ def test_large_nodes_against_brute_force(problem, shape) -> None:
 @given(st.one_of(few_samples, many_samples), shapes, st.sampled_from([7, 101, 10_007]))
 def test_more_than_256_bins_against_brute_force(problem, shape, factor) -> None:
     problem = problem.stretched(factor)
+    if factor == 10_007:  # bins of four bytes: one kernel to compile is enough
+        shape = replace(shape, criterion="gini")
     check_against_brute_force(problem, shape, problem.grow(shape))
 
 

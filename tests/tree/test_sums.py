@@ -37,11 +37,11 @@ def binned(X: np.ndarray, categorical: tuple[int, ...] = ()) -> BinnedData:
     return BinnedData(mapper, mapper.transform(X))
 
 
-def make_rows(seed: int, n: int, n_features: int, n_values: int, missing: bool, C: int = 3):
+def make_rows(seed: int, n: int, n_features: int, n_values: int, missing: bool):
     """Values with ties, and rows of gradients with a hessian in the last column."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, n_values, (n, n_features)).astype(float)
-    values = rng.normal(size=(n, C)) + X[:, :1] * rng.normal(size=C) / n_values
+    values = rng.normal(size=(n, 3)) + X[:, :1] * rng.normal(size=3) / n_values
     values[:, -1] = rng.uniform(0.1, 1.0, n)
     if missing:
         X[rng.uniform(size=X.shape) < 0.2] = np.nan
@@ -155,7 +155,7 @@ def test_threads_blocks_and_the_order_of_samples_do_not_matter(monkeypatch, orde
     monkeypatch.setattr(grower_module, "_MIN_THREADED", 0)
     monkeypatch.setattr(grower_module, "_MIN_PART", 1)
     n = 3000
-    X, rows = make_rows(1, n, 7, 400, missing=True, C=4)
+    X, rows = make_rows(1, n, 7, 400, missing=True)
     rng = np.random.default_rng(0)
     growth = Growth(max_depth=6, max_leaf_nodes=20 if order == "best" else None, order=order)
     y, weights = rng.integers(0, 4, n), 10.0 ** rng.uniform(-20, 0, n)
@@ -325,7 +325,10 @@ def test_categories_at_prediction(order) -> None:
     X[::13, 0] = np.nan
     data = binned(X, categorical=(0,))
     growth = Growth(max_depth=4, max_leaf_nodes=12 if order == "best" else None, order=order)
-    grown = TreeGrower(data, growth).grow(WeightedLabels.of(y, np.ones(900), 2), Gini(np.ones(2)))
+    sums, gain = WeightedLabels.of(y, np.ones(900), 2), Gini(np.ones(2))
+    if order == "symmetric":
+        sums, gain = Rows.of(np.column_stack([y - 0.5, np.ones(900)])), GAIN
+    grown = TreeGrower(data, growth).grow(sums, gain)
     forest = Forest.from_trees([grown.tree], [1.0], grown.sums, 2, data.mapper)
     np.testing.assert_array_equal(forest.apply(X)[:, 0], grown.leaves)
     leaves = np.empty(900, np.int64)
@@ -361,7 +364,7 @@ def boosted_softmax(X, y, X_test, order: str, n_rounds: int) -> np.ndarray:
     for _ in range(n_rounds):
         shares = softmax(scores, axis=1)
         gradients, hessians = shares - onehot, shares * (1.0 - shares)
-        sketch = gradients @ rng.normal(size=(n_classes, 3))
+        sketch = gradients @ rng.normal(size=(n_classes, 2))
         rows = Rows.of(np.column_stack([sketch, hessians.sum(axis=1)]))
         grown = grower.grow(rows, SquaredGradients(l2=1.0, min_hessian=1e-3))
         n_nodes = len(grown.tree.left)

@@ -163,18 +163,17 @@ class TreePart(BinnedPart):
 
     def _sum(self, tree: _Growing, question: Question) -> tuple[FloatArray, IndexArray | None]:
         n_features, n_codes = len(self.data.bins), int(self.data.n_codes.max())
-        features = question.features
-        if features is None:
-            features = np.broadcast_to(np.arange(n_features), (len(question.summed), n_features))
+        features = np.tile(np.arange(n_features), (len(question.summed), 1))
+        if question.features is not None:  # a copy, as what comes from elsewhere may be read-only
+            features = np.array(question.features, order="C")
         shape = (len(question.summed), features.shape[1])
         cells = np.zeros((*shape, n_codes * tree.n_columns))
         counts = np.zeros((*shape, n_codes), np.int64) if question.counted else None
-        chosen = np.ascontiguousarray(features)
         if len(question.summed):
             self.threads.map(
                 lambda first, last: part_kernels.sum_nodes(
                     self.data.kernel_data, tree.used, tree.width, tree.nodes, question.summed,
-                    question.units, chosen, first, last, cells,
+                    question.units, features, first, last, cells,
                     part_kernels.NO_COUNTS if counts is None else counts,
                 ),
                 shape[1],

@@ -204,7 +204,7 @@ class _Growth:
             self.seed, self.space.nodes, asked, self.limits, n_features, self.alike
         )
         chosen = np.nonzero(drawn.T)[1].reshape(drawn.shape[1], -1)
-        return np.ascontiguousarray(np.broadcast_to(chosen, (len(asked), chosen.shape[1])))
+        return np.tile(chosen, (len(asked) // len(chosen), 1))
 
     def _jobs(self, asked: list[int], answer: Answer) -> _Jobs:
         """The active nodes, the smaller one of two siblings first, with their histograms."""
@@ -235,11 +235,9 @@ class _Growth:
         chosen = np.array(jobs, np.int64)
         nodes["job"][chosen] = np.arange(len(jobs))
         n_features = len(self.grower.data.n_bins)
-        features = np.ascontiguousarray(
-            self._features(chosen)
-            if self.draws and jobs
-            else np.broadcast_to(np.arange(n_features), (len(jobs), n_features))
-        )
+        features = np.tile(np.arange(n_features), (len(jobs), 1))
+        if self.draws and jobs:
+            features = self._features(chosen)
         return _Jobs(chosen, features, cells, counts, sources)
 
     def _choose(self, jobs: _Jobs | None) -> IndexArray:
