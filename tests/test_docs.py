@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +92,17 @@ def test_code(
         pyplot.close("all")
 
 
+@cache
+def program() -> Any:
+    """Return the command ``badacost``."""
+    typer = pytest.importorskip("typer")
+    return typer.main.get_command(importlib.import_module("badacost.cli.app").app)
+
+
 @pytest.mark.parametrize("words", commands())
 def test_command(words: list[str]) -> None:
     """The commands and options in console blocks are there."""
-    typer = pytest.importorskip("typer")
-    app = importlib.import_module("badacost.cli.app").app
-    command = typer.main.get_command(app)
+    command = program()
     rest = list(words)
     while getattr(command, "commands", None) and rest and not rest[0].startswith("-"):
         name = rest.pop(0)

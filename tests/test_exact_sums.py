@@ -28,7 +28,7 @@ def by_cell(cells, values, n_cells: int) -> list[float]:
     return [math.fsum(values[cells == cell]) for cell in range(n_cells)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(terms(), st.randoms(use_true_random=False))
 def test_a_sum_does_not_depend_on_the_order(values, random) -> None:
     total = exact_sum(values)
@@ -39,7 +39,7 @@ def test_a_sum_does_not_depend_on_the_order(values, random) -> None:
     assert exact_sum(np.sort(values)) == exact_sum(np.sort(values)[::-1]) == total
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(terms(), st.data())
 def test_a_sum_does_not_depend_on_the_parts(values, data) -> None:
     """What `folds` cuts can be summed in parts, and the parts in any order."""
@@ -52,7 +52,7 @@ def test_a_sum_does_not_depend_on_the_parts(values, data) -> None:
     assert high.sum() + low.sum() == exact_sum(small)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(terms(), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_sums_by_cell_do_not_depend_on_the_order(values, n_cells, seed) -> None:
     rng = np.random.default_rng(seed)
@@ -84,7 +84,7 @@ def test_a_faint_cell_keeps_its_digits() -> None:
     np.testing.assert_array_equal(twice, 2 * values)
 
 
-@pytest.mark.parametrize("n", [1000, 1 << 17, 1_000_003])
+@pytest.mark.parametrize("n", [1000, 1 << 17, 400_003])
 def test_many_terms(n) -> None:
     rng = np.random.default_rng(n)
     cells = rng.integers(9, size=n)

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -79,7 +79,6 @@ def test_costs_are_charged_as_given(case) -> None:
     )
 
 
-@settings(max_examples=50)
 @given(decisions())
 def test_savings(case) -> None:
     costs, truth, guess, weight = case

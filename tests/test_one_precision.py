@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     detector = synthetic_cars()
     detector.save(folder / "cars.badacost")
     lines, number = [], 0
-    scenes = make_scenes(8, objects_per_image=(2, 4), object_height=(0.2, 0.4), random_state=3)
+    scenes = make_scenes(5, objects_per_image=(2, 4), object_height=(0.2, 0.4), random_state=3)
     for place, scene in enumerate(scenes):
         name = f"{place:06d}"
         Image.fromarray(scene.load()).save(folder / "image_2" / f"{name}.png")
@@ -55,6 +55,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines.append(to_json_line(f"drive/{name}.png", detector.detect(scene.load())))
     (folder / "found.jsonl").write_text("\n".join(lines))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without those that are not about precision."""
+    monkeypatch.setattr("badacost.detection.report.plot", lambda figure, caption: "")
 
 
 def evaluate(folder: Path, results: str, *options: str) -> dict:

@@ -579,14 +579,19 @@ def test_a_new_process_finds_the_class_of_every_model(tmp_path):
     from badacost.tabular import TableClassifier
 
     X, y = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
-    models = [
-        getattr(badacost, name)().fit(X, y) for name in badacost.__all__ if "Classifier" in name
+    makers = [
+        getattr(badacost, name) for name in badacost.__all__ if "Classifier" in name
         and name not in ("MinimumCostClassifier", "ImportedForestClassifier")
     ]  # fmt: skip
-    grown = LGBMClassifier(n_jobs=1, verbose=-1)
+    models = [
+        make(**({"n_estimators": 2} if hasattr(make(), "n_estimators") else {})).fit(X, y)
+        for make in makers
+    ]
+    few = badacost.SAMMEClassifier(n_estimators=2)
+    grown = LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)
     models.append(badacost.ImportedForestClassifier(grown).fit(X, y))
-    models.append(badacost.MinimumCostClassifier(badacost.SAMMEClassifier()).fit(X, y))
-    models.append(TableClassifier().fit(pd.DataFrame({"a": X[:, 0]}), y))
+    models.append(badacost.MinimumCostClassifier(few).fit(X, y))
+    models.append(TableClassifier(few).fit(pd.DataFrame({"a": X[:, 0]}), y))
     models.append(synthetic_cars())
     kinds = [type(model).__name__ for model in models]
     assert persistence._classes.keys() == set(kinds)

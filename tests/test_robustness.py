@@ -213,14 +213,14 @@ def test_bad_costs(make, costs, error, message) -> None:
 
 
 @pytest.mark.parametrize("binning", ["quantile", "uniform", "exact"])
-@pytest.mark.parametrize("scale", [1e300, 1e-300, 1e-320, -1e300])
-def test_huge_and_tiny_values(make, binning, scale) -> None:
-    data = X * (scale / X.max())
-    model = fitted(make(binning=binning), data, Y)  # equal steps are too wide for tiny values
-    assert_sane(model, data)
-    assert_sane(model, X)
-    if abs(scale) > 1 or binning != "uniform":
-        assert model.score(data, Y) > 0.9
+def test_huge_and_tiny_values(make, binning) -> None:
+    for scale in (1e300, 1e-300, 1e-320, -1e300):
+        data = X * (scale / X.max())
+        model = fitted(make(binning=binning), data, Y)  # equal steps are too wide for tiny values
+        assert_sane(model, data)
+        assert_sane(model, X)
+        if abs(scale) > 1 or binning != "uniform":
+            assert model.score(data, Y) > 0.9
 
 
 @pytest.mark.parametrize("binning", ["quantile", "uniform", "exact"])
@@ -320,11 +320,12 @@ def test_a_class_without_weight_is_never_predicted(make, unweighted) -> None:
     assert not np.isin(model.predict(X), unweighted).any()
 
 
-@pytest.mark.parametrize("factor", [1e-320, 1e-300, 1e-9, 3.0, 1e9, 1e300])
-def test_only_ratios_of_weights_matter(make, factor) -> None:
+def test_only_ratios_of_weights_matter(make) -> None:
     weight = np.where(Y == 1, 4.0, 1.0)
-    one, other = make().fit(X, Y, weight), make().fit(X, Y, weight * factor)
-    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
+    one = make().fit(X, Y, weight)
+    for factor in (1e-320, 1e-300, 1e-9, 3.0, 1e9, 1e300):
+        other = make().fit(X, Y, weight * factor)
+        np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
 
 
 def test_weights_of_all_magnitudes(make) -> None:
@@ -347,7 +348,7 @@ def test_subsamples_are_drawn_where_there_is_weight(subsample) -> None:
 @pytest.mark.parametrize(("subsample", "least"), [(0.2, 0.95), (0.5, 1.0), (1.0, 1.0)])
 def test_many_rounds_on_clean_data(subsample, least) -> None:
     """All weight gathers on few samples; small draws of these teach less and less."""
-    for seed in range(3):
+    for seed in range(2):
         model = boost(n_estimators=200, learning_rate=1.0, subsample=subsample, random_state=seed)
         model.fit(X, Y)
         assert_sane(model, X)
@@ -364,8 +365,9 @@ def test_unit_of_the_costs(make, factor) -> None:
     assert model.score(X, Y) > 0.9
 
 
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
-@pytest.mark.parametrize("ratio", [1e2, 1e3, 1e4, 1e5, 1e6])
+@pytest.mark.parametrize(
+    ("ratio", "criterion"), [(1e2, "entropy"), (1e4, "gini"), (1e6, "entropy"), (1e6, "gini")]
+)
 @pytest.mark.parametrize("costly", [0, 1, 2])
 def test_strongly_different_costs(make, ratio, costly, criterion) -> None:
     costs = zero_one_costs(3)
@@ -384,9 +386,9 @@ def test_loss_falls_under_strongly_different_costs(ratio, costly, learning_rate)
     """Weights of cheap samples that underflow would let their loss rise unseen, up to inf."""
     costs = zero_one_costs(3)
     costs[costly] *= ratio
-    model = boost(costs, n_estimators=60, learning_rate=learning_rate, scoring="loss").fit(X, Y)
+    model = boost(costs, n_estimators=40, learning_rate=learning_rate, scoring="loss").fit(X, Y)
     assert_sane(model, X)
-    assert model.n_estimators_ == 60
+    assert model.n_estimators_ == 40
     assert model.train_score_[0] < 1
     assert (np.diff(model.train_score_) <= 1e-12).all()
 
@@ -503,7 +505,7 @@ def problems(draw):
     return data, y, costs, weight
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     problem=problems(),
     parameters=st.fixed_dictionaries(
@@ -531,7 +533,7 @@ def test_any_small_problem(problem, parameters) -> None:
     np.testing.assert_array_equal(stages[-1], model.predict(data))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(problem=problems(), criterion=st.sampled_from(["gini", "entropy"]))
 def test_any_small_problem_for_a_tree(problem, criterion) -> None:
     data, y, costs, weight = problem
@@ -542,7 +544,7 @@ def test_any_small_problem_for_a_tree(problem, criterion) -> None:
     np.testing.assert_allclose(predicted, charges.min(axis=1))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(problem=problems())
 def test_boosting_never_raises_the_training_loss(problem) -> None:
     data, y, costs, weight = problem

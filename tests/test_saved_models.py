@@ -403,9 +403,9 @@ EDITS = [
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.name)
-@pytest.mark.parametrize("kind", ["boost", "costboost", "tree"])
-def test_edits_of_any_model_are_refused(files, tmp_path, kind, edit) -> None:
-    assert_refused(files / kind, tmp_path / "edited", edit)
+def test_edits_of_any_model_are_refused(files, tmp_path, edit) -> None:
+    for kind in ("boost", "costboost", "tree"):
+        assert_refused(files / kind, tmp_path / kind, edit)
 
 
 def reducible(arrays) -> None:
@@ -556,7 +556,7 @@ def test_flipped_bytes(files, tmp_path, kind) -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))
     chance = random.Random(kind)
     refused = 0
-    for _ in range(150):
+    for _ in range(80):
         damaged = bytearray(original)
         for _ in range(chance.choice([1, 1, 1, 2, 8])):
             damaged[chance.randrange(len(damaged))] ^= chance.choice([1, 128, 255])
@@ -567,7 +567,7 @@ def test_flipped_bytes(files, tmp_path, kind) -> None:
             refused += 1
         else:
             assert_same_fit(whole, loaded, frame)
-    assert refused > 75
+    assert refused > 40
 
 
 @pytest.mark.parametrize("kind", ["boost", "costboost", "tree"])
@@ -575,7 +575,7 @@ def test_random_edits_of_numbers(files, tmp_path, kind) -> None:
     """Whatever an array holds, a model that is loaded also predicts."""
     chance = np.random.default_rng(0)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    for _ in range(100):
+    for _ in range(50):
         contents = read_model(files / kind)
         name = chance.choice(sorted(contents.arrays))
         raw = contents.arrays[name].reshape(-1).view(np.uint8)

@@ -148,6 +148,12 @@ class TestDepths:
 
 
 class TestRivals:
+    @pytest.fixture
+    def few_rounds(self, monkeypatch) -> None:
+        monkeypatch.setattr("badacost.trials._MAX_ROUNDS", 10)
+        monkeypatch.setitem(CostBoostClassifier.__init__.__kwdefaults__, "n_estimators", 10)
+
+    @pytest.mark.usefixtures("few_rounds")
     def test_they_do_not_see_the_prices(self) -> None:
         """Their probabilities are the same, whatever the prices."""
         samples, other = wine(), Prices(PRICES.values.T * 3.0)
@@ -171,6 +177,7 @@ class TestRivals:
         ]
         assert rounds[0] < 5 < rounds[1]
 
+    @pytest.mark.usefixtures("few_rounds")
     def test_probabilities_of_other_rows(self) -> None:
         X, y = load_wine(return_X_y=True)
         train = Samples(X[::2], y[::2])

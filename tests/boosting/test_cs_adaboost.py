@@ -39,11 +39,13 @@ def history(model, X, y, weight=None) -> list[Round]:
     {"learning_rate": 1.0, "max_depth": 3}, {"subsample": 0.5, "max_features": 2},
     {"estimator": DecisionTreeClassifier(max_depth=2, max_features=3)},
 ], ids="-".join)  # fmt: skip
-@pytest.mark.parametrize("costs", [COSTS, COSTS.T, [[0, 0.3], [0.1, 0]]], ids=["5", "1/5", "1/3"])
-@pytest.mark.parametrize("data", [NOISY, CANCER], ids=["noisy", "cancer"])
+@pytest.mark.parametrize(
+    ("data", "costs"), [(NOISY, COSTS), (CANCER, COSTS.T), (NOISY, [[0, 0.3], [0.1, 0]])],
+    ids=["noisy-5", "cancer-1/5", "noisy-1/3"],
+)  # fmt: skip
 def test_badacost_for_two_classes_is_cs_adaboost(data, costs, parameters) -> None:
     X, y = data
-    parameters = {"n_estimators": 10, "random_state": 0, **parameters}
+    parameters = {"n_estimators": 6, "random_state": 0, **parameters}
     model, booster = (
         CSAdaBoostClassifier(costs, **parameters),
         BAdaCostClassifier(costs, **parameters),

@@ -22,10 +22,10 @@ def expected_cost(predicted: NDArray[np.integer], truth: FloatArray = TRUTH) -> 
     return float((truth * COSTS[:, predicted].T).sum(axis=1).mean())
 
 
-def sample(n: int, seed: int) -> tuple[FloatArray, NDArray[np.integer]]:
-    rng = np.random.default_rng(seed)
-    cell = rng.integers(N_CELLS, size=n)
-    return CELLS[cell], (rng.random(n)[:, None] > TRUTH[cell].cumsum(axis=1)[:, :-1]).sum(axis=1)
+def sample(n: int, seed: int) -> tuple[FloatArray, NDArray[np.integer], NDArray[np.integer]]:
+    """Cells and labels, and how often each pair was drawn."""
+    drawn = np.random.default_rng(seed).multinomial(n, TRUTH.ravel() / N_CELLS)
+    return np.repeat(CELLS, 4, axis=0), np.tile(np.arange(4), N_CELLS), drawn
 
 
 def booster(**parameters) -> BAdaCostClassifier:

@@ -10,7 +10,7 @@ import onnxruntime
 
 from badacost.tree.forest import Forest
 
-N_ROWS = 10_000
+N_ROWS = 4_000
 
 
 def run(exported: Any, inputs: Any, n_threads: int = 1) -> dict[str, np.ndarray]:

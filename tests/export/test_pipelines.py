@@ -100,8 +100,7 @@ def test_abstention_is_an_option() -> None:
     assert 0 < got["asked"].sum() < len(X)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("dtype", "n_classes"), [(np.float64, 2), (np.float32, 3)])
 @pytest.mark.parametrize(
     "make",
     [
