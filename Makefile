@@ -6,7 +6,7 @@ WORKERS ?= 3
 # Tests start many interpreters, which need not compile the sources each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-quick versions fuzz limits soak bits lint types docs bench table1 rivals cars faces format clean
+.PHONY: demo test all-tests test-quick versions fuzz limits soak bits lint types docs bench table1 rivals cars faces format clean
 
 demo: .venv/demo
 	$(BIN)/python examples/0010_mistakes_with_prices.py
@@ -15,7 +15,11 @@ demo: .venv/demo
 SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST := $(BIN)/pytest $(SHARED)
 
-test: lint types
+# Types are checked beside the tests, some of which wait.
+test: lint
+	$(MAKE) --jobs 2 types all-tests
+
+all-tests: .venv/dev
 	$(PYTEST) $(PYTEST_ARGS)
 
 # A file or two of every layer, from costs to commands: what a change most likely breaks.

@@ -66,7 +66,7 @@ def test_a_case_is_always_the_same(name) -> None:
 
 
 def test_findings_are_kept_and_made_small(fragile, tmp_path, capsys) -> None:
-    assert main(["fuzz", "--minutes", "0.02", "--folder", str(tmp_path)]) == 1
+    assert main(["fuzz", "--minutes", "0.005", "--folder", str(tmp_path)]) == 1
     report = capsys.readouterr().out
     assert "KeyError: 'the first byte'" in report
     kept = sorted((tmp_path / "findings").iterdir())
@@ -129,7 +129,8 @@ def test_kinds_without_a_case_are_told(fragile, tmp_path, monkeypatch, capsys) -
     assert main([*arguments, "--kinds", "fragile"]) == 0
 
 
-def test_a_campaign_is_continued(fragile, tmp_path, capsys) -> None:
+def test_a_campaign_is_continued(fragile, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(fuzz, "_MAX_BATCH", 3)
     for _ in range(2):
         main(["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)])
     header, *records = map(json.loads, (tmp_path / "fuzz.jsonl").read_text().splitlines())

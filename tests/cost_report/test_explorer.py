@@ -728,9 +728,8 @@ def test_mistakes_about_models() -> None:
         CostExplorer.from_estimator(plain, X.to_numpy(), feature_names=["a"])
 
 
-def test_rivals_are_trained_without_costs(monkeypatch) -> None:
+def test_rivals_are_trained_without_costs() -> None:
     """Their probabilities are those of a fit to the training samples, whatever the prices."""
-    monkeypatch.setattr("badacost.trials._MAX_ROUNDS", 5)
     (X, y), (X_test, y_test) = samples(), samples(seed=1)
     model = MinimumCostClassifier(GaussianNB(), NAMED).fit(X, y)
     found = [
@@ -744,7 +743,7 @@ def test_rivals_are_trained_without_costs(monkeypatch) -> None:
         assert (labels[np.argmax(shares, axis=1)] == y_test).mean() > 0.7
 
 
-def test_figures_of_the_fit_are_told(monkeypatch) -> None:
+def test_figures_of_the_fit_are_told() -> None:
     X, y = samples()
     table = X.assign(grade=y)
     model = TableClassifier(MinimumCostClassifier(GaussianNB()), cost_matrix=NAMED)

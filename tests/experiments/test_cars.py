@@ -15,11 +15,22 @@ from PIL import Image
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import evaluate_kitti
+from badacost.detection.training.config import TrainingConfig
 from experiments.cars import CarSettings, clean_names
 from experiments.contest import Entry, Images
 from experiments.detection import run_contest, write_numbers, write_page
 
-TINY = CarSettings(
+
+class SmallWindow(CarSettings):
+    """Few features, and all cars of the pictures are large enough."""
+
+    def configs(self) -> dict[str, TrainingConfig]:
+        return {
+            name: replace(config, window=(24, 42)) for name, config in super().configs().items()
+        }
+
+
+TINY = SmallWindow(
     kind="quick", n_views=2, trees=(4,), max_depth=3, n_negatives=30, n_accumulated=40,
     subcat_trees=(8,), n_subcat_negatives=20, n_subcat_accumulated=30, n_jittered=0,
     n_octaves_up=0, n_timed=1, n_resamples=5,

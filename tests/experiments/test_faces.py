@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,25 @@ import pytest
 
 from badacost.detection.annotations import AnnotatedImage, AnnotationError
 from badacost.detection.boxes import Detections
+from badacost.detection.training.config import TrainingConfig
 from experiments.contest import Entry
 from experiments.detection import run_contest, write_numbers, write_page
 from experiments.faces import FaceSettings, read_faces
 
-TINY = FaceSettings(
+
+class SmallWindow(FaceSettings):
+    """Few features, and all faces of the pictures are large enough."""
+
+    def configs(self) -> dict[str, TrainingConfig]:
+        return {
+            name: replace(config, window=(24, 24)) for name, config in super().configs().items()
+        }
+
+
+TINY = SmallWindow(
     kind="quick", limits=(45.0,), trees=(4,), max_depth=3, n_negatives=30, n_accumulated=40,
-    subcat_trees=(8,), n_subcat_negatives=20, n_subcat_accumulated=30, n_jittered=0, n_timed=1,
-    n_resamples=5,
+    subcat_trees=(8,), n_subcat_negatives=20, n_subcat_accumulated=30, n_jittered=0,
+    n_timed=1, n_resamples=5,
 )  # fmt: skip
 FIVE = FaceSettings(n_resamples=3)
 VIEWS = FIVE.views

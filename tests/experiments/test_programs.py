@@ -10,6 +10,7 @@ import pytest
 
 from experiments.__main__ import main
 from experiments.cars import CarSettings
+from experiments.table1 import Settings
 
 SMALL = {
     "trees": (4,), "max_depth": 3, "n_negatives": 30, "n_subcat_negatives": 20, "n_timed": 1,
@@ -17,7 +18,9 @@ SMALL = {
 }  # fmt: skip
 
 
-def test_quick_table(uci_folder: Path, tmp_path: Path, capsys) -> None:
+def test_quick_table(uci_folder: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    quick = replace(Settings.quick(), n_rounds=8, n_pool=60)
+    monkeypatch.setattr(Settings, "quick", classmethod(lambda cls: quick))
     command = ["table1", "--quick", "--output", str(tmp_path), "--jobs", "1"]
     command += ["--data", str(uci_folder)]
     assert main(command) == 0
@@ -42,7 +45,7 @@ def test_a_run_is_kept_until_it_is_forgotten(
     kitti_folder: Path, tmp_path: Path, monkeypatch, capsys
 ) -> None:
     quick = replace(CarSettings.quick(), **SMALL)
-    costboost = {"CostBoost": quick.configs()["CostBoost"]}
+    costboost = {"CostBoost": replace(quick.configs()["CostBoost"], window=(24, 42))}
     monkeypatch.setattr(CarSettings, "quick", classmethod(lambda cls: quick))
     monkeypatch.setattr(CarSettings, "configs", lambda self: costboost)
     call = ["cars", "--quick", "--data", str(kitti_folder), "--output", str(tmp_path)]

@@ -290,7 +290,7 @@ def test_the_committed_page_is_that_of_the_committed_numbers(tmp_path: Path) -> 
 @pytest.mark.usefixtures("no_files")
 def test_program(tmp_path: Path, capsys) -> None:
     command = ["rivals", "--quick", "--output", str(tmp_path), "--splits", "1"]
-    command += ["--contenders", "LightGBM, Logistic regression,Random forest"]
+    command += ["--contenders", "CostBoost, Logistic regression,Random forest"]
     assert main([*command, "--timing"]) == 0
     assert "without --timing writes the page" in capsys.readouterr().out
     assert main(command) == 0

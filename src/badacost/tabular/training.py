@@ -210,7 +210,7 @@ def fit_and_try(
     ...         "without": SAMMEClassifier(n_estimators=1, max_depth=1),
     ...     }.items()
     ... }
-    >>> model = fit_and_try(models, wine.load(), wine.target)
+    >>> model = fit_and_try(models, wine.load(), wine.target, n_folds=2)
     >>> type(model.estimator_).__name__, model.n_rows_, model.held_out_.n_rows
     ('BAdaCostClassifier', 178, 178)
     >>> model.held_out_.average_cost < model.held_out_.rivals["without"]
