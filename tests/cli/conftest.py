@@ -1,11 +1,5 @@
-"""Quick rivals: what is asked here is which ones there are, not how good they are."""
+"""What holds for all tests of this folder."""
 
-from __future__ import annotations
+from tests.quick_rivals import few_rounds
 
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch) -> None:
-    """Boosting without costs stops after a few rounds."""
-    monkeypatch.setattr("badacost.trials._MAX_ROUNDS", 5)
+__all__ = ["few_rounds"]

@@ -44,7 +44,7 @@ def test_what_is_written_can_be_fitted(name) -> None:
     result = run("datasets", "write", name, "--output", "t.csv", "--costs", "c.csv")
     (line,) = (line for line in result.stdout.splitlines() if line.startswith("Next: "))
     words = line.removeprefix("Next: badacost ").split()
-    options = ["--trees", "2", "--depth", "1", "--jobs", "1", "--json"]
+    options = ["--trees", "2", "--depth", "1", "--jobs", "1", "--holdout", "0.3", "--json"]
     assert json.loads(run(*words, *options).stdout)["held_out"]["n_rows"] > 30
 
 
@@ -89,7 +89,7 @@ def test_a_newcomer_can_try_the_model_on_rows_it_has_not_seen() -> None:
     lines = run("datasets", "write", "iris", *files).stdout.splitlines()
     (fit,) = (line.removeprefix("Next: badacost ") for line in lines if line.startswith("Next"))
     (evaluate,) = (line.removeprefix("Then: badacost ") for line in lines if "evaluate" in line)
-    run(*fit.split(), "--trees", "2", "--depth", "1", "--quiet")
+    run(*fit.split(), "--trees", "2", "--depth", "1", "--holdout", "0", "--quiet")
     shown = run(*evaluate.split())
     assert "on 36 rows" in shown.stdout
     assert shown.stderr == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import matplotlib
@@ -15,6 +16,7 @@ from badacost import detection
 from badacost.cli.app import app
 from badacost.detection.annotations import Views
 from badacost.detection.boxes import Detections
+from badacost.detection.evaluation.resampling import draws
 from badacost.detection.interchange import coco_document, to_coco, to_csv, to_json_line, to_kitti
 from badacost.detection.scenes import make_scenes
 
@@ -42,30 +44,41 @@ class PerfectDetector:
             yield found_in(scene)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch) -> Path:
-    """A working folder with pictures, labels of KITTI and of a table, and results of all kinds."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Path:
+    """A folder with pictures, labels of KITTI and of a table, and results of all kinds."""
+    place = tmp_path_factory.mktemp("evaluate")
     for name in ("image_2", "label_2", "results"):
-        Path(name).mkdir()
+        (place / name).mkdir()
     rows, found = ["image,x1,y1,x2,y2,category"], {}
     for number, scene in enumerate(SCENES):
         name = f"image_2/{number:06d}.png"
-        Image.fromarray(scene.load()).save(name)
+        Image.fromarray(scene.load()).save(place / name)
         found[name] = found_in(scene)
-        Path(f"results/{number:06d}.txt").write_text(to_kitti(found[name]))
+        (place / f"results/{number:06d}.txt").write_text(to_kitti(found[name]))
         labels = []
         for (x1, y1, x2, y2), angle in zip(scene.boxes, np.radians(scene.angles), strict=True):
             labels.append(
                 f"Car 0 0 {angle:.6f} {x1} {y1} {x2 - 1} {y2 - 1} 1 1 1 1 1 1 {angle:.6f}\n"
             )
             rows.append(f"{number:06d}.png,{x1},{y1},{x2},{y2},Car")
-        Path(f"label_2/{number:06d}.txt").write_text("".join(labels))
-    Path("boxes.csv").write_text("\n".join(rows) + "\n")
-    Path("r.jsonl").write_text("\n".join(to_json_line(n, d) for n, d in found.items()) + "\n")
-    Path("r.csv").write_text(to_csv(found))
-    Path("r.json").write_text(json.dumps([r for n, d in found.items() for r in to_coco(d, n)]))
-    Path("d.badacost").touch()
+        (place / f"label_2/{number:06d}.txt").write_text("".join(labels))
+    (place / "boxes.csv").write_text("\n".join(rows) + "\n")
+    lines = [to_json_line(n, d) for n, d in found.items()]
+    (place / "r.jsonl").write_text("\n".join(lines) + "\n")
+    (place / "r.csv").write_text(to_csv(found))
+    records = [record for n, d in found.items() for record in to_coco(d, n)]
+    (place / "r.json").write_text(json.dumps(records))
+    (place / "d.badacost").touch()
+    return place
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, files: Path, monkeypatch) -> Path:
+    """A working folder with those files; ranges are of few draws."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(draws, "__defaults__", (20, 0))
     monkeypatch.setattr(detection, "load_detector", lambda path: PerfectDetector())
     return tmp_path
 

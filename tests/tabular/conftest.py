@@ -1,14 +1,5 @@
-"""Quick rivals: what is asked here is which ones there are, not how good they are."""
+"""What holds for all tests of this folder."""
 
-from __future__ import annotations
+from tests.quick_rivals import few_rounds
 
-import pytest
-
-from badacost import CostBoostClassifier
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch) -> None:
-    """Boosting without costs stops after a few rounds, and so does CostBoost."""
-    monkeypatch.setattr("badacost.trials._MAX_ROUNDS", 5)
-    monkeypatch.setitem(CostBoostClassifier.__init__.__kwdefaults__, "n_estimators", 5)
+__all__ = ["few_rounds"]

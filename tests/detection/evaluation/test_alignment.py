@@ -85,7 +85,7 @@ class TestNames:
                     align({name: found()}, truth)
 
     def test_many_pictures_of_the_same_name(self) -> None:
-        names = [f"d{i}/1.png" for i in range(3000)]  # all pairs would take minutes
+        names = [f"d{i}/1.png" for i in range(1000)]  # a million pairs
         truth, empty = dict.fromkeys(names, street("Car")), found(BOXES[:0])
         assert len(align(dict.fromkeys(names, empty), truth)[0]) == len(names)
         assert len(align({f"x/{name}": empty for name in names}, truth)[0]) == len(names)

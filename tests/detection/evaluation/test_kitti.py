@@ -213,10 +213,10 @@ def test_order_of_detections_does_not_matter(seed):
         name: detections[name][rng.permutation(len(detections[name]))]
         for name in rng.permutation([*detections])
     }
-    first = evaluate_kitti(detections, annotations, rule="reference").to_dict()
-    second = evaluate_kitti(shuffled, annotations, rule="reference").to_dict()
+    first = evaluate_kitti(detections, annotations, rule="reference").curves
+    second = evaluate_kitti(shuffled, annotations, rule="reference").curves
     for level in ("easy", "moderate", "hard"):
-        np.testing.assert_allclose(first[level]["precision"], second[level]["precision"])
+        np.testing.assert_allclose(first[level].precision, second[level].precision)
 
 
 def cars(n, height=50):

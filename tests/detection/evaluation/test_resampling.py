@@ -88,7 +88,7 @@ def copies(detections, truth, counts):
     return {new: detections[old] for new, old in names}, {new: truth[old] for new, old in names}
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.tuples(*[st.integers(0, 3)] * 3).filter(any))
 def test_draws_are_evaluated_as_copies_of_images(seed: int, counts: tuple[int, ...]) -> None:
     detections, truth = street(seed)

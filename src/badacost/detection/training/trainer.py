@@ -137,8 +137,8 @@ def train_detector(
     >>> from badacost.detection.scenes import make_scenes
     >>> from badacost.detection import TrainingConfig, train_detector
     >>> from badacost.detection.annotations import Views
-    >>> scenes = make_scenes(10, n_views=4)
-    >>> config = TrainingConfig(window=(32, 48), trees=(4, 8), max_depth=3, n_negatives=50)
+    >>> scenes = make_scenes(8, n_views=4, size=(120, 160))
+    >>> config = TrainingConfig(window=(16, 24), trees=(4, 8), max_depth=3, n_negatives=50)
     >>> train_detector(scenes, Views.around(4), config, category="Car")
     Detector('Car' in 4 views, 1 cascade of 8 trees)
     """
