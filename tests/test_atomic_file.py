@@ -55,6 +55,8 @@ def test_a_path_that_cannot_be_replaced(tmp_path) -> None:
     with pytest.raises(OSError, match="folder"), replaced_file(tmp_path / "folder") as temporary:
         temporary.write_text("new")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    with pytest.raises(OSError, match="its name is too long: shorten it"), replaced_file("9" * 400):
+        pass
 
 
 def test_modes_are_those_of_other_files(tmp_path) -> None:

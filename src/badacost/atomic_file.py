@@ -74,8 +74,9 @@ def replaced_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iter
             yield Path(path)
         return
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise write_error(path, IsADirectoryError(errno.EISDIR, ""))
+    with plain_write_errors(path):  # the name may be too long to look at
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "")
     temporary = target.with_name(f".{uuid4().hex}.tmp")
     with plain_write_errors(path):
         mode = target.stat().st_mode & 0o777 if target.exists() else None

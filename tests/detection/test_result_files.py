@@ -251,9 +251,9 @@ class TestPartial:
     @pytest.mark.parametrize(
         "change",
         [
-            {"stem": "../a"}, {"stem": "/a"}, {"stem": 3}, {"stem": "a\0"}, {"size": [0, 3]},
-            {"size": [1, 2, 3]}, {"size": 4}, {"size": [1.0, 2]}, {"image": 3}, {"detections": 3},
-            {"names": []}, {"error": 3},
+            {"stem": "../a"}, {"stem": "/a"}, {"stem": 3}, {"stem": "a\0"}, {"stem": "9" * 400},
+            {"size": [0, 3]}, {"size": [1, 2, 3]}, {"size": 4}, {"size": [1.0, 2]}, {"image": 3},
+            {"detections": 3}, {"names": []}, {"error": 3},
         ],
     )  # fmt: skip
     def test_lines_are_checked(self, tmp_path, change) -> None:
@@ -317,6 +317,8 @@ class TestPartial:
             results.write(found("/far/away.png"))
             with pytest.raises(ValueError, match="give another stem"):
                 results.write(found("a.png"), "../a")
+            with pytest.raises(ValueError, match="give another stem"):
+                results.write(found("a.png"), "9" * 252)
         assert list(contents(tmp_path)) == ["kitti/away.png.txt"]
 
     def test_results_that_vanish_are_not_taken_for_all(self, tmp_path) -> None:

@@ -23,6 +23,7 @@ from badacost.json_document import JSONError, parse_json
 from badacost.user_file import open_regular
 
 _MAX_SIDE = 2**31
+_MAX_NAME = 255 - len(".txt")  # bytes
 _VERSION = "version of badacost"
 
 
@@ -218,6 +219,8 @@ class PartialResults:
 
 
 def _is_stem(stem: str) -> bool:
-    """Whether a name stays in the folder it is put into."""
+    """Whether a name stays in the folder it is put into, and is no longer than names can be."""
     path = PurePath(stem)
-    return bool(path.name) and not path.anchor and ".." not in path.parts and "\0" not in stem
+    is_inside = bool(path.name) and not path.anchor and ".." not in path.parts
+    longest = max((len(part.encode(errors="replace")) for part in path.parts), default=0)
+    return is_inside and "\0" not in stem and longest <= _MAX_NAME
