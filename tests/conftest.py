@@ -6,12 +6,12 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from typer import testing
 
 _CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba"
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_CACHE))
@@ -24,7 +24,10 @@ settings.register_profile("thorough", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 gc.disable()  # until all tests are found
-testing._get_command = cache(testing._get_command)  # takes longer than most commands
+with suppress(ImportError):  # without a command line, other tests run
+    from typer import testing
+
+    testing._get_command = cache(testing._get_command)  # takes longer than most commands
 
 
 def pytest_collection_finish() -> None:
