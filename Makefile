@@ -24,9 +24,9 @@ all-tests: .venv/dev
 
 # A file or two of every layer, from costs to commands: what a change most likely breaks.
 QUICK := $(addprefix tests/, \
-	costs test_costs.py test_loss.py test_oracles.py test_validation.py test_layers.py \
-	test_budget.py test_user_file.py test_json_document.py test_model_file.py \
-	tree/test_forest.py boosting/test_badacost.py boosting/test_costboost.py \
+	costs loss test_oracles.py _utils/test_validation.py test_layers.py \
+	io/test_budget.py io/test_user_file.py io/test_json_document.py io/test_model_file.py \
+	tree/test_forest.py classifiers/test_badacost.py classifiers/test_costboost.py \
 	tabular/test_classifier.py cli/test_predict.py cli/test_demo.py \
 	detection/test_boxes.py detection/test_cascade.py detection/test_detector.py)
 
@@ -57,8 +57,10 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/explorer.py
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/export.py
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/train_detector.py
 
 # The paper's tables and our contests; ARGS are handed on, as in make table1 ARGS="--quick".

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
@@ -17,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from badacost.validation import check_choice
+from badacost._utils import parallel
+from badacost._utils.validation import check_choice
 from campaigns.bits_models import MODELS, digests
 from campaigns.processes import Child
 
@@ -151,10 +151,11 @@ def _interrupt_fits(names: tuple[str, ...]) -> Digests:
 
 
 def _threads_left() -> int:
-    """Return how many threads are alive; a pool that nobody closed ends when it is collected."""
+    """Return how many threads are alive besides the workers of the process."""
     deadline = time.monotonic() + _END_SECONDS
-    while (n_threads := threading.active_count() - 1) and time.monotonic() < deadline:
-        gc.collect()
+    while n_threads := threading.active_count() - 1 - parallel.workers.n_threads:
+        if time.monotonic() > deadline:
+            break
         time.sleep(0.05)
     return n_threads
 

@@ -92,7 +92,7 @@ _BUILDERS: Mapping[str, Callable[[_Given], Any]] = {
     "costs_from_confusion": lambda given: costs.costs_from_confusion(
         given.costs, given.numbers[0], floor=given.numbers[1]
     ),
-    "costs_from_prices": lambda given: costs.costs_from_prices(
+    "costs_from_pairs": lambda given: costs.costs_from_pairs(
         given.prices, default=given.numbers[0], right=given.numbers[1]
     ),
     "costs_from_ratios": lambda given: costs.costs_from_ratios(

@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import badacost
-from badacost.progress import ProgressBar, duration
-from badacost.validation import check_choice, check_number
+from badacost._utils.progress import ProgressBar, duration
+from badacost._utils.validation import check_choice, check_number
 from campaigns import TOO_SHORT
 from campaigns.cases import Case, Kind
 from campaigns.child import Limits, Outcome, run_in_children

@@ -17,8 +17,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from badacost import BAdaCostClassifier, MinimumCostClassifier
-from badacost.model_file import ModelFile
-from badacost.persistence import with_part
+from badacost.io.model_file import ModelFile, with_part
 
 BLOCK = 2**20
 _INT8, _UINT8, _INT32, _UINT32, _DOUBLE, _MATRIX, _COMPRESSED = 1, 2, 5, 6, 9, 14, 15

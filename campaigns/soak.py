@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
-from badacost.progress import ProgressBar
+from badacost._utils.progress import ProgressBar
 from campaigns import TOO_SHORT, cluster
 from campaigns.processes import Child, orphans
 from campaigns.soak_tasks import COMPILE, DETECTIONS, TASKS, KilledRun, Task, snapshot

@@ -29,7 +29,7 @@ _COMPILED = """
 import sys
 from pathlib import Path
 import numpy as np
-from badacost.portable_kernels import exp_of, log_of
+from badacost._utils.portable_kernels import exp_of, log_of
 values = np.linspace(0.1, 3.0, 50)
 found = [values.astype(kind) for kind in (np.float64, np.float32)]
 for array in found:
@@ -216,13 +216,13 @@ def _detection(name: str, is_whole: bool = True) -> Task:
 def _small_data_sets() -> Iterator[None]:
     """Let experiments read what scikit-learn brings: the data sets of the paper are not here."""
 
-    def load(name: str, **options: Any) -> Any:
+    def load(name: str, folder: Any) -> Any:
         X, y = load_wine(return_X_y=True)
         return X[:: 1 + (name == "cmc")], y.astype(str)[:: 1 + (name == "cmc")]
 
     table1.samples.cache_clear()
     try:
-        with patch.object(table1, "load_uci", load):
+        with patch.object(table1, "load_paper_set", load):
             yield
     finally:
         table1.samples.cache_clear()

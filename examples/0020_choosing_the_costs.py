@@ -22,12 +22,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from badacost import BAdaCostClassifier
-from badacost.costs import costs_from_prices, costs_from_ratios, explain_costs
+from badacost.costs import costs_from_pairs, costs_from_ratios, explain_costs
 from badacost.metrics import average_cost
 
 cancer = load_breast_cancer()
 y = cancer.target_names[cancer.target]
-costs = costs_from_prices(
+costs = costs_from_pairs(
     {
         ("malignant", "malignant"): 8_000,  # the operation
         ("malignant", "benign"): 168_000,  # a late operation, and what it cannot repair

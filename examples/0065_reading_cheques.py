@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from badacost import ABSTAIN, CostBoostClassifier, MinimumCostClassifier
+from badacost import CostBoostClassifier, MinimumCostClassifier
 from badacost.costs import ordinal_costs
 from badacost.metrics import total_cost
 
@@ -46,12 +46,12 @@ decided = {
     "most likely digit": model.predict(X),
     "minimum expected cost": model.decide(X, sample_cost=prices),
     "the same, or the clerk": model.decide(X, sample_cost=prices, abstain=CLERK),
-    "the clerk reads all": np.full(len(y), ABSTAIN, dtype=object),
+    "the clerk reads all": np.ma.masked_all(len(y), int),
 }
 print(f"{'':24}{'euros':>8}   digits for the clerk, by place: {places}")
 for name, readings in decided.items():
     euros = total_cost(y, readings, sample_cost=prices, abstain=CLERK)
-    print(f"{name:24}{euros:8.0f}{'':36}{np.sum((readings == ABSTAIN).reshape(4, -1), axis=1)}")
+    print(f"{name:24}{euros:8.0f}{'':36}{np.ma.getmaskarray(readings).reshape(4, -1).sum(axis=1)}")
 
 # %%
 # Rivals, as they come and with a temperature fitted to held-out predictions, decide at the same
@@ -72,7 +72,7 @@ print(f"\n{'':34}{'euros':>6}{'clerk':>7}{'mistakes':>10}{'CostBoost saves':>17}
 for name, reader in readers.items():
     readings = reader.decide(X, sample_cost=prices, abstain=CLERK)
     euros = total_cost(y, readings, sample_cost=prices, abstain=CLERK)
-    wages = CLERK * np.sum(readings == ABSTAIN)
+    wages = CLERK * readings.mask.sum()
     bills[name] = wages, euros - wages
     saved = 1 - sum(bills["CostBoost"]) / euros
     print(f"{name:34}{euros:6.0f}{wages:7.0f}{euros - wages:10.0f}{saved:17.0%}")
@@ -91,8 +91,9 @@ for row, sample in enumerate(np.argsort(-expected)[[0, 20, 60, 150, 400, 700]]):
     image = X_test[sample].reshape(8, 8)
     left.imshow(image, cmap="gray_r", extent=(-0.4, 0.4, row + 0.4, row - 0.4))
     for column, reading in enumerate(readings[:, sample], start=1):
-        text, colour = ("clerk", clerk_colour) if reading == ABSTAIN else (reading, "0.93")
-        if reading not in (y_test[sample], ABSTAIN):
+        asked = reading is np.ma.masked
+        text, colour = ("clerk", clerk_colour) if asked else (reading, "0.93")
+        if not asked and reading != y_test[sample]:
             colour = mistake_colour
         left.add_patch(plt.Rectangle((column - 0.46, row - 0.4), 0.92, 0.8, color=colour))
         left.text(column, row - 0.06, text, fontsize=15, ha="center", va="center")

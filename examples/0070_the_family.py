@@ -14,19 +14,18 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from badacost import (
+from badacost import BAdaCostClassifier, MinimumCostClassifier
+from badacost.costs import minimum_cost_decision
+from badacost.family import (
     AdaBoostM1Classifier,
     AdaC2M1Classifier,
-    BAdaCostClassifier,
     CostGeneralizedAdaBoostClassifier,
     CSAdaBoostClassifier,
     LpCSBClassifier,
-    MinimumCostClassifier,
     PIBoostClassifier,
     SAMMEClassifier,
     WangMultiBoostClassifier,
 )
-from badacost.costs import minimum_cost_decision
 from badacost.metrics import average_cost
 from badacost.plotting import DecisionRegionsDisplay
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from badacost._utils.validation import check_number
 from badacost.detection.annotations import KITTI_CARS, AnnotatedImage, Views, read_kitti
 from badacost.detection.evaluation import (
     PrecisionRecallCurve,
@@ -27,7 +28,6 @@ from badacost.detection.evaluation import (
     resample,
 )
 from badacost.detection.training.config import TrainingConfig
-from badacost.validation import check_number
 from experiments.contest import REFERENCE, ContestSettings, Entry, Images, described, views_found
 
 OVERLAPS = ("0.7", "0.5")

@@ -16,8 +16,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from badacost.arrays import FloatArray, Positions
-from badacost.decision import MinimumCostClassifier
+from badacost._utils.arrays import FloatArray, Positions
+from badacost.classifiers.minimum_cost import MinimumCostClassifier
 
 N_FOLDS = 5  # of calibrations
 N_CROSS_FITS = 8  # as many as CostBoost has for so few samples

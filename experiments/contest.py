@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from badacost._utils.progress import tracked
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import Detections
 from badacost.detection.detector import Detector
@@ -30,7 +31,6 @@ from badacost.detection.reference import load_detector
 from badacost.detection.training import train_detector
 from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.identity import ALGORITHM_VERSION, annotation_digests
-from badacost.progress import tracked
 from experiments.file_digests import FileDigests, digest_of
 from experiments.journal import Journal, JournalError
 from experiments.journal import forget as forget_journal

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from badacost.budget import Budget
 from badacost.detection.annotations import (
     AnnotatedImage,
     Selection,
@@ -43,6 +42,7 @@ from badacost.detection.evaluation import (
     resample,
 )
 from badacost.detection.training.config import TrainingConfig
+from badacost.io.budget import Budget
 from experiments.contest import REFERENCE, ContestSettings, Entry, Images, described, views_found
 
 PLAIN, REFINED = "1", "5"  # rounds of matching: without refinement, and as in the paper

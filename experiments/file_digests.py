@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from badacost.atomic_file import replaced_file
-from badacost.budget import Budget
-from badacost.json_document import parse_json
-from badacost.user_file import open_regular
+from badacost.io.atomic_file import replaced_file
+from badacost.io.budget import Budget
+from badacost.io.json_document import parse_json
+from badacost.io.user_file import open_regular
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from badacost.atomic_file import plain_write_errors
-from badacost.budget import Budget, BudgetError
-from badacost.file_lock import FileLock
+from badacost.io.atomic_file import plain_write_errors
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.file_lock import FileLock
 
 _BYTES_OF_JSON = 8  # in memory, for a byte of the text
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from badacost.atomic_file import replaced_file
+from badacost.io.atomic_file import replaced_file
 
 TITLES = {
     "car": "CarEval", "chess": "Chess", "isolet": "Isolet", "satimage": "SatImage",

@@ -21,8 +21,8 @@ import pandas as pd
 import scikit_posthocs
 from scipy import stats
 
-from badacost.arrays import FloatArray
-from badacost.validation import check_number
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_number
 from experiments.pages import render, save_figure
 
 if TYPE_CHECKING:

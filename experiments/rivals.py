@@ -20,10 +20,10 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from badacost.arrays import FloatArray, Positions
+from badacost._utils.arrays import FloatArray, Positions
+from badacost._utils.validation import check_choice, check_number
 from badacost.costs import minimum_cost_decision, ordinal_costs, zero_one_costs
 from badacost.datasets import UCI_NAMES
-from badacost.validation import check_choice, check_number
 from experiments.contenders import CONTENDERS, Calibrated
 from experiments.journal import Journal
 from experiments.table1 import samples

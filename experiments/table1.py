@@ -24,20 +24,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
-from badacost.arrays import FloatArray, Positions
-from badacost.boosting.adac2m1 import AdaC2M1Classifier
-from badacost.boosting.badacost import BAdaCostClassifier
-from badacost.boosting.cost_tree import CostSensitiveTreeClassifier
-from badacost.boosting.lp_csb import LpCSBClassifier
-from badacost.boosting.samme import SAMMEClassifier
-from badacost.boosting.wang_multiboost import WangMultiBoostClassifier
+from badacost._utils.arrays import FloatArray, Positions
+from badacost._utils.validation import check_choice, check_number
+from badacost.classifiers.badacost import BAdaCostClassifier
+from badacost.classifiers.cost_tree import CostSensitiveTreeClassifier
 from badacost.costs import costs_from_confusion, minimum_cost_decision
-from badacost.datasets import UCI_NAMES, load_uci
+from badacost.datasets import UCI_NAMES
+from badacost.family import (
+    AdaC2M1Classifier,
+    LpCSBClassifier,
+    SAMMEClassifier,
+    WangMultiBoostClassifier,
+)
 from badacost.loss import confusion_weights
-from badacost.validation import check_choice, check_number
 from experiments import contenders, paper
 from experiments.journal import Journal
 from experiments.tasks import Record, Task, run_missing, versions
+from experiments.uci import load_paper_set
 
 Make = Callable[["Settings", FloatArray, int], Any]
 Rule = Callable[[Any, NDArray[Any], FloatArray], NDArray[Any]]
@@ -223,7 +226,7 @@ def run(
     """
     settings = settings.complete()
     for name in settings.data_sets:  # all of them must be there before a long run begins
-        load_uci(name, folder=data)
+        load_paper_set(name, data)
     matrices = [(name, i, "") for name in settings.data_sets for i in range(settings.n_folds)]
     fits = [(*task[:2], contender) for task in matrices for contender in settings.contenders]
     with Journal(journal_path, header(settings)) as journal:
@@ -265,7 +268,7 @@ def _weight(task: Task, settings: Settings, folder: Path | None) -> float:
 @lru_cache(maxsize=2)
 def samples(name: str, folder: Path | None) -> tuple[FloatArray, Positions]:
     """Return samples, and classes as numbers in the order of their sorted names."""
-    X, y = load_uci(name, folder=folder, return_X_y=True)
+    X, y = load_paper_set(name, folder)
     return X, np.unique(y, return_inverse=True)[1]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from badacost.atomic_file import replaced_file
+from badacost.io.atomic_file import replaced_file
 from experiments import pages, paper
 from experiments.pages import losses, mean, read_numbers, short, table
 from experiments.ranking import RankComparison

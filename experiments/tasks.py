@@ -12,7 +12,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from badacost.progress import ProgressBar
+from badacost._utils.progress import ProgressBar
 from experiments.journal import Journal
 
 Task = tuple[Any, ...]  # data set, number of a part, contender, and what else tells tasks apart
@@ -59,7 +59,7 @@ def run_missing(
         for number, record in enumerate(parallel(calls), start=1):
             journal.append(record)
             finished += weights[tuple(record[key] for key in keys)]
-            bar.update(number, share=finished / total)
+            bar.update(number, fraction=finished / total)
     finally:
         bar.close()
 

@@ -10,5 +10,5 @@ from badacost import CostBoostClassifier
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch) -> None:
     """Boosting without costs stops after a few rounds, and so does CostBoost."""
-    monkeypatch.setattr("badacost.trials._MAX_ROUNDS", 5)
+    monkeypatch.setattr("badacost.tabular.trials._MAX_ROUNDS", 5)
     monkeypatch.setitem(CostBoostClassifier.__init__.__kwdefaults__, "n_estimators", 10)

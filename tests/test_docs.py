@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 _MADE = ("_build", "gallery", "generated", "results")
-PAGES = [
+PAGES = [CONTRIBUTING] + [
     path
     for path in sorted(DOCS.rglob("*.md"))
     if not set(path.relative_to(DOCS).parts) & set(_MADE)
 ]
 PUBLIC = [
     "badacost",
-    "badacost.boosting",
+    "badacost.family",
     "badacost.cost_report",
     "badacost.costs",
     "badacost.datasets",
@@ -54,7 +56,7 @@ def outputs(path: Path) -> dict[str, str]:
 
 
 def name_of(path: Path) -> str:
-    return path.relative_to(DOCS).as_posix()
+    return path.relative_to(ROOT).as_posix()
 
 
 def commands() -> list[Any]:
@@ -84,12 +86,24 @@ def test_code(
     try:
         for block in blocks(path, "python"):
             capsys.readouterr()
-            exec(compile(block, str(path), "exec"), names)
+            exec(compile(block, str(path), "exec", dont_inherit=True), names)
             if block in shown:
                 assert capsys.readouterr().out == shown[block]
     finally:
         pyplot = importlib.import_module("matplotlib.pyplot")
         pyplot.close("all")
+
+
+def test_the_walk_of_a_fit_names_what_there_is() -> None:
+    text = CONTRIBUTING.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w/]+\.py)` \| (.*?) \|", text, re.MULTILINE)
+    assert len(rows) > 15
+    for file, names in rows:
+        source = (ROOT / "src/badacost" / file).read_text(encoding="utf-8")
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"\b(def|class) {name}\b", source), f"{name} in {file}"
+    for file in re.findall(r"`((?:\w+/)+\w+\.py)`", text):
+        assert any((folder / file).is_file() for folder in (ROOT, ROOT / "src/badacost")), file
 
 
 @cache

@@ -40,12 +40,12 @@ def run(code: str, missing: tuple[str, ...] = ()) -> subprocess.CompletedProcess
 def test_what_imports_pull_in() -> None:
     """No optional package, beyond those that scikit-learn looks for itself.
 
-    Nor does persistence know a model: classes register themselves, and only the package itself
-    knows where they are.
+    Nor does the module of model files know a model: classes register themselves, and only the
+    package itself knows where they are.
     """
     found = run(
         "import sklearn.ensemble; before = set(sys.modules)\n"
-        "import badacost.persistence\n"
+        "import badacost.io.model_file\n"
         "names = ('boosting', 'decision', 'detection', 'tabular', 'tree')\n"
         "print([name for name in names if f'badacost.{name}' in sys.modules])\n"
         "import badacost, badacost.detection, badacost.plotting, badacost.tabular, badacost.cli\n"
@@ -68,6 +68,9 @@ def test_public_names_are_all_there() -> None:
     assert set(badacost.__all__) <= set(dir(badacost))
     for name in badacost.__all__:
         assert getattr(badacost, name) is not None
+    for name in badacost.family.__all__:  # found at the top, but not listed there
+        assert getattr(badacost, name) is getattr(badacost.family, name)
+        assert name not in dir(badacost)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         badacost.nothing  # noqa: B018
 
@@ -147,7 +150,7 @@ def test_a_source_tree_can_be_imported_without_being_installed() -> None:
         "def absent(name): raise metadata.PackageNotFoundError(name)\n"
         "metadata.version = metadata.distribution = absent\n"
         f"sys.path.insert(0, {str(source)!r})\n"
-        "import badacost, badacost.model_file, badacost.cli.app; print(badacost.__version__)"
+        "import badacost, badacost.io.model_file, badacost.cli.app; print(badacost.__version__)"
     )
     assert found.stdout.strip() == badacost.__version__, found.stderr
 

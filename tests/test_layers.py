@@ -1,93 +1,97 @@
-"""Imports go one way, and the map in CONTRIBUTING.md shows them as they are."""
+"""Imports go one way, and the map in CONTRIBUTING.md names every package."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from itertools import chain
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/badacost"
-# From the ground up: a room may import rooms of the floors below its own.
-FLOORS = [
+# Bottom up: a module imports modules of its own layer, without cycles, and of the layers below.
+LAYERS = [
+    ("_utils", "costs", "io"),
+    ("tree",),
+    ("boosting", "backends", "loss", "batches"),
+    ("classifiers", "family", "distributed"),
     (
-        "arrays",
-        "atomic_file",
-        "budget",
-        "csv_dialect",
-        "parts",
-        "progress",
-        "scratch_file",
-        "threads",
-        "user_file",
+        "cli",
+        "cost_report",
+        "datasets",
+        "detection",
+        "explain",
+        "export",
+        "html_page",
+        "metrics",
+        "plotting",
+        "tabular",
     ),
-    ("file_lock",),
-    ("kernel_cache",),
-    (
-        "categorical_columns",
-        "json_document",
-        "large_samples",
-        "parquet_rows",
-        "portable_kernels",
-    ),
-    ("validation",),
-    ("accuracy", "batches", "costs", "exact_sums", "model_file"),
-    ("loss", "metrics", "calibration", "persistence", "tree"),
-    ("gpu",),
-    ("boosting", "plotting", "decision"),
-    ("distributed", "html_page"),
-    ("detection",),
-    ("trials",),
-    ("tabular",),
-    ("datasets", "explain", "export"),
-    ("cost_report",),
-    ("cli",),
 ]
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-# Used nearly everywhere: the picture leaves them out.
-GROUND = {*chain.from_iterable(FLOORS[:5]), "accuracy", "exact_sums", "model_file", "persistence"}
+LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
+MODULES = {
+    ".".join(("badacost", *path.relative_to(PACKAGE).with_suffix("").parts)): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """First names below badacost that a module imports, wherever in it."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported(path: Path, *, anywhere: bool) -> set[str]:
+    """Modules of the package that a module imports: anywhere in it, or when it is imported."""
+    found: set[str] = set()
+    tree = ast.parse(path.read_text())
+    lazy = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if not anywhere and id(node) in lazy:
+            continue
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == "badacost":
-            names += [f"badacost.{alias.name}" for alias in node.names]
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.append(node.module)
-    parts = [name.split(".") for name in names]
-    return {part[1] for part in parts if part[0] == "badacost" and len(part) > 1}
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else node.module for name in inner}
+    return {name for name in found if name.startswith("badacost.")}
 
 
-@pytest.fixture(scope="module")
-def graph() -> dict[str, set[str]]:
-    """Which room imports which."""
-    found = defaultdict(set)
-    for path in PACKAGE.rglob("*.py"):
-        room = path.relative_to(PACKAGE).with_suffix("").parts[0]
-        found[room] |= imported_rooms(path) - {room}
-    return found
+def test_nothing_but_packages_at_the_top() -> None:
+    assert [path.name for path in PACKAGE.glob("*.py")] == ["__init__.py"]
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages == set(LAYER)
 
 
-def test_every_room_has_a_floor(graph) -> None:
-    assert set(graph) - {"__init__"} == set(FLOOR)
+@pytest.mark.parametrize("package", LAYER)
+def test_no_import_goes_up(package) -> None:
+    for name, path in MODULES.items():
+        if name.split(".")[1] == package:
+            others = {other.split(".")[1] for other in imported(path, anywhere=True)}
+            wrong = {other for other in others if LAYER[other] > LAYER[package]}
+            assert not wrong, name
 
 
-@pytest.mark.parametrize("room", FLOOR)
-def test_no_import_goes_up(graph, room) -> None:
-    # Public names of the top level: the version, and `load` for the command line.
-    allowed = {"__version__", "load"} if room == "cli" else {"__version__"}
-    wrong = [
-        other for other in graph[room] - allowed if FLOOR.get(other, len(FLOORS)) >= FLOOR[room]
-    ]
-    assert not wrong
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {name: imported(path, anywhere=False) for name, path in MODULES.items()}
+    done: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, " -> ".join((*above, name))
+        if name not in done:
+            for other in graph.get(name, ()):
+                visit(other, (*above, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_the_tree_engine_needs_neither_files_nor_scikit_learn() -> None:
+    for path in (PACKAGE / "tree").glob("*.py"):
+        found = re.search(r"^\s*(from|import) (sklearn|badacost\.io)\b", path.read_text(), re.M)
+        assert not found, path
 
 
 def test_the_package_does_not_know_experiments_and_campaigns() -> None:
@@ -97,10 +101,6 @@ def test_the_package_does_not_know_experiments_and_campaigns() -> None:
         assert not found, path
 
 
-def test_the_picture_is_true(graph) -> None:
+def test_the_map_names_every_package() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    drawn = defaultdict(set)
-    for room, others in re.findall(r"^ +(\w+) --> ([\w &]+)$", text, re.MULTILINE):
-        drawn[room] |= set(others.split(" & "))
-    rooms = set(FLOOR) - GROUND
-    assert drawn == {room: graph[room] & rooms for room in rooms if graph[room] & rooms}
+    assert not {package for package in LAYER if f"`{package}/`" not in text}

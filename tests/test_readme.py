@@ -58,7 +58,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a table to pages, and the demo of detection, as the README types them."""
-    monkeypatch.setattr("badacost.trials._MAX_ROUNDS", 5)  # of rivals without costs
+    monkeypatch.setattr("badacost.tabular.trials._MAX_ROUNDS", 5)  # of rivals without costs
     ours = [words[1:] for words in COMMANDS if words[0] == "badacost"]
     assert [words[0] for words in ours] == [
         "datasets", "costs", "fit", "predict", "report", "explore", "export", "demo",

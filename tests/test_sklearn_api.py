@@ -172,7 +172,8 @@ def test_fit_leaves_parameters_and_data_alone() -> None:
     np.testing.assert_array_equal(data, X)
     np.testing.assert_array_equal(labels, Y)
     np.testing.assert_array_equal(weight, 1)
-    np.testing.assert_array_equal(np.diag(model.cost_matrix_), 0)
+    np.testing.assert_array_equal(model.cost_matrix_, costs)
+    assert model.cost_matrix_ is not costs
 
 
 # Composition.
@@ -481,7 +482,8 @@ class TestCosts:
         data, y = noisy()
         shifted = ASYMMETRIC + np.array([[4.0], [0], [2]])
         one, other = (make(c).fit(data, y) for c in (ASYMMETRIC, shifted))
-        np.testing.assert_array_equal(one.cost_matrix_, other.cost_matrix_)
+        np.testing.assert_array_equal(other.cost_matrix_, shifted)
+        np.testing.assert_array_equal(other.regret_matrix_, one.cost_matrix_)
         np.testing.assert_array_equal(one.predict(data), other.predict(data))
 
 
@@ -552,8 +554,8 @@ def layouts(X: np.ndarray, folder) -> dict[str, np.ndarray]:
 
 KERNELS = [
     binning_kernels.search_bins, binning_kernels.count_steps, growth_kernels.grow,
-    growth_kernels.descend, growth_kernels.finish, split_kernels.search, forest_kernels.accumulate,
-    forest_kernels.leaves,
+    growth_kernels.descend, split_kernels.search,
+    forest_kernels.accumulate, forest_kernels.leaves,
 ]  # fmt: skip
 
 

@@ -7,9 +7,21 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from badacost.boosting import costboost_kernels as kernels
-from badacost.tree.sums import quanta_of
+from badacost.tree.grower import quanta_of
 
 BIG = 1.5 * 2.0**10  # rounds terms to multiples of 2**-42
+EMPTY = np.empty((0, 1), np.float32)
+
+
+def advance(scores, step, table, rows, y, probabilities, losses, first, last) -> None:
+    odds = np.empty(kernels.BLOCK * (scores.shape[1] + 1))
+    kernels.advance(scores, step, table, rows, y, probabilities, losses, odds, first, last)
+
+
+def sketch(probabilities, y, weight, directions, quanta, rounded, first, last) -> np.ndarray:
+    largest = np.zeros(directions.shape[1] + 1)
+    kernels.sketch(probabilities, y, weight, directions, quanta, rounded, largest, first, last)
+    return largest
 
 
 def problem(n: int = 50, n_classes: int = 4, seed: int = 0):
@@ -34,7 +46,7 @@ def test_advance(n_classes) -> None:
     expected = scores + 0.3 * table[rows]
     shares, losses = np.full(scores.shape, np.nan, np.float32), np.full(50, np.nan)
     for first, last in ((0, 20), (20, 50)):
-        kernels.advance(scores, 0.3, table, rows, y, shares, losses, first, last)
+        advance(scores, 0.3, table, rows, y, shares, losses, first, last)
     np.testing.assert_allclose(scores, expected, rtol=1e-14)
     np.testing.assert_allclose(shares, softmax(-expected, axis=1), atol=1e-7)
     log_loss = expected[np.arange(50), y] + logsumexp(-expected, axis=1)
@@ -45,7 +57,7 @@ def test_an_empty_table_only_sets_probabilities() -> None:
     scores, expected, y, _, _ = problem()
     before, shares, losses = scores.copy(), np.empty_like(expected), np.empty(50)
     rows, table = np.zeros(50, np.int32), np.empty((0, 4))
-    kernels.advance(scores, 0.0, table, rows, y, shares, losses, 0, 50)
+    advance(scores, 0.0, table, rows, y, shares, losses, 0, 50)
     np.testing.assert_array_equal(scores, before)
     np.testing.assert_allclose(shares, expected, rtol=1e-6)
 
@@ -55,7 +67,7 @@ def test_scores_of_any_size(size) -> None:
     scores = size * np.array([[0.0, 1.0, -1.0], [1.0, 1.0, 1.0]])
     shares, losses = np.empty((2, 3), np.float32), np.empty(2)
     rows, y = np.zeros(2, np.int32), np.array([1, 2], np.uint8)
-    kernels.advance(scores, 1.0, np.empty((0, 3)), rows, y, shares, losses, 0, 2)
+    advance(scores, 1.0, np.empty((0, 3)), rows, y, shares, losses, 0, 2)
     np.testing.assert_allclose(shares, [[0, 0, 1], [1 / 3, 1 / 3, 1 / 3]], rtol=1e-6)
     np.testing.assert_allclose(losses, [2 * size, np.log(3)])
 
@@ -66,12 +78,12 @@ def test_sketch(n_classes) -> None:
     directions = rng.normal(size=(n_classes, 3))
     gradient, hessian = gradients(shares, y, weight)
     expected = np.column_stack([gradient @ directions, hessian.sum(axis=1)])
-    sizes = kernels.sketch_sizes(shares, y, weight, directions, 0, 50)
+    sizes = sketch(shares, y, weight, directions, np.empty(4), EMPTY, 0, 50)
     np.testing.assert_allclose(sizes, np.abs(expected).max(axis=0), rtol=1e-12)
     quanta = quanta_of(sizes)
     out = np.full((50, 4), np.nan, np.float32)
     for first, last in ((0, 31), (31, 50)):
-        kernels.sketch_rounded(shares, y, weight, directions, quanta, out, first, last)
+        sketch(shares, y, weight, directions, quanta, out, first, last)
     assert (np.abs(out - expected) <= 0.51 * quanta).all()
     np.testing.assert_array_equal(out / quanta, np.rint(out / quanta))
 
@@ -85,11 +97,11 @@ def test_gradients_are_those_of_the_log_loss() -> None:
 
     def loss_at(moved) -> float:
         rows, table = np.zeros(1, np.int32), np.empty((0, 4))
-        kernels.advance(moved, 0.0, table, rows, y, shares, losses, 0, 1)
+        advance(moved, 0.0, table, rows, y, shares, losses, 0, 1)
         return float(weight[0] * losses[0])
 
     loss_at(scores.copy())
-    kernels.sketch_rounded(shares, y, weight, directions, np.full(4, 1e-9), out, 0, 1)
+    sketch(shares, y, weight, directions, np.full(4, 1e-9), out, 0, 1)
     for k in range(3):
         step = 1e-5 * np.eye(4)[[k]]
         slope = (loss_at(scores + step) - loss_at(scores - step)) / 2e-5

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, StratifiedKFold
 
-from badacost.boosting.cross_fit import CrossFit, FoldLoss
-from badacost.boosting.cross_fit_part import CrossFitPart
-from badacost.boosting.fit_part import PartedRows
+from badacost._utils.parallel import Threads
+from badacost.backends.shards import ShardedData
+from badacost.boosting.cross_fit import CrossFit, CrossFitShard, FoldLoss
 from badacost.boosting.folds import (
     Fold,
     given_folds,
@@ -18,9 +18,7 @@ from badacost.boosting.folds import (
     mix_columns,
     random_folds,
 )
-from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
-from badacost.tree.gain_kernels import SquaredGradients
 from badacost.tree.grower import Growth
 
 
@@ -40,11 +38,11 @@ def test_random_folds(n, n_classes, n_folds, seed) -> None:
     X, y, weight = samples(n, n_classes)
     folds = random_folds(mix_columns(X.T, len(y), seed), y, weight, n_folds)
     assert len(folds) == min(n, n_folds)
-    np.testing.assert_array_equal(np.sort(np.concatenate([f.left_out for f in folds])), range(n))
+    np.testing.assert_array_equal(np.sort(np.concatenate([f.held_out for f in folds])), range(n))
     for fold in folds:
-        np.testing.assert_array_equal(np.sort([*fold.train, *fold.left_out]), range(n))
+        np.testing.assert_array_equal(np.sort([*fold.train, *fold.held_out]), range(n))
     for members in (np.full(n, True), *(y == k for k in range(n_classes))):
-        assert np.ptp([members[fold.left_out].sum() for fold in folds]) <= 1
+        assert np.ptp([members[fold.held_out].sum() for fold in folds]) <= 1
 
 
 def test_random_folds_follow_the_samples() -> None:
@@ -53,16 +51,16 @@ def test_random_folds_follow_the_samples() -> None:
     known = random_folds(mix_columns(X.T, len(y), 5), y, weight, 4)
     moved = random_folds(mix_columns(X[order].T, len(y[order]), 5), y[order], weight[order], 4)
     for one, other in zip(known, moved, strict=True):
-        assert set(one.left_out) == set(order[other.left_out])
+        assert set(one.held_out) == set(order[other.held_out])
     other = random_folds(mix_columns(X.T, len(y), 6), y, weight, 4)
-    assert any(set(a.left_out) != set(b.left_out) for a, b in zip(known, other, strict=True))
+    assert any(set(a.held_out) != set(b.held_out) for a, b in zip(known, other, strict=True))
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])
 def test_random_folds_know_nothing_of_the_values(column) -> None:
     X, y, weight = samples(4000, 2)
     folds = random_folds(mix_columns(X.T, len(y), 0), y, weight, 4)
-    means = [X[fold.left_out, column].mean() for fold in folds]
+    means = [X[fold.held_out, column].mean() for fold in folds]
     np.testing.assert_allclose(means, X[:, column].mean(), atol=4.0 / np.sqrt(1000))
 
 
@@ -108,7 +106,7 @@ def test_given_folds(cv) -> None:
     folds = given_folds(cv, np.arange(30) % 2, ALL)
     assert len(folds) == 3
     for fold in folds:
-        np.testing.assert_array_equal(np.sort([*fold.train, *fold.left_out]), range(30))
+        np.testing.assert_array_equal(np.sort([*fold.train, *fold.held_out]), range(30))
 
 
 def test_given_folds_count_the_samples_of_the_user() -> None:
@@ -118,12 +116,12 @@ def test_given_folds_count_the_samples_of_the_user() -> None:
     users = np.flatnonzero(kept)
     for fold, (train, test) in zip(folds, cv, strict=True):
         np.testing.assert_array_equal(users[fold.train], [i for i in train if kept[i]])
-        np.testing.assert_array_equal(users[fold.left_out], [i for i in test if kept[i]])
+        np.testing.assert_array_equal(users[fold.held_out], [i for i in test if kept[i]])
 
 
 def test_given_folds_that_leave_out_what_they_train_on() -> None:
     every = np.arange(6)
-    with pytest.raises(ValueError, match="leaves out samples it trains on"):
+    with pytest.raises(ValueError, match="training and test"):
         given_folds([(every, every[:2])], np.array([0, 1] * 3), np.ones(6, bool))
 
 
@@ -134,7 +132,7 @@ def test_fingerprints() -> None:
     order = np.random.default_rng(0).permutation(40)
 
     def number(data, y) -> int:
-        return PartedRows.local(data, y, np.ones(len(y)), Threads()).fingerprint()
+        return ShardedData.local(data, y, np.ones(len(y)), Threads()).fingerprint()
 
     known = number(data, y)
     assert 0 < known < 2**63
@@ -151,8 +149,8 @@ def test_fingerprints() -> None:
         ("five", "Expected .?cv.? as an integer"),  # with quotes since scikit-learn 1.9
         ([([0, 1], [99])], "out of bounds"),
         ([0, 1, 2], "cv makes no folds of these samples"),
-        ([], "cv has no folds, or one without samples"),
-        ([([0, 1], [])], "cv has no folds, or one without samples"),
+        ([], "training or test samples"),
+        ([([0, 1], [])], "training or test samples"),
         (iter([]), "a list instead of an iterator that is exhausted"),
     ],
 )
@@ -162,7 +160,7 @@ def test_folds_that_are_none(cv, message) -> None:
 
 
 def test_a_fold_whose_samples_have_no_weight() -> None:
-    with pytest.raises(ValueError, match="without samples to train on or to leave out"):
+    with pytest.raises(ValueError, match="without training or test samples"):
         given_folds(KFold(3), np.arange(20) % 2, np.arange(30) >= 10)
 
 
@@ -181,11 +179,12 @@ def cross_fit(X, y, weight, folds, threads: Threads | None = None) -> CrossFit:
         threads=threads,
     )
     return CrossFit(
-        PartedRows.local(data, y, weight, threads),
+        ShardedData.local(data, y, weight, threads),
         Growth(max_depth=3, order="symmetric"),
         folds,
         n_classes=int(y.max()) + 1,
-        gain=SquaredGradients(1.0, 1e-3),
+        l2=1.0,
+        min_hessian=1e-3,
         learning_rate=0.3,
         n_directions=3,
         subsample=1.0,
@@ -194,9 +193,9 @@ def cross_fit(X, y, weight, folds, threads: Threads | None = None) -> CrossFit:
     )
 
 
-def rows_of(fit: CrossFit) -> CrossFitPart:
-    """What the one part knows of its rows."""
-    return fit._parts.parts[0].descent
+def rows_of(fit: CrossFit) -> CrossFitShard:
+    """The one shard."""
+    return fit._boosters.shards[0]
 
 
 def test_what_is_left_out_does_not_matter() -> None:
@@ -226,26 +225,29 @@ def test_priors_and_losses() -> None:
         np.testing.assert_allclose(found, -log_prior[y])
     stage = fit.fit(0)
     fit.advance(stage)
-    train, left_out = FoldLoss(fit, left_out=False), FoldLoss(fit, left_out=True)
-    train.follow(stage)
-    left_out.follow(stage)
-    parts = [(fold.train, fold.left_out) for fold in folds]
-    for followed, part in ((train, 0), (left_out, 1)):
+    train, held_out = FoldLoss(fit, held_out=False), FoldLoss(fit, held_out=True)
+    train.record(stage)
+    held_out.record(stage)
+    parts = [(fold.train, fold.held_out) for fold in folds]
+    for monitor, part in ((train, 0), (held_out, 1)):
         rows = [p[part] for p in parts]
         losses = [found[r] for found, r in zip(rows_of(fit).losses, rows, strict=True)]
         weights = np.concatenate([weight[r] for r in rows])
         mean = np.average(np.concatenate(losses), weights=weights)
-        assert followed.curve == [pytest.approx(mean, rel=1e-12)]
+        assert monitor.curve == [pytest.approx(mean, rel=1e-12)]
     costs = np.array([[0.0, 1, 5], [1, 0, 2], [10, 8, 0]])
-    decisions = (fit.left_out_shares(best=False) @ costs).argmin(axis=1)
-    paid = np.average(costs[y, decisions], weights=weight)
-    assert fit.left_out_cost(costs, costs, best=False) == pytest.approx(paid, rel=1e-12)
+    decisions = (fit.out_of_fold() @ costs).argmin(axis=1)
+    paid, w = costs[y, decisions], weight / weight.sum()
+    mean, error = fit.out_of_fold_cost(costs, costs)
+    assert mean == pytest.approx(w @ paid, rel=1e-12)
+    expected = np.sqrt((w**2 @ (paid - mean) ** 2) / (1.0 - w @ w))
+    assert error == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("factor", "expected"), [(1e-300, 1.0), (0.1, 1.0), (1.0, 1.0), (7.0, 7.0), (1e300, 1e6)]
+    ("factor", "expected"), [(1e-300, 1e-6), (0.1, 0.1), (1.0, 1.0), (7.0, 7.0), (1e300, 1e6)]
 )
-def test_a_sample_counts_as_at_least_one_on_average(factor, expected) -> None:
+def test_a_weight_counts_as_so_many_samples(factor, expected) -> None:
     X, y, _ = samples(100, 3)
     fold = Fold(np.arange(100), np.arange(0))
     fit = cross_fit(X, y, np.full(100, factor), [fold])
@@ -260,16 +262,15 @@ def test_folds_may_overlap() -> None:
         RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), y, np.full(60, True)
     )
     fit = cross_fit(X, y, weight, folds)
-    shares = fit.left_out_shares(best=False)
-    costs = np.array([[0.0, 1], [5, 0]])
-    paid = np.average(costs[y, (shares @ costs).argmin(axis=1)], weights=weight)
-    assert fit.left_out_cost(costs, costs, best=False) == pytest.approx(paid, rel=1e-12)
+    probabilities, costs = fit.out_of_fold(), np.array([[0.0, 1], [5, 0]])
+    cost = np.average(costs[y, (probabilities @ costs).argmin(axis=1)], weights=weight)
+    assert fit.out_of_fold_cost(costs, costs)[0] == pytest.approx(cost, rel=1e-12)
 
 
 def test_samples_that_are_never_left_out() -> None:
     X, y, weight = samples(60, 2)
     fit = cross_fit(X, y, weight, [Fold(np.arange(40), np.arange(40, 60))])
-    shares = fit.left_out_shares(best=False)
+    shares = fit.out_of_fold()
     assert np.isnan(shares[:40]).all()
     np.testing.assert_allclose(shares[40:].sum(axis=1), 1.0, atol=1e-6)
 
@@ -281,10 +282,10 @@ def test_threads_and_sizes(n_folds) -> None:
     folds = random_folds(mix_columns(X.T, len(y), 0), y, weight, max(n_folds, 2))[:n_folds]
     scores = []
     for n_jobs in (1, 2, 3):
-        with Threads(n_jobs) as threads:
-            fit = cross_fit(X, y, weight, folds, threads)
-            for number in range(3):
-                fit.advance(fit.fit(number))
+        threads = Threads(n_jobs)
+        fit = cross_fit(X, y, weight, folds, threads)
+        for number in range(3):
+            fit.advance(fit.fit(number))
         scores.append(rows_of(fit).scores)
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_array_equal(scores[0], scores[2])

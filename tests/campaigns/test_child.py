@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from badacost import BAdaCostClassifier, load
-from badacost.budget import as_bytes
+from badacost.io.budget import as_bytes
 from campaigns import child
 from campaigns.child import Limits, run_in_children
 

@@ -132,7 +132,7 @@ def test_kinds_without_a_case_are_told(fragile, tmp_path, monkeypatch, capsys) -
 def test_a_campaign_is_continued(fragile, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(fuzz, "_MAX_BATCH", 3)
     for _ in range(2):
-        main(["fuzz", "--minutes", "0.001", "--folder", str(tmp_path)])
+        main(["fuzz", "--minutes", "1e-6", "--folder", str(tmp_path)])
     header, *records = map(json.loads, (tmp_path / "fuzz.jsonl").read_text().splitlines())
     assert header["seed"] == 0
     tried = [record for record in records if "first" in record]
@@ -158,7 +158,7 @@ def test_the_smallest_case() -> None:
 
 def test_every_estimator_is_there() -> None:
     tried = {*ESTIMATORS, *fuzz.KINDS["frame"].bases}
-    public = [*badacost.__all__, *tabular.__all__]
+    public = [*badacost.__all__, *badacost.family.__all__, *tabular.__all__]
     assert {name for name in public if name.endswith(("Classifier", "Encoder"))} == tried
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from badacost.atomic_file import replaced_file
+from badacost.io.atomic_file import replaced_file
 from campaigns import soak
 from campaigns.processes import Child, orphans
 from campaigns.soak import Killed

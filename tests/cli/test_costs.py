@@ -64,7 +64,7 @@ def test_prices_are_not_overwritten() -> None:
 
 def test_explanation() -> None:
     told = run("costs", "explain", "costs.csv").stdout
-    assert "most expensive mistake is to answer 'good' where the truth is 'bad': 9" in told
+    assert "most expensive mistake is predicting 'good' where the truth is 'bad': 9" in told
     with_data = run("costs", "explain", "costs.csv", "--data", "loans.csv", "--target", "loan")
     assert "150 rows" in with_data.stderr
     assert "belong together" in run(
@@ -126,8 +126,8 @@ def test_rows_have_the_order_of_the_column_or_the_one_asked_for() -> None:
         (["--ordinal", "5:0"], "as 5:1; got '5:0'"),
         (["--ordinal", "5:1:1"], "as 5:1; got '5:1:1'"),
         (["--ordinal", "5:1e999"], "--ordinal must be two positive prices"),
-        (["--ordinal", "5:1", "--order", "bad,good"], "order must name each of the 3 classes"),
-        (["--order", "bad,bad,good"], "once; got ['bad', 'bad', 'good']"),
+        (["--ordinal", "5:1", "--order", "bad,good"], "is missing from order"),
+        (["--order", "bad,bad,good"], "label 'bad' is repeated in order"),
         (["--ordinal", "5:1", "--order", "bad,fair,good", "--balanced"], "choose one of them"),
     ],
 )

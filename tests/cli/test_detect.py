@@ -21,11 +21,11 @@ from badacost.cli.app import app
 from badacost.detection.annotations import read_coco
 from badacost.detection.boxes import Detections
 from badacost.detection.channels import ChannelParameters
+from badacost.detection.detector import images_at_a_time
 from badacost.detection.interchange import from_coco, from_csv, from_json_lines, from_kitti
 from badacost.detection.models import synthetic_cars
 from badacost.detection.pyramid import PyramidParameters
-from badacost.detection.stream import images_at_a_time
-from badacost.file_lock import FileLock
+from badacost.io.file_lock import FileLock
 from tests.file_size_limit import file_size_limit
 
 RUNNER = CliRunner()
@@ -479,7 +479,7 @@ class TestInterruption:
             "another file.\n"
         )
 
-    @pytest.mark.filterwarnings("ignore::badacost.kernel_cache.KernelCacheWarning")
+    @pytest.mark.filterwarnings("ignore::badacost._utils.kernel_cache.KernelCacheWarning")
     @pytest.mark.parametrize("limit", [100, 1200])
     def test_files_that_may_not_grow(self, limit) -> None:
         """The first line, or a later one, is one too many."""

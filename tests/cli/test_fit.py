@@ -354,7 +354,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("costs", "message"),
         [
-            ("t,bad,fair\nbad,0,1\nfair,1,0\n", "no row has the truth 'good'"),
+            ("t,bad,fair\nbad,0,1\nfair,1,0\n", "class 'good' is missing from the first column"),
             ("t,bad,fair,god\nbad,0,1,1\nfair,1,0,1\ngod,1,1,0\n", "'god'"),
             ("t,bad,fair,good\nbad,0,x,1\nfair,1,0,1\ngood,1,1,0\n", "'x'"),
             ("", "costs.csv"),

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from badacost import load
-from badacost.atomic_file import write_error
 from badacost.cli.app import app
+from badacost.io.atomic_file import write_error
 from badacost.tabular import TableClassifier
 from tests.file_size_limit import file_size_limit
 from tests.tabular.patients import patients, small_model
@@ -48,7 +48,7 @@ def folder(place, monkeypatch) -> None:
     monkeypatch.chdir(place)
 
 
-@pytest.mark.filterwarnings("ignore::badacost.kernel_cache.KernelCacheWarning")
+@pytest.mark.filterwarnings("ignore::badacost._utils.kernel_cache.KernelCacheWarning")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_is_lost(name) -> None:
     output = Path(OUTPUTS.get(name, "out.html" if name in ("report", "explore") else "out"))

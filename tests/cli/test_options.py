@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from badacost.budget import Budget, set_max_memory
 from badacost.cli import app as whole
 from badacost.cli import options
+from badacost.io.budget import Budget, set_max_memory
 
 app = typer.Typer()
 

@@ -126,7 +126,7 @@ def test_classifier_with_training_data_and_other_costs(grades) -> None:
     assert "boosting without costs, minimum expected cost" in text
     assert "knows, decisions look cheap" not in text
     assert "if they are these, use others" not in text
-    assert "answer “c” where “b” is true: 90." in text
+    assert "predicting “c” where “b” is true: 90." in text
 
 
 def test_figures_as_json(grades) -> None:

@@ -18,7 +18,7 @@ from badacost.detection import Detector, TrainingConfig, training
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.scenes import make_scenes
 from badacost.detection.training.rounds import CascadeRounds
-from badacost.file_lock import FileLock
+from badacost.io.file_lock import FileLock
 from tests.file_size_limit import file_size_limit
 
 CONFIG = """
@@ -193,7 +193,7 @@ class TestCheckpoints:
             result = train("synthetic:2", "--output", "d", "--views", "2", status=1)
         assert "another process is writing the folder 'd.training': wait until" in result.stderr
 
-    @pytest.mark.filterwarnings("ignore::badacost.kernel_cache.KernelCacheWarning")
+    @pytest.mark.filterwarnings("ignore::badacost._utils.kernel_cache.KernelCacheWarning")
     @pytest.mark.parametrize("limit", [100, 3000])
     def test_files_that_may_not_grow(self, limit) -> None:
         """The first checkpoint, or a later one, is too large: what is there is of use."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +15,6 @@ import badacost
 from badacost import CostBoostClassifier
 from badacost.cli import warmup
 from badacost.cli.app import app
-from badacost.detection.scenes import make_scenes
 
 
 def run(*arguments: str, status: int = 0):
@@ -27,14 +25,14 @@ def run(*arguments: str, status: int = 0):
 
 def test_it_runs_every_kernel_that_others_call() -> None:
     result = run()
-    assert re.search(r"Compiled \d+ inner loops in \d+ s|Nothing to do: all \d+", result.stdout)
+    assert re.search(r"Compiled \d+ kernels in \d+ s|Nothing to do: all \d+", result.stdout)
     assert "Compiling [####" in result.stderr
     package = Path(badacost.__file__).parent
     others = [path for path in package.rglob("*.py") if not path.stem.endswith("_kernels")]
     called = set(re.findall(r"\w+_kernels\.(\w+)", "\n".join(map(Path.read_text, others))))
     left = {
         kernel.__name__
-        for module in (*warmup._TABLE_KERNELS, *warmup.DETECTION_KERNELS)
+        for module in (*warmup._TABLE_KERNELS, *warmup._DETECTION_KERNELS)
         for kernel in warmup._kernels(module)
         if not kernel.signatures and kernel.__name__ in called
     }
@@ -64,33 +62,6 @@ def test_without_pillow_detection_is_left_out(monkeypatch) -> None:
     assert 'pip install "badacost[detection]"' in run("--no-tables").stderr
 
 
-def test_what_is_on_disk_is_known_by_its_name(tmp_path, monkeypatch) -> None:
-    def loop() -> None:
-        pass
-
-    kernel = SimpleNamespace(
-        __name__="loop", py_func=loop, stats=SimpleNamespace(cache_path=str(tmp_path))
-    )
-    monkeypatch.setattr(warmup, "_kernels", lambda module: [kernel])
-    assert not warmup.is_compiled(("module",))
-    line = loop.__code__.co_firstlineno
-    (tmp_path / f"module.loop-{line + 1}.py311.0.nbc").touch()
-    assert not warmup.is_compiled(("module",))
-    (tmp_path / f"module.loop-{line}.py311.0.nbc").touch()
-    assert warmup.is_compiled(("module",))
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_the_demo_says_that_it_compiles(tmp_path, monkeypatch, compiled) -> None:
-    monkeypatch.setattr("badacost.cli.demo.is_compiled", lambda modules: compiled)
-    small = partial(make_scenes, size=(100, 140))
-    monkeypatch.setattr("badacost.detection.scenes.make_scenes", small)
-    picture = str(tmp_path / "found.png")
-    result = CliRunner().invoke(app, ["demo", "detect", "--scenes", "1", "--output", picture])
-    assert result.exit_code == 0, result.output
-    assert ("compiling the inner loops, once" in result.stderr) != compiled
-
-
 @pytest.mark.parametrize("compiled", [True, False])
 def test_what_it_says(monkeypatch, capsys, compiled) -> None:
     misses = {"signature": 1} if compiled else {}
@@ -98,4 +69,4 @@ def test_what_it_says(monkeypatch, capsys, compiled) -> None:
     monkeypatch.setattr(warmup, "_kernels", lambda module: [SimpleNamespace(stats=stats)])
     warmup._tell(("one", "two"), 3.0)
     said = capsys.readouterr().out
-    assert said.startswith("Compiled 2 inner loops in 3 s" if compiled else "Nothing to do: all 2")
+    assert said.startswith("Compiled 2 kernels in 3 s" if compiled else "Nothing to do: all 2")

@@ -15,13 +15,13 @@ from badacost.cost_report.comparison import (
 )
 from badacost.cost_report.evidence import Evidence, gather
 from badacost.costs import minimum_cost_decision
-from badacost.costs.decisions import Prices
+from badacost.costs.decisions import DecisionCosts
 from badacost.metrics import average_cost
 from tests.cost_report.samples import COSTS, booster, noisy
 
 
 def evidence_of(truth: np.ndarray, answers: np.ndarray) -> Evidence:
-    return Evidence(None, None, None, truth, answers, Prices(COSTS), None, None, None)
+    return Evidence(None, None, None, truth, answers, DecisionCosts(COSTS), None, None, None)
 
 
 def test_intervals_are_those_of_drawing_samples_again() -> None:

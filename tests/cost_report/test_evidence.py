@@ -47,9 +47,9 @@ def test_charged_is_what_the_metrics_charge() -> None:
     model = booster().fit(X, y)
     costs = COSTS + np.array([[1.0], [2.0], [3.0]])  # being right has a price
     evidence = gather(model, X, y, costs=costs)
-    np.testing.assert_allclose(
-        evidence.charged, cost_confusion_matrix(y, model.predict(X), costs), rtol=1e-12
-    )
+    charged = evidence.confusion(evidence.answers, evidence.incurred)
+    expected = cost_confusion_matrix(y, model.predict(X), costs)
+    np.testing.assert_allclose(charged, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("decision", ["own", "bayes"])
@@ -122,7 +122,7 @@ def test_out_of_fold_cost_under_the_same_costs_only() -> None:
     costlier = CostBoostClassifier(charged, n_estimators=5, random_state=0).fit(X, y)
     assert costlier.oof_cost_ == pytest.approx(model.oof_cost_ + 2)
     assert out_of_fold_cost(costlier, charged) == costlier.oof_cost_
-    assert out_of_fold_cost(costlier, costlier.cost_matrix_) is None
+    assert out_of_fold_cost(costlier, costlier.regret_matrix_) is None
 
 
 @pytest.mark.parametrize(

@@ -753,5 +753,5 @@ def test_figures_of_the_fit_are_told() -> None:
         y, answers, NAMED, classes=model.classes_, rivals={"always right": y}, how="by hand"
     )
     note = CostExplorer.from_estimator(model, X[1:], y[1:]).note
-    assert note.startswith("Measured at the fit (120 rows, by hand), under its prices: the model ")
+    assert note.startswith("Measured at the fit (120 rows, by hand), under its costs: the model ")
     assert "always right" in note

@@ -49,7 +49,7 @@ def test_figures_are_those_of_the_report(report) -> None:
     money = Money("EUR", report.constant.average_cost)
     text = text_of(page)
     assert text.index("Cheaper than the model: ") < text.index("In short")
-    assert "The most expensive mistake is to answer “2” where “1” is true: 30 EUR." in text
+    assert "The most expensive mistake is predicting “2” where “1” is true: 30 EUR." in text
     for way in report.ways:
         row = page.row(way.name)
         assert row[0] == money.rate(way.average_cost)

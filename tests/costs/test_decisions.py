@@ -1,4 +1,4 @@
-"""Decisions under new prices, under prices of each sample, and those that are left to a person."""
+"""Decisions under other costs, under costs of each sample, and abstentions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
@@ -25,7 +27,12 @@ from badacost import (
     MinimumCostClassifier,
     PIBoostClassifier,
 )
-from badacost.costs.decisions import CostDecisionMixin, Prices
+from badacost.costs.decisions import (
+    CostDecisionMixin,
+    DecisionCosts,
+    check_sample_cost,
+    mistake_costs,
+)
 from badacost.tabular import TableClassifier
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 9, 0]])
@@ -39,7 +46,7 @@ class Believer(CostDecisionMixin):
     """Its samples are the probabilities that it predicts."""
 
     def __init__(self, costs=COSTS, classes=NAMES):
-        self.cost_matrix_, self.classes_ = np.asarray(costs), np.asarray(classes)
+        self.cost_matrix_, self.classes_ = np.asarray(costs, float), np.asarray(classes)
 
     def predict_proba(self, X):
         return X
@@ -96,16 +103,17 @@ def test_permuted_classes_permute_the_answer(case) -> None:
         turned.decide(beliefs[:, order], sample_cost=rows[:, order]),
         model.decide(beliefs, sample_cost=rows),
     )
-    prices = Prices(costs)
-    for given_prices in (
-        prices,
-        Prices(rows, True),
-        Prices(rng.random((*rows.shape, len(costs))), True),
+    for given_costs in (
+        DecisionCosts(costs),
+        DecisionCosts(rows, True),
+        DecisionCosts(rng.random((*rows.shape, len(costs))), True),
     ):
-        assert_allclose(
-            given_prices.of_classes(order).expected(beliefs[:, order]),
-            given_prices.expected(beliefs)[:, order],
-        )
+        values = given_costs.values[..., order]
+        if not given_costs.per_sample or values.ndim == 3:
+            values = values[..., order, :]
+        permuted = DecisionCosts(values, given_costs.per_sample)
+        expected = given_costs.expected(beliefs)[:, order]
+        assert_allclose(permuted.expected(beliefs[:, order]), expected)
 
 
 @given(problems())
@@ -114,50 +122,61 @@ def test_prices_of_samples_are_matrices_of_samples(case) -> None:
     n, n_classes = beliefs.shape
     model = believer(costs)
     same = np.broadcast_to(costs, (n, n_classes, n_classes))
-    for prices in ({"costs": same}, {"sample_cost": same}):
-        assert_array_equal(model.decide(beliefs, **prices), model.decide(beliefs))
+    assert_array_equal(model.decide(beliefs, sample_cost=same), model.decide(beliefs))
     rows = rng.uniform(0, 10, (n, n_classes))
     whole = np.where(np.eye(n_classes, dtype=bool), 0.0, rows[:, np.newaxis])
-    one, other = Prices(rows, True), Prices(whole, True)
+    one, other = DecisionCosts(rows, True), DecisionCosts(whole, True)
     assert_allclose(one.expected(beliefs), other.expected(beliefs), atol=1e-12)
     by_hand = [row_beliefs @ matrix for row_beliefs, matrix in zip(beliefs, whole, strict=True)]
     assert_allclose(one.expected(beliefs), by_hand, atol=1e-12)
-    for prices in ({"costs": rows}, {"sample_cost": rows}, {"sample_cost": whole}):
-        assert_array_equal(model.decide(beliefs, **prices), one.expected(beliefs).argmin(axis=1))
+    for costs in (rows, whole):
+        decisions = model.decide(beliefs, sample_cost=costs)
+        assert_array_equal(decisions, one.expected(beliefs).argmin(axis=1))
     truth, answers = rng.integers(n_classes, size=(2, n))
-    assert_array_equal(one.paid(truth, answers), other.paid(truth, answers))
-    assert_array_equal(one.paid(truth, truth), np.zeros(n))
+    assert_array_equal(one.incurred(truth, answers), other.incurred(truth, answers))
+    assert_array_equal(one.incurred(truth, truth), np.zeros(n))
     assert_allclose(one.average(), other.average())
 
 
 @given(problems(), st.lists(st.floats(0, 20), min_size=2, max_size=5))
-def test_a_person_is_asked_less_the_more_it_costs(case, prices) -> None:
+def test_abstentions_are_fewer_the_more_they_cost(case, abstention_costs) -> None:
     beliefs, costs, _ = case
     model = believer(costs)
-    assert (model.decide(beliefs, abstain=0) == ABSTAIN).all()
+    assert model.decide(beliefs, abstain=0).mask.all()
     never = model.decide(beliefs, abstain=np.inf)
-    assert never.dtype == object
-    assert_array_equal(never.astype(int), model.decide(beliefs))
-    asked = [model.decide(beliefs, abstain=price) == ABSTAIN for price in sorted(prices)]
+    assert not never.mask.any()
+    assert_array_equal(never, model.decide(beliefs))
+    asked = [model.decide(beliefs, abstain=cost).mask for cost in sorted(abstention_costs)]
     for cheaper, costlier in pairwise(asked):
         assert (cheaper | ~costlier).all()
-    some = model.decide(beliefs, abstain=prices[0])
-    kept = some != ABSTAIN
-    assert_array_equal(some[kept].astype(int), model.decide(beliefs)[kept])
-    assert_array_equal(kept, model.predict_costs(beliefs).min(axis=1) < prices[0])
+    some = model.decide(beliefs, abstain=abstention_costs[0])
+    assert_array_equal(some.data, model.decide(beliefs))
+    assert_array_equal(some.mask, model.predict_costs(beliefs).min(axis=1) >= abstention_costs[0])
 
 
-def test_a_price_of_asking_for_each_sample() -> None:
+@pytest.mark.parametrize("classes", [[3, 4, 7], [0.5, 1.5, 2.5], NAMES, NAMES.astype(object)])
+def test_abstentions_are_masked_classes(classes) -> None:
+    """Of the type of the classes; reports put a text in their place."""
+    model = Believer(classes=classes)
+    decisions = model.decide(BELIEFS, abstain=0.5)
+    assert decisions.dtype == np.asarray(classes).dtype
+    assert decisions.mask.shape == (40,)
+    assert 0 < decisions.mask.sum() < 40
+    texts = decisions.astype(object).filled(ABSTAIN)
+    assert_array_equal(texts == ABSTAIN, decisions.mask)
+    assert set(texts) <= {*classes, ABSTAIN}
+
+
+def test_a_cost_of_abstention_for_each_sample() -> None:
     model = Believer()
-    prices = np.where(np.arange(40) % 2, 0.0, np.inf)
-    assert_array_equal(model.decide(BELIEFS, abstain=prices) == ABSTAIN, prices == 0)
-    expected = Prices(ROWS, True).expected(BELIEFS).min(axis=1)
-    asked = model.decide(BELIEFS, sample_cost=ROWS, abstain=expected) == ABSTAIN
-    assert asked.all()  # a tie
-    assert not (model.decide(BELIEFS, sample_cost=ROWS, abstain=expected + 1e-9) == ABSTAIN).any()
+    costs = np.where(np.arange(40) % 2, 0.0, np.inf)
+    assert_array_equal(model.decide(BELIEFS, abstain=costs).mask, costs == 0)
+    expected = DecisionCosts(ROWS, True).expected(BELIEFS).min(axis=1)
+    assert model.decide(BELIEFS, sample_cost=ROWS, abstain=expected).mask.all()  # a tie
+    assert not model.decide(BELIEFS, sample_cost=ROWS, abstain=expected + 1e-9).mask.any()
 
 
-# Forms of prices.
+# Forms of costs.
 
 
 @pytest.mark.parametrize(
@@ -187,62 +206,67 @@ def test_columns_of_a_frame_name_the_classes(frame) -> None:
         model.decide(BELIEFS, sample_cost=table), model.decide(BELIEFS, sample_cost=ROWS)
     )
     renamed = frame(dict(zip(["ape", "bat", "dog"], ROWS.T, strict=True)))
-    with pytest.raises(ValueError, match="sample_cost has no column for class"):
+    with pytest.raises(ValueError, match="class 'cat' is missing from the columns of sample_cost"):
         model.decide(BELIEFS, sample_cost=renamed)
 
 
-def test_the_price_of_being_right_counts() -> None:
+def test_the_diagonal_counts() -> None:
     assert_allclose(Believer(COSTS + 2).predict_costs(BELIEFS), BELIEFS @ COSTS + 2)
     model = Believer()
-    price = (BELIEFS @ COSTS).min(axis=1).max() + 1
-    assert (model.decide(BELIEFS, abstain=price) != ABSTAIN).all()
-    assert (model.decide(BELIEFS, COSTS + 10, abstain=price) == ABSTAIN).all()
+    cost = (BELIEFS @ COSTS).min(axis=1).max() + 1
+    assert not model.decide(BELIEFS, abstain=cost).mask.any()
+    assert model.decide(BELIEFS, COSTS + 10, abstain=cost).mask.all()
 
 
-def test_as_many_samples_as_classes() -> None:
-    model = Believer()
-    expected = NAMES[(BELIEFS[:3] @ COSTS).argmin(axis=1)]
-    assert_array_equal(model.decide(BELIEFS[:3], COSTS), expected)
-    for ambiguous in (COSTS + 1, ROWS[:3]):
-        with pytest.raises(ValueError, match="give prices of samples as sample_cost=, or a matrix"):
-            model.decide(BELIEFS[:3], ambiguous)
-    assert_array_equal(
-        model.decide(BELIEFS[:3], sample_cost=ROWS[:3]), model.decide(BELIEFS, ROWS)[:3]
-    )
-    assert_array_equal(model.decide(BELIEFS[:3], FRAME + 1), expected)
+@pytest.mark.parametrize("n_samples", [2, 3, 4, 40])
+def test_costs_are_a_matrix_whatever_the_number_of_samples(n_samples) -> None:
+    model, beliefs = Believer(), BELIEFS[:n_samples]
+    for costs in (COSTS, COSTS + 1, COSTS.tolist(), FRAME):
+        expected = NAMES[(beliefs @ COSTS).argmin(axis=1)]
+        assert_array_equal(model.decide(beliefs, costs), expected)
+    decisions = model.decide(beliefs, sample_cost=ROWS[:n_samples])
+    assert_array_equal(decisions, model.decide(BELIEFS, sample_cost=ROWS)[:n_samples])
+    for costs in (ROWS[:n_samples], np.ones((n_samples, 3, 3)), ROWS[:n_samples].tolist()):
+        if np.shape(costs) != (3, 3):
+            with pytest.raises(ValueError, match=r"costs have shape .* sample_cost="):
+                model.decide(beliefs, costs)
+    two, beliefs = Believer([[0, 1], [1, 0]], ["ape", "bat"]), np.array([[0.5, 0.5], [0.1, 0.9]])
+    costs = [[0, 9], [1, 0]]
+    assert_array_equal(two.decide(beliefs, costs), ["ape", "ape"])
+    decisions = two.decide(beliefs, sample_cost=costs)
+    assert_array_equal(decisions, ["ape", "bat"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"costs": COSTS, "sample_cost": ROWS}, ValueError, "leave one of them out"),
-        ({"sample_cost": ROWS[:-1]}, ValueError, r"shape \(39, 3\): give a row of 3 prices .* 40"),
+        ({"sample_cost": ROWS[:-1]}, ValueError, r"shape \(39, 3\): give a row of 3 costs .* 40"),
         ({"sample_cost": COSTS}, ValueError, r"or a matrix for each, shape \(40, 3, 3\)"),
-        ({"costs": ROWS[:-1]}, ValueError, r"costs have shape \(39, 3\)"),
-        ({"sample_cost": -ROWS}, ValueError, "sample 0 and prediction 'ape' .* from 0 to 1e"),
+        ({"costs": ROWS[:-1]}, ValueError, r"costs have shape \(39, 3\).* sample_cost="),
+        ({"costs": ROWS[0]}, ValueError, r"costs have shape \(3,\)"),
+        ({"costs": "much"}, TypeError, "costs are of type str"),
+        (
+            {"sample_cost": -ROWS},
+            ValueError,
+            "sample 0 and prediction 'ape' .* costs are 0 or more",
+        ),
         ({"sample_cost": ROWS * np.nan}, ValueError, "is nan: replace it by a number"),
         (
             {"sample_cost": [["x"] * 3] * 40},
             TypeError,
             "must be a dense array of real numbers; got list: give",
         ),
-        ({"abstain": -1}, ValueError, "abstain has the price -1: give 0 or more"),
-        ({"abstain": np.nan}, ValueError, "abstain has the price nan"),
-        ({"abstain": "much"}, TypeError, "abstain is 'much': give the price of asking"),
-        ({"abstain": True}, TypeError, "give the price of asking a person"),
-        ({"abstain": [1, 2]}, ValueError, r"abstain has shape \(2,\): .* 40 samples"),
+        ({"abstain": -1}, ValueError, "abstain .*-1: give the cost of an abstention"),
+        ({"abstain": np.nan}, ValueError, "abstain .*nan: give"),
+        ({"abstain": "much"}, TypeError, "abstain is 'much': give the cost"),
+        ({"abstain": True}, TypeError, "abstain .* give the cost"),
+        ({"abstain": [1, 2]}, ValueError, r"abstain is .* 40 samples"),
     ],
 )
-def test_refused_prices(arguments, error, message) -> None:
+def test_refused_costs(arguments, error, message) -> None:
     with pytest.raises(error, match=message):
         Believer().decide(BELIEFS, **arguments)
-
-
-def test_a_class_that_is_called_so() -> None:
-    model = Believer(classes=["ape", ABSTAIN, "cat"])
-    assert ABSTAIN in model.decide(BELIEFS)
-    with pytest.raises(ValueError, match="rename the class"):
-        model.decide(BELIEFS, abstain=1)
 
 
 # Classifiers.
@@ -269,45 +293,56 @@ def test_classifiers_with_probabilities(model) -> None:
     model.fit(data, Y)
     expected = model.predict_proba(data) @ model.cost_matrix_
     assert_allclose(model.predict_costs(data), expected)
+    if hasattr(model, "regret_matrix_"):
+        assert_array_equal(model.regret_matrix_, model.cost_matrix_)
     decisions = model.decide(data)
     assert_array_equal(decisions, model.classes_[expected.argmin(axis=1)])
     if not isinstance(model, PIBoostClassifier):  # whose rule is another one
         assert_array_equal(decisions, model.predict(data))
     assert (model.decide(data, COSTS.T) != decisions).any()
     least = expected.min(axis=1)
-    asked = model.decide(data, abstain=(least.min() + least.max()) / 2) == ABSTAIN
+    asked = model.decide(data, abstain=(least.min() + least.max()) / 2).mask
     assert 0 < asked.sum() < len(asked)
 
 
-CHARGED = np.array([[10.0, 12], [50, 11]])  # being right has a price, too
+WITH_DIAGONAL = np.array([[10.0, 12], [50, 11]])
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        BAdaCostClassifier(CHARGED, n_estimators=5, decision="bayes"),
-        CostBoostClassifier(CHARGED, n_estimators=5, random_state=0),
-        CSAdaBoostClassifier(CHARGED, n_estimators=5),
-        CostSensitiveTreeClassifier(CHARGED, max_depth=2),
-        MinimumCostClassifier(BAdaCostClassifier(n_estimators=3), CHARGED),
-        TableClassifier(CostBoostClassifier(CHARGED, n_estimators=3, random_state=0)),
+        BAdaCostClassifier(WITH_DIAGONAL, n_estimators=5, decision="bayes"),
+        CostBoostClassifier(WITH_DIAGONAL, n_estimators=5, random_state=0),
+        CSAdaBoostClassifier(WITH_DIAGONAL, n_estimators=5),
+        CostSensitiveTreeClassifier(WITH_DIAGONAL, max_depth=2),
+        MinimumCostClassifier(BAdaCostClassifier(n_estimators=3), WITH_DIAGONAL),
+        TableClassifier(CostBoostClassifier(WITH_DIAGONAL, n_estimators=3, random_state=0)),
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_the_price_of_being_right_counts_after_fit_and_load(model, tmp_path) -> None:
+def test_the_diagonal_counts_after_fit_and_load(model, tmp_path) -> None:
     data = pd.DataFrame(X, columns=["length", "width"])
     fitted = model.fit(data, Y == 1)
     fitted.save(tmp_path / "model.badacost")
     for again in (fitted, badacost.load(tmp_path / "model.badacost")):
-        expected = again.predict_proba(data) @ CHARGED
-        assert_array_equal(again.predict_costs(data), expected)
-        assert (again.decide(data, abstain=8) == ABSTAIN).all()
+        assert_array_equal(again.cost_matrix_, WITH_DIAGONAL)
+        if not isinstance(again, MinimumCostClassifier):
+            assert_array_equal(again.regret_matrix_, [[0, 2], [39, 0]])
+        expected = again.predict_proba(data) @ WITH_DIAGONAL
+        assert_allclose(again.predict_costs(data), expected, rtol=1e-14)
+        assert again.decide(data, abstain=8).mask.all()
         least = expected.min(axis=1)
-        price = (least.min() + least.max()) / 2
-        decisions = again.decide(data, CHARGED, abstain=price)
-        assert_array_equal(again.decide(data, abstain=price), decisions)
-        assert 0 < (decisions == ABSTAIN).sum() < len(decisions)
-        assert_array_equal(again.predict(data), again.decide(data, CHARGED))
+        cost = (least.min() + least.max()) / 2
+        decisions = again.decide(data, WITH_DIAGONAL, abstain=cost)
+        assert_array_equal(again.decide(data, abstain=cost).filled(), decisions.filled())
+        assert 0 < decisions.mask.sum() < len(decisions)
+        assert_array_equal(again.predict(data), again.decide(data, WITH_DIAGONAL))
+
+
+def test_the_former_name_of_the_costs() -> None:
+    model = CostSensitiveTreeClassifier(WITH_DIAGONAL, max_depth=1).fit(X, Y == 1)
+    with pytest.warns(FutureWarning, match="cost_matrix_"):
+        assert_array_equal(model.charged_costs_, WITH_DIAGONAL)
 
 
 def test_classifiers_without_probabilities() -> None:
@@ -329,3 +364,82 @@ def test_costs_given_later_equal_those_of_the_fit(seed) -> None:
     later, at_once = (MinimumCostClassifier(cost_matrix=c).fit(X, Y) for c in (COSTS, costs))
     assert_array_equal(later.decide(X, costs), at_once.predict(X))
     assert badacost.ABSTAIN == "ask a person"
+
+
+# Costs of samples: reading them, and the rows that training needs.
+
+AMOUNTS = np.array([[0.0, 5, 1], [2, 0, 3]])
+LEVELS = ["low", "mid", "top"]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_of_costs_of_samples(frame) -> None:
+    columns = {"top": AMOUNTS[:, 2], "mid": AMOUNTS[:, 1], "low": AMOUNTS[:, 0], "more": [1, 1]}
+    np.testing.assert_array_equal(check_sample_cost(frame(columns), LEVELS, 2), AMOUNTS)
+    with pytest.raises(ValueError, match="class 'best' is missing from the columns of sample_cost"):
+        check_sample_cost(frame(columns), ["low", "best"], 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (AMOUNTS[:1], r"shape \(1, 3\): give a row of 3 costs for each of the 2 samples"),
+        (AMOUNTS[:, :2], r"shape \(2, 2\)"),
+        (AMOUNTS[0], r"shape \(3,\)"),
+        (3.0, r"shape \(\)"),
+        ([], r"shape \(0,\)"),
+        (np.zeros((2, 3, 2)), r"shape \(2, 3, 2\)"),
+        (AMOUNTS - 1, "sample 0 and prediction 'low' is -1.0: costs are 0 or more"),
+        ([[0, 1, 2], [0, np.nan, 2]], "sample 1 and prediction 'mid' is nan"),
+        (AMOUNTS * 1e301, "from 0 to 1e\\+300"),
+    ],
+)
+def test_refused_costs_of_samples(given, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_sample_cost(given, LEVELS, 2)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["text", {"a": 1}, csr_array(AMOUNTS), AMOUNTS + 0j, [[1, [2]], [1, 2]], [["a"] * 3] * 2],
+)
+def test_what_is_no_array_of_numbers(given) -> None:
+    kind = type(given).__name__
+    with pytest.raises(TypeError, match=f"dense array of real numbers; got {kind}: give a row"):
+        check_sample_cost(given, LEVELS, 2)
+
+
+EVERY = np.ones(4, dtype=bool)
+amounts = arrays(np.float64, (4, 3), elements=st.floats(0, 1e6))
+
+
+@given(amounts, st.lists(st.integers(0, 2), min_size=4, max_size=4))
+def test_being_right_is_free(rows, y) -> None:
+    """Whatever stands in its place; a matrix for each sample gives the same costs."""
+    rows_before = rows.copy()
+    found = mistake_costs(rows, np.array(y), EVERY)
+    np.testing.assert_array_equal(rows, rows_before)
+    assert not found[np.arange(4), y].any()
+    wrong = np.arange(3) != np.array(y)[:, np.newaxis]
+    np.testing.assert_array_equal(found[wrong], rows[wrong])
+    matrices = np.where(np.eye(3, dtype=bool), 0.0, rows[:, np.newaxis, :])
+    np.testing.assert_array_equal(mistake_costs(matrices, np.array(y), EVERY), found)
+    np.testing.assert_allclose(mistake_costs(matrices + 1, np.array(y), EVERY), found, atol=1e-9)
+
+
+def test_being_right_must_not_cost_more_than_a_mistake() -> None:
+    matrices = np.array([[[0.0, 1], [1, 0]], [[0, 1], [1, 2]]])
+    with pytest.raises(ValueError, match="costs more than a mistake for sample 1: lower"):
+        mistake_costs(matrices, np.array([1, 1]), np.array([True, True]))
+
+
+def test_samples_are_numbered_as_given() -> None:
+    """Also where some have no weight, and so no part in the fit."""
+    matrices = np.array([[[0.0, 1], [1, 0]], [[0, 1], [1, 2]]])[[0, 0, 0, 1]]
+    kept = np.array([False, True, False, True])
+    with pytest.raises(ValueError, match="for sample 3: lower"):
+        mistake_costs(matrices, np.array([1, 1]), kept)
+    with pytest.raises(ValueError, match="for sample 3: lower"):
+        BAdaCostClassifier().fit(
+            np.eye(4), [0, 1, 0, 1], sample_weight=[0, 1, 1, 1], sample_cost=matrices
+        )

@@ -32,10 +32,10 @@ def explained(*arguments, **options):
 
 def test_two_classes():
     text = explained(COSTS)
-    assert "most expensive mistake is to answer 'healthy' where the truth is 'sick': 5000." in text
-    assert "cheapest mistake is to answer 'sick' where the truth is 'healthy': 200; the" in text
+    assert "most expensive mistake is predicting 'healthy' where the truth is 'sick': 5000." in text
+    assert "cheapest mistake is predicting 'sick' where the truth is 'healthy': 200; the" in text
     assert "costs 25 times as much" in text
-    assert "'healthy' is answered if its probability exceeds 0.962, 'sick' if its probab" in text
+    assert "'healthy' is predicted if its probability exceeds 0.962, 'sick' if its probab" in text
     assert "exceeds 0.0385." in text
 
 
@@ -44,7 +44,7 @@ def test_a_transposed_matrix_reads_differently():
     assert explained(matrix, classes=COSTS) == explained(COSTS)
     transposed = explained(matrix.T, classes=COSTS)
     assert (
-        "most expensive mistake is to answer 'sick' where the truth is 'healthy': 5000."
+        "most expensive mistake is predicting 'sick' where the truth is 'healthy': 5000."
         in transposed
     )
 
@@ -52,7 +52,7 @@ def test_a_transposed_matrix_reads_differently():
 def test_table_is_aligned():
     lines = explain_costs(COSTS).splitlines()[:4]
     assert lines == [
-        "Costs of 2 classes, rows are the truth, columns the answer:",
+        "Costs of 2 classes, rows are the truth, columns the prediction:",
         "         healthy  sick",
         "healthy        0   200",
         "sick        5000     0",
@@ -72,8 +72,8 @@ def test_columns_are_numbered_where_their_names_do_not_fit():
     costs = labelled_costs([[0, 2], [3, 0]], ["a" * 50, "b" * 50])
     assert explain_costs(costs).splitlines()[1:4] == [
         " " * 32 + "  1  2",
-        f"1 {'a' * 27}...  0  2",
-        f"2 {'b' * 27}...  3  0",
+        f"1 {'a' * 30}  0  2",
+        f"2 {'b' * 30}  3  0",
     ]
     assert explain_costs(costs, width=160).splitlines()[1].endswith("b" * 50)
 
@@ -81,22 +81,34 @@ def test_columns_are_numbered_where_their_names_do_not_fit():
 @pytest.mark.parametrize(
     ("costs", "expected"),
     [
-        (zero_one_costs(3), "Every mistake costs 1: these are 0|1 costs, and the cheapest answer"),
-        (3 * zero_one_costs(2), "Every mistake costs 3: these are 0|1 costs times 3, and the"),
+        (
+            zero_one_costs(3),
+            "Every mistake costs 1, as with 0|1 costs: the cheapest prediction is the",
+        ),
+        (3 * zero_one_costs(2), "Every mistake costs 3, as with 0|1 costs: the cheapest"),
         (costs_from_class_weights([1, 2, 5]), "these costs are class weights."),
         ([[1, 2, 2], [4, 3, 4], [6, 6, 1]], "these costs are class weights."),
-        ([[1, 2], [1, 0]], "Being right has a price, on the diagonal"),
+        ([[1, 2], [1, 0]], "The diagonal is not zero"),
         (ordinal_costs(3), "to the most probable class, whatever these costs: use decision="),
         (ordinal_costs(3, under=5), "probability divided by these numbers: 0 0."),
         (costs_from_class_weights([1, 2, 5]), "Both rules of BAdaCost tend"),
         ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], "For BAdaCost these costs give no probabilities: for"),
-        ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], "Free mistakes: to answer 2 where the truth is 0, to"),
-        ([[0, 1, 0], [2, 0, 0], [1, 1, 0]], "1 is never the only cheapest answer: 2 never costs"),
-        ([[0, 0, 1], [1, 0, 1], [5, 5, 0]], "0 is never the only cheapest answer: 1 never costs"),
+        (
+            [[0, 1, 0], [2, 0, 0], [1, 1, 0]],
+            "Free mistakes: predicting 2 where the truth is 0, pred",
+        ),
+        (
+            [[0, 1, 0], [2, 0, 0], [1, 1, 0]],
+            "1 is never the only cheapest prediction: 2 never costs",
+        ),
+        (
+            [[0, 0, 1], [1, 0, 1], [5, 5, 0]],
+            "0 is never the only cheapest prediction: 1 never costs",
+        ),
         ([[0, 1, 8], [1, 0, 1], [8, 1, 0]], "0 if P(0) exceeds 0.875, 2 if it is below 0.125, and"),
         ([[0, 1, 8], [1, 0, 1], [8, 1, 0]], "between them others, such as 1."),
         (ordinal_costs(20, under=3), "and 180 pairs nearer to one half."),
-        ([[0, 1e-8], [1, 0]], "0 is answered if its probability exceeds 1 - 1e-08, 1 if its"),
+        ([[0, 1e-8], [1, 0]], "0 is predicted if its probability exceeds 1 - 1e-08, 1 if its"),
     ],
 )
 def test_sentences(costs, expected):
@@ -110,7 +122,7 @@ def test_sentences(costs, expected):
         (ordinal_costs(3, under=2), "0|1 costs"),
         (ordinal_costs(3, under=2), "class weights"),
         (ordinal_costs(3, under=2), "never"),
-        (COSTS, "Being right has"),
+        (COSTS, "diagonal is not"),
         ([[0, 0, 1], [1, 0, 3], [5, 7, 0]], "0 is never"),
     ],
 )
@@ -123,7 +135,7 @@ def test_an_answer_that_only_two_others_together_beat():
     costs = [[0, 0, 0, 1], [2, 0, 6, 3], [2, 6, 0, 3], [1, 1, 1, 0]]
     assert "0 is never" not in explained(costs)
     costs = [[0, 0, 0, 1], [4, 0, 6, 3], [4, 6, 0, 3], [1, 1, 1, 0]]
-    assert "0 is never the only cheapest answer." in explained(costs)
+    assert "0 is never the only cheapest prediction." in explained(costs)
 
 
 cost_matrices = st.integers(2, 5).flatmap(
@@ -171,7 +183,7 @@ def test_thresholds_are_where_decisions_change(matrix):
 
 @given(cost_matrices.map(usable), st.floats(1e-3, 1e3))
 def test_scale_and_prices_of_being_right_change_no_decision(matrix, scale):
-    part = re.compile(r"Where only two classes.*?(?=With all)|\d is answered.*?(?=With all)")
+    part = re.compile(r"Where only two classes.*?(?=With all)|\d is predicted.*?(?=With all)")
     shifted = matrix + np.arange(1.0, 1.0 + len(matrix))[:, np.newaxis]
     sentences = part.findall(explained(matrix))
     assert part.findall(explained(2.0 ** round(np.log2(scale)) * matrix)) == sentences
@@ -183,15 +195,15 @@ def test_scale_and_prices_of_being_right_change_no_decision(matrix, scale):
     [
         (
             None,
-            "With all classes equally probable, and nothing else known, the cheapest answer is ",
+            "With all classes equally probable, and nothing else known, the cheapest pre",
         ),
         (
             [970, 30],
-            "With these priors, and nothing else known, the cheapest answer is 'healthy': 150",
+            "With these priors, and nothing else known, the cheapest prediction is 'healthy': 150",
         ),
-        ({"sick": 0.03, "healthy": 0.97}, "the cheapest answer is 'healthy': 150 a decision."),
-        ({"sick": 1}, "the cheapest answer is 'sick': 0 a decision."),
-        ([25, 1], "the cheapest answers are 'healthy', 'sick': 192.3 a decision."),
+        ({"sick": 0.03, "healthy": 0.97}, "the cheapest prediction is 'healthy': 150 a decision."),
+        ({"sick": 1}, "the cheapest prediction is 'sick': 0 a decision."),
+        ([25, 1], "the cheapest predictions are 'healthy', 'sick': 192.3 a decision."),
     ],
 )
 def test_priors(priors, expected):
@@ -202,7 +214,7 @@ def test_constant_answer_is_the_decision_of_least_cost():
     matrix = ordinal_costs(4, under=3)
     shares = np.array([0.4, 0.3, 0.2, 0.1])
     best = minimum_cost_decision(shares[np.newaxis], matrix)[0]
-    found = re.search(r"cheapest answer is (\d): (\S+) a", explained(matrix, priors=shares))
+    found = re.search(r"cheapest prediction is (\d): (\S+) a", explained(matrix, priors=shares))
     assert int(found[1]) == best
     assert_allclose(float(found[2]), (shares @ matrix)[best], rtol=1e-3)
 
@@ -212,14 +224,20 @@ def test_constant_answer_is_the_decision_of_least_cost():
     [
         ({"costs": 3}, "costs are of type int"),
         ({"costs": None}, "costs are of type NoneType"),
-        ({"costs": csr_array(np.ones((2, 2)))}, "costs are of type csr_array: give a K x K array"),
-        ({"costs": [[0, -1], [1, 0]]}, "is -1.0: costs are 0 or more; costs_from_prices"),
-        ({"costs": COSTS, "priors": [1, 2, 3]}, "priors have shape (3,) for 2 classes"),
+        (
+            {"costs": csr_array(np.ones((2, 2)))},
+            "costs are of type csr_array: give None, a K x K array",
+        ),
+        ({"costs": [[0, -1], [1, 0]]}, "is -1.0: costs are 0 or more"),
+        ({"costs": COSTS, "priors": [1, 2, 3]}, "priors has shape (3,)"),
         ({"costs": COSTS, "priors": [1, -1]}, "none of them negative"),
-        ({"costs": COSTS, "priors": [0, 0]}, "give finite numbers"),
-        ({"costs": COSTS, "priors": [np.nan, 1]}, "give finite numbers"),
+        ({"costs": COSTS, "priors": [0, 0]}, "finite and none"),
+        ({"costs": COSTS, "priors": [np.nan, 1]}, "finite and none"),
         ({"costs": COSTS, "priors": ["x", "y"]}, "priors must be a dense array of real numbers"),
-        ({"costs": COSTS, "priors": np.ones(2, complex)}, "got ndarray: give one share or count"),
+        (
+            {"costs": COSTS, "priors": np.ones(2, complex)},
+            "got ndarray: give a probability or count",
+        ),
         ({"costs": COSTS, "width": 10}, "width must be"),
         ({"costs": COSTS, "priors": {"ill": 1}}, "labels ['ill'] in priors are not among"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils import Bunch
 
 from badacost.costs import as_cost_matrix
-from badacost.datasets import DATASETS, find_dataset, uci
+from badacost.datasets import DATASETS, UCI_NAMES, find_dataset
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "breast-cancer", "digits", "diabetes"])
@@ -23,14 +23,13 @@ def test_sets_of_scikit_learn(name) -> None:
     assert not dataset.needs_download
 
 
-def test_sizes_of_the_sets_of_uci() -> None:
+def test_sets_of_uci() -> None:
     listed = {d.name: d for d in DATASETS if d.source.startswith("UCI")}
-    assert set(listed) == set(uci.UCI_NAMES)
-    for name, source in uci._SOURCES.items():
-        sizes = sum(source.counts.values()), len(source.features), len(source.counts)
-        dataset = listed[name]
-        assert (dataset.n_rows, dataset.n_columns, dataset.n_classes) == sizes
-        assert dataset.needs_download == (source.openml is not None)
+    assert (*listed,) == UCI_NAMES
+    car, waveform = listed["car"], listed["waveform"]
+    assert (car.n_rows, car.n_columns, car.n_classes) == (1728, 6, 4)
+    assert car.needs_download
+    assert not waveform.needs_download
 
 
 def test_a_set_of_uci_is_loaded_when_it_is_asked_for(monkeypatch) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import badacost
-from badacost.budget import BudgetError
 from badacost.detection.box_tree import BoxTree
 from badacost.detection.boxes import overlaps
+from badacost.io.budget import BudgetError
 from campaigns.hostile_images import BOX_LAYOUTS, many_boxes
 
 DENOMINATORS = ("union", "min", "first")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from badacost._utils.parallel import Threads
 from badacost.detection.cascade import Cascade, CompleteTrees, Scanner
-from badacost.threads import Threads
 from badacost.tree.forest import Forest, Tree
 
 # Few values, which meet thresholds; 0.1 is not the same in single and double precision.
@@ -230,8 +230,8 @@ def test_threads_do_not_change_a_bit(n_views) -> None:
     cascade = cascade.with_rejections(np.quantile(free.scores, 0.9) * np.linspace(0, 1, 200) - 2.0)
     results = []
     for n_jobs in (1, 2, 3):
-        with Threads(n_jobs) as threads:
-            results.append(scanner_of(cascade, features, (2, 5)).scan(90, 110, CELL, threads))
+        threads = Threads(n_jobs)
+        results.append(scanner_of(cascade, features, (2, 5)).scan(90, 110, CELL, threads))
     first = results[0]
     assert 0 < len(first.scores) < first.n_scanned
     assert first.n_evaluated < first.n_scanned * 200

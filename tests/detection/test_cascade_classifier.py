@@ -10,7 +10,7 @@ import pytest
 from badacost.detection import CascadeClassifier, Detector
 from badacost.detection.models import synthetic_cars
 from badacost.detection.scenes import make_scenes
-from badacost.model_file import ModelFileError
+from badacost.io.model_file import ModelFileError
 
 SCENES = make_scenes(4, objects_per_image=2, random_state=7)
 FRAMES = [np.ascontiguousarray(scene.load()[:, :, ::-1]) for scene in SCENES]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from badacost._utils.parallel import Threads
 from badacost.detection import channels
 from badacost.detection.channels import (
     ChannelParameters,
@@ -22,7 +23,6 @@ from badacost.detection.channels import (
     rgb_to_luv,
     triangle_filter,
 )
-from badacost.threads import Threads
 
 SIZES = st.tuples(st.integers(1, 24), st.integers(1, 24))
 
@@ -225,19 +225,15 @@ def test_threads_do_not_matter(n_jobs) -> None:
     image = np.random.default_rng(1).integers(0, 256, (41, 53, 3), dtype=np.uint8)
     luv = rgb_to_luv(image)
     parameters = ChannelParameters(shrink=2, smoothing=1)
-    with Threads(n_jobs) as threads:
-        np.testing.assert_array_equal(rgb_to_luv(image, threads), luv)
-        np.testing.assert_array_equal(
-            compute_channels(luv, parameters, threads), compute_channels(luv, parameters)
-        )
-        for size in ((80, 30), (20, 90)):
-            np.testing.assert_array_equal(
-                resample(luv, *size, threads=threads), resample(luv, *size)
-            )
-        one_row = luv[:, :1]
-        np.testing.assert_array_equal(
-            triangle_filter(one_row, 4, threads), triangle_filter(one_row, 4)
-        )
+    threads = Threads(n_jobs)
+    np.testing.assert_array_equal(rgb_to_luv(image, threads), luv)
+    np.testing.assert_array_equal(
+        compute_channels(luv, parameters, threads), compute_channels(luv, parameters)
+    )
+    for size in ((80, 30), (20, 90)):
+        np.testing.assert_array_equal(resample(luv, *size, threads=threads), resample(luv, *size))
+    one_row = luv[:, :1]
+    np.testing.assert_array_equal(triangle_filter(one_row, 4, threads), triangle_filter(one_row, 4))
 
 
 def test_values_that_are_not_numbers_stay_inside_of_tables() -> None:

@@ -16,6 +16,8 @@ from badacost.detection.cuda_backend import CudaBackend
 from badacost.detection.models import synthetic_cars
 from badacost.detection.plan import Plan
 from badacost.detection.scenes import make_scenes
+from tests.backends.fake_cuda import pretend_cuda, real_device
+from tests.backends.on_cpu import OnCpu, needs_compiler
 from tests.detection.test_detector import (
     KINDS,
     N_FEATURES,
@@ -25,8 +27,6 @@ from tests.detection.test_detector import (
     random_image,
     random_pose,
 )
-from tests.gpu.fake_cuda import pretend_cuda, real_device
-from tests.gpu.on_cpu import OnCpu, needs_compiler
 
 PYRAMIDS = {
     "as usual": PYRAMID,

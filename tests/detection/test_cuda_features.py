@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from badacost._utils.parallel import Threads
 from badacost.detection import channel_kernels
 from badacost.detection.channels import (
     ChannelParameters,
@@ -25,8 +26,7 @@ from badacost.detection.cuda_features import (
     add_decorrelation,
 )
 from badacost.detection.decorrelation import as_filters, decorrelate, half
-from badacost.threads import Threads
-from tests.gpu.on_cpu import OnCpu, needs_compiler
+from tests.backends.on_cpu import OnCpu, needs_compiler
 
 pytestmark = needs_compiler
 FACTORS = np.array([0.5, 1.25], np.float32)

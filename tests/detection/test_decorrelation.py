@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import convolve2d
 
+from badacost._utils.parallel import Threads
 from badacost.detection.decorrelation import as_filters, decorrelate, half
-from badacost.threads import Threads
 
 
 def halving_matrix(length: int) -> np.ndarray:
@@ -73,8 +73,8 @@ def test_threads_and_larger_buffers_do_not_change_a_bit(shape) -> None:
     expected = decorrelate(channels, filters)
     for n_jobs in (1, 2, 3):
         out = np.full((9, 15, 20), np.nan, np.float32)
-        with Threads(n_jobs) as threads:
-            found = decorrelate(channels, filters, out=out, threads=threads)
+        threads = Threads(n_jobs)
+        found = decorrelate(channels, filters, out=out, threads=threads)
         np.testing.assert_array_equal(found, expected)
         assert np.shares_memory(found, out)
         assert np.isnan(out).sum() == out.size - found.size

@@ -33,7 +33,7 @@ from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import pyramid_levels
 from badacost.detection.score_curve import ScoreCurve
-from badacost.model_file import read_model, write_model
+from badacost.io.model_file import read_model, write_model
 from badacost.tree.forest import Forest, Tree
 
 N_FEATURES = 80  # of windows of 2 x 2 cells, with two filters of ten channels

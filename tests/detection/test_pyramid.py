@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from badacost._utils.parallel import Threads
 from badacost.detection.channels import (
     ChannelParameters,
     channels_of,
@@ -16,7 +17,6 @@ from badacost.detection.channels import (
     triangle_filter,
 )
 from badacost.detection.pyramid import PyramidParameters, pyramid_levels, pyramid_scales
-from badacost.threads import Threads
 
 CHANNELS = ChannelParameters(shrink=2)
 
@@ -84,14 +84,14 @@ def test_luv_is_taken_as_it_is() -> None:
 def test_threads_do_not_matter(n_jobs) -> None:
     image = random_image(75, 101)
     parameters = PyramidParameters(CHANNELS, 3, 1, 2, (0, 0.1, 0.1), (4, 6))
-    with Threads(n_jobs) as threads:
-        pairs = zip(
-            pyramid_levels(image, parameters, threads),
-            pyramid_levels(image, parameters),
-            strict=True,
-        )
-        for one, other in pairs:
-            np.testing.assert_array_equal(one.channels, other.channels)
+    threads = Threads(n_jobs)
+    pairs = zip(
+        pyramid_levels(image, parameters, threads),
+        pyramid_levels(image, parameters),
+        strict=True,
+    )
+    for one, other in pairs:
+        np.testing.assert_array_equal(one.channels, other.channels)
 
 
 @settings(max_examples=60)

@@ -7,6 +7,7 @@ import os
 import struct
 import tracemalloc
 import zlib
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from badacost.budget import Budget, Clock
 from badacost.detection import Detections, Detector, load_detector
 from badacost.detection.cascade import Scanner
-from badacost.detection.matlab_file import read_variable
+from badacost.detection.matlab_file import Clock, read_variable
 from badacost.detection.reference import load_matlab
-from badacost.model_file import ModelFileError
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.model_file import ModelFileError
 from campaigns import hostile_models
 from campaigns.matlab_detectors import (
     LAYOUTS,
@@ -379,9 +380,21 @@ def test_trees_have_a_limit(write) -> None:
 
 def test_time_has_a_limit(tmp_path, monkeypatch) -> None:
     hostile_models.matlab_many_variables(tmp_path / "detector.mat", 10)
-    monkeypatch.setattr(Budget, "clock", lambda _: Clock(-1.0))
+    minutes = count(step=60)
+    monkeypatch.setattr("badacost.detection.matlab_file.time.thread_time", lambda: next(minutes))
     with pytest.raises(ModelFileError, match=r"reading takes more than .*: split the file"):
-        load_matlab(tmp_path / "detector.mat")
+        load_matlab(tmp_path / "detector.mat", max_memory="500 MB")
+
+
+def test_a_clock_stops(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("badacost.detection.matlab_file.time.thread_time", lambda: now[0])
+    clock = Clock(Budget.of("1 GB"))
+    now[0] = 59.0
+    clock.check()
+    now[0] = 61.0
+    with pytest.raises(BudgetError, match="more than 60 s"):
+        clock.check()
 
 
 # Any damage

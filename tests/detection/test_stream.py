@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from badacost.detection import Detections, Detector, ImageError
+from badacost.detection.detector import images_at_a_time
 from badacost.detection.images import ImageSource
 from badacost.detection.models import synthetic_cars
 from badacost.detection.scenes import make_scenes
@@ -24,7 +25,6 @@ from badacost.detection.stream import (
     InputFiles,
     Unreadable,
     files_of,
-    images_at_a_time,
     images_of,
     search,
 )
@@ -261,9 +261,10 @@ class TestJobs:
 
     def test_by_default_one_on_each_core_but_few(self, monkeypatch) -> None:
         for cores, at_a_time in ((1, 1), (2, 2), (64, 4)):
-            monkeypatch.setattr("badacost.threads.effective_n_jobs", lambda jobs, n=cores: n)
+            monkeypatch.setattr("badacost._utils.parallel.cpu_count", lambda n=cores: n)
+            monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
             assert images_at_a_time(None) == at_a_time
-            assert images_at_a_time(-1) == cores
+            assert images_at_a_time(3) == 3
 
     def test_refuses_none_at_all(self, detector) -> None:
         with pytest.raises(ValueError, match="n_jobs"):

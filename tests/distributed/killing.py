@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any
 
-from badacost.distributed.parts import DaskParts
+from badacost.distributed.shards import DaskShards
 
 
 def n_actors(client: Any) -> int:
@@ -26,25 +26,25 @@ def kill_in(monkeypatch: Any, client: Any, method: str, number: int, *, before: 
     """Kill the first worker at a call of a method, before it is sent or once it is."""
     killed: list[str] = []
     calls = []
-    answers, receive = DaskParts._answers, DaskParts._receive
+    call, receive = DaskShards.call, DaskShards._receive
 
-    def kill(parts: DaskParts) -> None:
-        address = parts._places[0].address
+    def kill(shards: DaskShards) -> None:
+        address = shards._handles[0].address
         pid = client.run(os.getpid, workers=[address])[address]
         os.kill(pid, signal.SIGKILL)
         killed.append(address)
 
-    def asked(parts: DaskParts, call: Any) -> Any:
-        calls.append(call[0])
-        if before and not killed and calls.count(method) == number and call[0] == method:
-            kill(parts)
-        return answers(parts, call)
+    def called(shards: DaskShards, name: str, arguments: Any, *, is_update: bool) -> Any:
+        calls.append(name)
+        if before and not killed and calls.count(method) == number and name == method:
+            kill(shards)
+        return call(shards, name, arguments, is_update=is_update)
 
-    def received(parts: DaskParts, place: Any, future: Any) -> Any:
+    def received(shards: DaskShards, handle: Any, future: Any) -> Any:
         if not before and not killed and calls.count(method) == number and calls[-1] == method:
-            kill(parts)
-        return receive(parts, place, future)
+            kill(shards)
+        return receive(shards, handle, future)
 
-    monkeypatch.setattr(DaskParts, "_answers", asked)
-    monkeypatch.setattr(DaskParts, "_receive", received)
+    monkeypatch.setattr(DaskShards, "call", called)
+    monkeypatch.setattr(DaskShards, "_receive", received)
     return killed

@@ -49,6 +49,12 @@ KINDS = {
 both = pytest.mark.parametrize("kind", KINDS)
 
 
+def frame_of(*parts: Any, meta: Any = FRAME) -> Any:
+    """A dask data frame whose partitions are not checked against its description."""
+    made = [dask.delayed(lambda part=part: part)() for part in parts]
+    return dd.from_delayed(made, meta=meta[:0], verify_meta=False)
+
+
 def pair(kind: str, client: Any, **parameters: Any) -> tuple[Any, Any]:
     """The estimator on a cluster and the ordinary one."""
     on_cluster, local, defaults = KINDS[kind]
@@ -119,6 +125,15 @@ def test_folds(cluster_of, tmp_path, parameters) -> None:
     assert not hasattr(model, "oof_probabilities_")
 
 
+def test_constant_features_do_not_change_what_is_held_out(cluster_of, tmp_path) -> None:
+    """Each of two shards sees one value of the first column; the last is constant in both."""
+    n = len(X)
+    wider = np.column_stack([np.arange(n) >= n // 2, X, np.ones(n)]).astype(float)
+    model, local = pair("CostBoost", cluster_of(2), n_folds=1, early_stopping=True)
+    model.fit(array(wider, 2), array(Y, 2))
+    assert_same(model, local.fit(wider, Y), tmp_path)
+
+
 @both
 def test_validation_data(cluster_of, tmp_path, kind) -> None:
     """All of them count, whichever worker they are on."""
@@ -165,6 +180,34 @@ def test_classes_in_the_order_of_their_categories(cluster_of, tmp_path, as_array
     model.fit(array(X, 3) if as_array else frames, dd.from_pandas(labels, npartitions=3))
     assert list(model.classes_) == order
     assert_same(model, local.fit(X if as_array else FRAME, labels), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda part: part[[*"acbde"]], "'c' at position 1, where X has 'b'"),
+        (lambda part: part.rename(columns={"d": "z"}), "'z' at position 3, where X has 'd'"),
+        (lambda part: part.drop(columns="c"), "'d' at position 2, where X has 'c'"),
+        (lambda part: part.drop(columns="e"), "'no column' at position 4, where X has 'e'"),
+        (lambda part: part.assign(f=0.0), "'f' at position 5, where X has 'no column'"),
+    ],
+)
+def test_partitions_with_other_columns(cluster_of, change, message) -> None:
+    model, _ = pair("BAdaCost", cluster_of(1))
+    labels = dd.from_pandas(pd.Series(Y), npartitions=2)
+    frames = frame_of(FRAME[:210], change(FRAME[210:]))
+    with pytest.raises(ValueError, match=message + ".* same columns, in the same order"):
+        model.fit(frames, labels)
+    good = dd.from_pandas(FRAME, npartitions=2)
+    with pytest.raises(ValueError, match=message):
+        model.fit(good, labels, X_val=frames, y_val=labels)
+
+
+def test_chunks_with_fewer_columns(cluster_of) -> None:
+    model, _ = pair("BAdaCost", cluster_of(1))
+    samples = array(X, 2).map_blocks(lambda block: block[:, :3], chunks=array(X, 2).chunks)
+    with pytest.raises(ValueError, match="at position 3, where X has 3: give all partitions"):
+        model.fit(samples, array(Y, 2))
 
 
 @both
@@ -334,12 +377,12 @@ def test_two_classes(cluster_of, tmp_path) -> None:
         ("BAdaCost", "describe", 1, False),  # as soon as the rows are there
         ("BAdaCost", "sketch", 1, False),  # while bins are chosen
         ("BAdaCost", "bin", 1, False),
-        ("BAdaCost", "descent.ask", 5, False),  # in the middle of a level
-        ("CostBoost", "descent.ask", 5, False),
-        ("CostBoost", "descent.ask", 2, True),  # between levels
-        ("BAdaCost", "descent.advance", 2, False),  # between rounds
-        ("BAdaCost", "descent.advance", 2, True),
-        ("CostBoost", "descent.advance", 2, True),
+        ("BAdaCost", "booster.level", 5, False),  # in the middle of a level
+        ("CostBoost", "booster.level", 5, False),
+        ("CostBoost", "booster.level", 2, True),  # between levels
+        ("BAdaCost", "booster.advance", 2, False),  # between rounds
+        ("BAdaCost", "booster.advance", 2, True),
+        ("CostBoost", "booster.advance", 2, True),
     ],
 )
 def test_a_killed_worker(cluster_of, tmp_path, monkeypatch, kind, method, number, before) -> None:
@@ -361,6 +404,15 @@ def test_a_client_that_is_closed(cluster_of) -> None:
         model.fit(array(X, 2), array(Y, 2))
 
 
+def test_a_client_that_is_closed_during_the_fit(cluster_of) -> None:
+    from distributed import Client
+
+    client = Client(cluster_of(1).scheduler.address, set_as_default=False)
+    model, _ = pair("BAdaCost", client, callbacks=[lambda _: client.close()])
+    with pytest.raises(LostWorkersError, match="client is closed"):
+        model.fit(array(X, 2), array(Y, 2))
+
+
 def test_a_cluster_that_is_closed() -> None:
     from distributed import Client, LocalCluster
 
@@ -379,14 +431,14 @@ def test_killed_too_often(cluster_of, monkeypatch) -> None:
     client = cluster_of(2)
     model, _ = pair("BAdaCost", client, max_depth=2)
     model.set_params(max_rebuilds=0)
-    kill_in(monkeypatch, client, "descent.ask", 3, before=True)
+    kill_in(monkeypatch, client, "booster.level", 3, before=True)
     with pytest.raises(LostWorkersError, match=r"more often than max_rebuilds=0"):
         model.fit(array(X, 5), array(Y, 5))
     assert not hasattr(model, "n_estimators_")
 
 
 def test_scattered_data(cluster_of, monkeypatch) -> None:
-    client = cluster_of(2)
+    client = cluster_of(1)  # the only one that has them
     values = client.scatter([X[:200], X[200:]])
     samples = da.concatenate(
         [
@@ -397,10 +449,10 @@ def test_scattered_data(cluster_of, monkeypatch) -> None:
     model, _ = pair("BAdaCost", client)
     with pytest.warns(UserWarning, match="cannot be rebuilt if a worker is lost"):
         model.fit(samples, array(Y, 2))
-    kill_in(monkeypatch, client, "descent.ask", 3, before=True)
+    kill_in(monkeypatch, client, "booster.level", 3, before=True)
     with (
         pytest.warns(UserWarning, match="cannot be rebuilt if a worker is lost"),
-        pytest.raises(LostWorkersError, match="scattered: give dask collections"),
+        pytest.raises(LostWorkersError, match=r"scattered.*Give dask collections"),
     ):
         model.fit(samples, array(Y, 2))
 
@@ -443,7 +495,7 @@ def test_defaults_are_those_of_the_ordinary_estimator(kind) -> None:
     on_cluster, local, _ = KINDS[kind]
     defaults = {item.name: item.default for item in fields(on_cluster)}
     expected = {item.name: item.default for item in fields(local)}
-    assert {**expected, "client": None, "max_rebuilds": 10} == defaults
+    assert {**expected, "client": None, "max_rebuilds": 10, "heartbeat_timeout": 60.0} == defaults
 
 
 @both
@@ -464,11 +516,12 @@ def test_files_are_those_of_the_ordinary_estimator(cluster_of, tmp_path, kind) -
 
 MISTAKES = [
     ({}, (X, array(Y, 1)), TypeError, "X must be a dask array"),
-    ({}, (array(X, 2), array(Y[:9], 1)), ValueError, "X has 420 rows, but 9 classes"),
+    ({}, (array(X, 2), array(Y[:9], 1)), ValueError, "X has 420 rows, but y has 9 classes"),
     ({"warm_start": True}, (array(X, 1), array(Y, 1)), ValueError, "warm_start needs all samples"),
     ({"binning": "exact"}, (array(X, 1), array(Y, 1)), ValueError, '"quantile" or "uniform"'),
     ({"device": "cuda"}, (array(X, 1), array(Y, 1)), ValueError, 'leave device="cpu"'),
     ({"max_rebuilds": -1}, (array(X, 1), array(Y, 1)), ValueError, "max_rebuilds must be"),
+    ({"heartbeat_timeout": 0}, (array(X, 1), array(Y, 1)), ValueError, "heartbeat_timeout must be"),
     ({}, (array(X, 2), array(np.zeros(N), 2)), ValueError, "at least 2 classes"),
     ({}, (array(X, 2), array(np.full(N, np.nan), 2)), ValueError, "y contains NaN"),
     ({}, (array(X, 2), array(RNG.normal(size=N), 2)), ValueError, "Unknown label type"),
@@ -485,28 +538,33 @@ MISTAKES = [
         {},
         (array(X, 2), array(Y % 2, 2), None, array(X, 2), array(Y, 2)),
         ValueError,
-        r"y_val has classes that y does not have: \[2\]",
+        r"y_val has labels that are not among the classes \(2\)",
     ),
     ({}, (array(X[:0], 1), array(Y[:0], 1)), ValueError, "X has no rows"),
-    ({}, (array(X, 2), array(np.r_[[None], Y[1:]], 2)), ValueError, "y contains missing values"),
-    ({}, (array(X, 2), array(np.r_[["a"], Y[1:].astype(object)], 2)), TypeError, "several types"),
+    ({}, (array(X, 2), array(np.r_[[None], Y[1:]], 2)), ValueError, "y contains None"),
+    (
+        {},
+        (array(X, 2), array(np.r_[["a"], Y[1:].astype(object)], 2)),
+        ValueError,
+        "has labels such as",
+    ),
     (
         {},
         (dd.from_pandas(FRAME, npartitions=2), dd.from_pandas(Y_WITH_NA, npartitions=2)),
         ValueError,
-        "y contains NaN: leave out",
+        "y contains .*: leave out",
     ),
     (
         {},
         (array(X, 2), array(Y, 2), array(np.array(["heavy"] * N), 2)),
         ValueError,
-        "sample_weight has something else than numbers .*: give a number",
+        "sample_weight must have a number",
     ),
     (
         {},
         (array(np.nan_to_num(X), 2).map_blocks(csr_array), array(Y, 2)),
         TypeError,
-        "sparse chunks: make them dense",
+        "Sparse data was passed for X, but dense data is required.*toarray",
     ),
 ]
 

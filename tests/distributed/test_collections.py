@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from badacost.boosting.folds import RowHashes
+from badacost.distributed import DaskBAdaCostClassifier
+from badacost.distributed.cluster import current_client
 from badacost.distributed.collections import (
     check_collections,
-    chunks_of,
-    current_client,
     is_collection,
     is_frame,
 )
+from badacost.distributed.training_set import ClusterRows
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -25,8 +28,15 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 
 
 def unknown(array: Any) -> Any:
-    """The same without known lengths of chunks."""
+    """An array without known lengths of chunks."""
     return array[da.from_array(np.ones(len(array), bool), chunks=array.chunks[0])]
+
+
+def fitted_like(samples: Any) -> Any:
+    """An estimator that begins to fit."""
+    model = DaskBAdaCostClassifier()
+    model.n_features_in_, model._seed = samples.shape[1], 3
+    return model
 
 
 ARRAY = da.from_array(X, chunks=(4, 2))
@@ -36,30 +46,31 @@ SERIES = dd.from_pandas(pd.Series(Y), npartitions=3)
 
 
 @pytest.mark.parametrize(
-    ("samples", "column", "n_chunks"),
+    ("samples", "column"),
     [
-        (ARRAY, COLUMN, 3),
-        (ARRAY, COLUMN.rechunk(3), 3),
-        (ARRAY, SERIES, 3),
-        (ARRAY, SERIES.repartition(npartitions=2), 3),
-        (unknown(ARRAY), unknown(COLUMN), 3),
-        (unknown(ARRAY), COLUMN.rechunk(7), 3),
-        (FRAMES, SERIES, 3),
-        (FRAMES, SERIES.repartition(npartitions=2), 3),
-        (FRAMES, COLUMN.rechunk(7), 3),
-        (FRAMES, unknown(COLUMN.rechunk(7)), 3),
-        (FRAMES.repartition(npartitions=1), SERIES, 1),
+        (ARRAY, COLUMN),
+        (ARRAY, COLUMN.rechunk(3)),
+        (ARRAY, SERIES),
+        (ARRAY, SERIES.repartition(npartitions=2)),
+        (unknown(ARRAY), unknown(COLUMN)),
+        (unknown(ARRAY), COLUMN.rechunk(7)),
+        (FRAMES, SERIES),
+        (FRAMES, SERIES.repartition(npartitions=2)),
+        (FRAMES, COLUMN.rechunk(7)),
+        (FRAMES, COLUMN.rechunk(1)),
+        (FRAMES, unknown(COLUMN.rechunk(7))),
+        (FRAMES.repartition(npartitions=1), SERIES),
     ],
 )
-def test_rows_stay_together(cluster_of, samples, column, n_chunks) -> None:
-    client = cluster_of(1)
-    chunks = chunks_of(client, samples, column, None)
-    assert len(chunks) == n_chunks
-    computed = [client.gather(client.compute([*chunk[:2]])) for chunk in chunks]
-    assert all(np.shape(block)[1] == 3 and len(block) == len(y) for block, y in computed)
-    np.testing.assert_array_equal(np.concatenate([block for block, _ in computed]), X)
-    np.testing.assert_array_equal(np.concatenate([y for _, y in computed]), Y)
-    assert {chunk[2] for chunk in chunks} == {None}
+def test_rows_stay_together(cluster_of, samples, column) -> None:
+    """However many chunks there are of each, on two workers."""
+    with ExitStack() as stack:
+        weight = column + 1
+        rows = ClusterRows(fitted_like(FRAME), stack, cluster_of(2), samples, column, weight)
+        assert len(rows.shards) == min(2, samples.npartitions)
+        np.testing.assert_array_equal(rows.y, Y)
+        np.testing.assert_array_equal(rows.weight, Y + 1)
+        np.testing.assert_array_equal(rows.mixed(), RowHashes(3).of(X))
 
 
 ORDER = ["low", "mid", "high"]
@@ -69,19 +80,17 @@ RANKS = pd.Series(pd.Categorical(np.array(ORDER)[Y % 3], categories=ORDER, order
 @pytest.mark.parametrize("samples", [ARRAY, FRAMES.repartition(npartitions=2), FRAMES])
 def test_categories_stay_in_their_order(cluster_of, samples) -> None:
     """Also in chunks that have no rows."""
-    client = cluster_of(1)
     samples = samples[samples[:, 0] > 11.0] if samples is ARRAY else samples[samples["a"] > 11.0]
-    ranks = dd.from_pandas(RANKS[4:], npartitions=5)
-    chunks = client.gather(
-        client.compute([y for _, y in chunks_of(client, samples, ranks.reset_index(drop=True))])
-    )
-    assert all([*chunk.dtype.categories] == ORDER and chunk.dtype.ordered for chunk in chunks)
-    assert [*pd.concat(chunks)] == [*RANKS[4:]]
+    ranks = dd.from_pandas(RANKS[4:], npartitions=5).reset_index(drop=True)
+    with ExitStack() as stack:
+        rows = ClusterRows(fitted_like(FRAME), stack, cluster_of(1), samples, ranks, None)
+        assert [*rows.classes] == ORDER
+        np.testing.assert_array_equal(rows.y, Y[4:] % 3)
 
 
 def test_rows_that_are_missing(cluster_of) -> None:
-    with pytest.raises(ValueError, match="X has 10 rows, but 8 classes"):
-        chunks_of(cluster_of(1), ARRAY, COLUMN[:8])
+    with ExitStack() as stack, pytest.raises(ValueError, match="X has 10 rows, but y has 8"):
+        ClusterRows(fitted_like(FRAME), stack, cluster_of(1), ARRAY, COLUMN[:8], None)
 
 
 def test_kinds() -> None:

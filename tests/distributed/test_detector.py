@@ -13,7 +13,7 @@ import pytest
 from badacost.detection import train_detector
 from badacost.detection.training import rounds
 from badacost.detection.training.boosters import Booster
-from badacost.distributed.parts import DaskParts
+from badacost.distributed.shards import DaskShards
 from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
 from tests.distributed.killing import kill_in, n_actors, wait_until
 
@@ -41,13 +41,13 @@ def expected(tmp_path_factory) -> Callable[[str], bytes]:
 def test_the_same_detector(cluster_of, tmp_path, expected, monkeypatch, algorithm) -> None:
     client = cluster_of(2)
     sizes = []
-    close = DaskParts.close
+    close = DaskShards.close
 
-    def closed(parts: DaskParts) -> None:
-        sizes.append(len(parts))
-        close(parts)
+    def closed(shards: DaskShards) -> None:
+        sizes.append(len(shards))
+        close(shards)
 
-    monkeypatch.setattr(DaskParts, "close", closed)
+    monkeypatch.setattr(DaskShards, "close", closed)
     assert trained(tmp_path, algorithm, client=client) == expected(algorithm)
     assert sizes == [2, 2]  # one booster in each round
     wait_until(lambda: n_actors(client) == 0)
@@ -55,9 +55,9 @@ def test_the_same_detector(cluster_of, tmp_path, expected, monkeypatch, algorith
 
 @boosted
 def test_a_killed_worker(cluster_of, tmp_path, expected, monkeypatch, algorithm) -> None:
-    """The windows of a part that is lost are sent again."""
+    """The windows of a shard that is lost are sent again."""
     client = cluster_of(2)
-    killed = kill_in(monkeypatch, client, "descent.ask", 3, before=False)
+    killed = kill_in(monkeypatch, client, "booster.level", 3, before=False)
     assert trained(tmp_path, algorithm, client=client) == expected(algorithm)
     assert killed
     wait_until(lambda: n_actors(client) == 0)
@@ -65,7 +65,7 @@ def test_a_killed_worker(cluster_of, tmp_path, expected, monkeypatch, algorithm)
 
 def test_killed_while_windows_are_sent(cluster_of, tmp_path, expected, monkeypatch) -> None:
     client = cluster_of(2)
-    killed = kill_in(monkeypatch, client, "hold", 1, before=True)
+    killed = kill_in(monkeypatch, client, "bin", 1, before=True)
     assert trained(tmp_path, "badacost", client=client) == expected("badacost")
     assert killed
 
@@ -97,7 +97,7 @@ def test_interrupted_while_windows_are_sent(cluster_of, monkeypatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DaskParts, "ask", fail)
+    monkeypatch.setattr(DaskShards, "call", fail)
     with pytest.raises(KeyboardInterrupt):
         train_detector(SCENES, VIEWS, SMALL, client=client)
     wait_until(lambda: n_actors(client) == 0)
@@ -105,7 +105,7 @@ def test_interrupted_while_windows_are_sent(cluster_of, monkeypatch) -> None:
 
 def test_subcat_needs_no_workers(cluster_of, tmp_path, expected, monkeypatch) -> None:
     client = cluster_of(2)
-    monkeypatch.setattr(DaskParts, "__init__", None)
+    monkeypatch.setattr(DaskShards, "__init__", None)
     assert trained(tmp_path, "subcat", client=client) == expected("subcat")
 
 

@@ -1,4 +1,4 @@
-"""A part for tests: sums of blocks, and a state that depends on what it was told."""
+"""A shard for tests: sums of blocks, and a state that depends on what it was told."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.distributed.killing import wait_until
 
 
 class Toy:
-    def __init__(self, chunks: list[tuple[Any, ...]]):
-        self.values = np.concatenate([block for block, *_ in chunks])
+    def __init__(self, blocks: list[Any]):
+        self.values = np.concatenate(blocks)
         self.told: list[float] = []
 
     def pid(self) -> int:
@@ -43,8 +43,8 @@ class Toy:
 class SlowToBuild(Toy):
     """The same, with the number of its process in a file until another one is killed."""
 
-    def __init__(self, chunks: list[tuple[Any, ...]]):
-        super().__init__(chunks)
-        folder = Path(chunks[0][1])
+    def __init__(self, blocks: list[Any], folders: list[str]):
+        super().__init__(blocks)
+        folder = Path(folders[0])
         (folder / str(os.getpid())).touch()
         wait_until((folder / "killed").exists)

@@ -42,7 +42,7 @@ def hard_rows(forest: Forest, X: np.ndarray, dtype: Any = np.float64, seed: int 
     return rows
 
 
-def assert_same_answers(model: Any, got: dict[str, np.ndarray], X: Any) -> None:
+def assert_same_results(model: Any, got: dict[str, np.ndarray], X: Any) -> None:
     """Decisions and scores equal to the last bit, probabilities nearly."""
     expected = model.predict(X)
     np.testing.assert_array_equal(got["label"], expected)

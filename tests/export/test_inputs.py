@@ -22,7 +22,7 @@ from badacost import (
 from badacost.export import to_onnx
 from badacost.export.inputs import column_names
 from badacost.tabular import TableClassifier
-from tests.export.sessions import assert_same_answers, run
+from tests.export.sessions import assert_same_results, run
 from tests.tabular.patients import COSTS as RISK_COSTS
 from tests.tabular.patients import patients, small_model
 
@@ -69,7 +69,7 @@ def test_categories_that_are_numbers(make, ml_opset, dtype) -> None:
         model, input_type="double" if dtype is np.float64 else "float", ml_opset=ml_opset
     )
     assert (model.forest_.category_set >= 0).any()
-    assert_same_answers(model, run(exported, X), X)
+    assert_same_results(model, run(exported, X), X)
 
 
 def test_many_categories() -> None:
@@ -80,7 +80,7 @@ def test_many_categories() -> None:
     model = BAdaCostClassifier(COSTS, categorical_features=[0], **SMALL).fit(X, y)
     assert len(model.categories_[0]) == 255
     for ml_opset in (5, 3):
-        assert_same_answers(model, run(to_onnx(model, ml_opset=ml_opset), X), X)
+        assert_same_results(model, run(to_onnx(model, ml_opset=ml_opset), X), X)
 
 
 def make_frame(seed: int, n: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -112,7 +112,7 @@ def test_categories_that_are_texts(ml_opset) -> None:
     frame.loc[50:60, "size"] = np.nan
     exported = to_onnx(model, ml_opset=ml_opset)
     assert [value.name for value in exported.graph.input] == ["town", "size", "grade"]
-    assert_same_answers(model, run(exported, as_columns(frame, ["town"])), frame)
+    assert_same_results(model, run(exported, as_columns(frame, ["town"])), frame)
 
 
 def test_numbers_among_texts() -> None:
@@ -124,7 +124,7 @@ def test_numbers_among_texts() -> None:
     model = BAdaCostClassifier(COSTS, categorical_features=[0], **SMALL).fit(X, y)
     texts = np.array([str(cell).removesuffix(".0") for cell in cells], dtype=object)
     inputs = {"x0": texts[:, np.newaxis], "x1": X[:, 1:].astype(float)}
-    assert_same_answers(model, run(to_onnx(model), inputs), X)
+    assert_same_results(model, run(to_onnx(model), inputs), X)
 
 
 def test_categories_that_are_written_alike_are_refused() -> None:
@@ -132,9 +132,7 @@ def test_categories_that_are_written_alike_are_refused() -> None:
     cells = rng.choice(np.array([1, "1", "x"], dtype=object), 300)
     kinds = pd.Categorical(cells, categories=[1, "1", "x"])
     model = BAdaCostClassifier(COSTS, **SMALL).fit(pd.DataFrame({"kind": kinds}), kinds.codes)
-    with pytest.raises(
-        ValueError, match=r"1 and '1' are written alike in 'kind', .* different tex"
-    ):
+    with pytest.raises(ValueError, match=r"1 and '1' are .* 'kind': .* different tex"):
         to_onnx(model)
 
 
@@ -151,16 +149,16 @@ def test_categories_between_numbers_of_single_precision(with_texts) -> None:
         inputs["town"] = frame[["town"]].astype(object).to_numpy()
     frame["size"] = frame["size"].astype(np.float32)
     model = BAdaCostClassifier(COSTS, **SMALL).fit(frame, code * 5 % 3)
-    assert_same_answers(model, run(to_onnx(model, input_type="float"), inputs), frame)
+    assert_same_results(model, run(to_onnx(model, input_type="float"), inputs), frame)
 
 
 def test_categories_that_are_one_number_in_single_precision_are_refused() -> None:
     X, y = make_matrix(0, 300)
     X[:, 2] = 1.0 + 2.0**-40 * X[:, 2]
     model = BAdaCostClassifier(COSTS, categorical_features=[2], **SMALL).fit(X, y)
-    with pytest.raises(ValueError, match=r"the same number in single precision, .* in double prec"):
+    with pytest.raises(ValueError, match=r"equal in single precision: .* input_type=\"double\""):
         to_onnx(model, input_type="float")
-    assert_same_answers(model, run(to_onnx(model), X), X)
+    assert_same_results(model, run(to_onnx(model), X), X)
 
 
 def test_columns_without_a_name() -> None:
@@ -171,7 +169,7 @@ def test_columns_without_a_name() -> None:
     assert [value.name for value in exported.graph.input] == ["x0_", "x0", "x1"]
     inputs = as_columns(frame, [""])
     inputs["x0_"] = inputs.pop("")
-    assert_same_answers(model, run(exported, inputs), frame)
+    assert_same_results(model, run(exported, inputs), frame)
 
 
 def test_many_columns_without_a_name() -> None:
@@ -188,7 +186,7 @@ def test_without_a_known_category() -> None:
     X[:, 2] = np.nan
     model = BAdaCostClassifier(COSTS, categorical_features=[2], **SMALL).fit(X, y)
     X[:, 2] = 1.0
-    assert_same_answers(model, run(to_onnx(model), X), X)
+    assert_same_results(model, run(to_onnx(model), X), X)
 
 
 def table_inputs(frame: pd.DataFrame, model: TableClassifier) -> dict[str, np.ndarray]:

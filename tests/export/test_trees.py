@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from badacost.export.graph import Graph, Value, import_onnx
-from badacost.export.trees import Features, _rounded_up, add_scores
+from badacost.export.graph import Graph, Tensor, Value, import_extra
+from badacost.export.trees import _rounded_up, add_scores
 from badacost.tree.forest import Forest
 from tests.export.sessions import run
 
@@ -85,13 +85,12 @@ def samples(seed: int, dtype: Any, n: int = 3000) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(5))
 def test_random_trees(seed, ml_opset, dtype) -> None:
     forest, X = random_forest(seed), samples(seed, dtype)
-    graph = Graph("", ml_opset)
-    scores = add_scores(graph, forest, Features("X", dtype, np.arange(N_FEATURES)))
+    graph = Graph("", ml_opset, dtype)
+    scores = add_scores(forest, Tensor(graph, "X")).name
     proto = graph.to_proto(
         "trees", [Value("X", dtype, [None, N_FEATURES])], [Value(scores, np.float64, [None, 3])]
     )
-    proto.initializer.extend(graph.constants.values())
-    helper = import_onnx().helper
+    helper = import_extra().helper
     opsets = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", ml_opset)]
     got = run(helper.make_model(proto, ir_version=9, opset_imports=opsets), X)[scores]
     np.testing.assert_array_equal(got, forest.accumulate(X), strict=True)

@@ -10,6 +10,7 @@ import pytest
 
 from badacost.datasets import UCI_NAMES, load_uci
 from experiments import paper
+from experiments.uci import PAPER_SETS, load_paper_set
 
 FIRST = {
     "car": ([3, 3, 0, 0, 0, 0], "unacc"),
@@ -45,8 +46,11 @@ LEVELS = {  # of columns, in their natural order
 def test_real_set(shared: Path, name: str) -> None:
     folder = shared / "data" / "uci"
     bunch = load_uci(name, folder=folder)
+    X, y = load_paper_set(name, folder)
+    np.testing.assert_array_equal(X, bunch.data)
+    np.testing.assert_array_equal(y, bunch.target)
     paper = (shared / "spec" / "paper.tex").read_text()
-    row = re.search(rf"^{bunch.name} +& (\d+) +& (\d+) +& (\d+) ", paper, re.MULTILINE)
+    row = re.search(rf"^{PAPER_SETS[name].name} +& (\d+) +& (\d+) +& (\d+) ", paper, re.MULTILINE)
     assert row is not None
     variables, labels, instances = map(int, row.groups())
     if name == "satimage":

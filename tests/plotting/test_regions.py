@@ -16,9 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from badacost import BAdaCostClassifier
+from badacost._utils.numbers import short_number
 from badacost.costs import labelled_costs
 from badacost.plotting import DecisionRegionsDisplay
-from badacost.plotting.canvas import short_number
 
 
 class Rule:
@@ -223,17 +223,17 @@ def test_the_plane_holds_all_samples(X):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"features": (0,)}, "features must be a pair"),
-        ({"features": "ab"}, "features must be a pair"),
-        ({"features": (1, 1)}, "two different ones"),
-        ({"features": (1, -2)}, "two different ones"),
+        ({"features": (0,)}, "two different features"),
+        ({"features": "ab"}, "not among the 3 features"),
+        ({"features": (1, 1)}, "two different features"),
+        ({"features": (1, -2)}, "two different features"),
         ({"features": (0, 3)}, "feature 3 is not among the 3 features"),
         ({"features": (0, "a")}, "feature 'a' is not among the 3 features"),
         ({"fixed": {5: 1.0}}, "feature 5 is not among the 3 features"),
-        ({"fixed": {0: 1.0}}, "none of the two features of the plane"),
+        ({"fixed": {0: 1.0}}, "two different features not in fixed"),
         ({"grid_resolution": 1}, "grid_resolution must be an integer at least 2"),
         ({"max_samples": -1}, "max_samples must be an integer at least 0"),
-        ({"colors": ["red"]}, "one colour for each of the 2 classes"),
+        ({"colors": ["red"]}, "colors must have 2 entries"),
         ({"y": ANSWERS[:2]}, "inconsistent numbers of samples"),
         ({"X": np.full((3, 3), np.inf)}, "infinity"),
     ],
@@ -247,25 +247,25 @@ def test_errors_of_estimators_and_frames(model, samples, costs):
     X, y = samples
     with pytest.raises(TypeError, match="needs an estimator with predict"):
         DecisionRegionsDisplay.from_estimator(object(), X, y)
-    with pytest.raises(ValueError, match=r"not among the classes \('dog'\)"):
+    with pytest.raises(ValueError, match=r"dog"):
         DecisionRegionsDisplay.from_estimator(model, X, np.where(y == "cat", "dog", y))
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0], "word": ["x", "y"]})
-    with pytest.raises(ValueError, match=r"'word' is not numeric: .* give its value in fixed"):
+    with pytest.raises(ValueError, match=r"'word' is not numeric: .* fixed"):
         DecisionRegionsDisplay.from_estimator(Rule(), frame, ["no", "yes"])
     with pytest.raises(TypeError, match="mapping from name to fitted estimator"):
         DecisionRegionsDisplay.compare([model], X, y, costs)
     tree = DecisionTreeClassifier().fit(X, np.where(y == "cat", "bee", y))
     with pytest.raises(ValueError, match="same classes"):
         DecisionRegionsDisplay.compare({"a": model, "b": tree}, X, y, None)
-    with pytest.raises(ValueError, match="axes must hold 1 axes; got 2"):
+    with pytest.raises(ValueError, match="axes must have 1 entries; got 2"):
         DecisionRegionsDisplay.compare({"a": model}, X, y, costs, axes=plt.subplots(1, 2)[1])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"regions": [[0, 1]]}, r"regions must have shape \(2, 2\); got \(1, 2\)"),
-        ({"samples": [[0, 0, 0]]}, r"samples must have shape \(1, 2\); got \(1, 3\)"),
+        ({"regions": [[0, 1]]}, "regions and samples must have shapes"),
+        ({"samples": [[0, 0, 0]]}, "regions and samples must have shapes"),
     ],
 )
 def test_errors_of_the_constructor(change, message):

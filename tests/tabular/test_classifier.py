@@ -14,8 +14,7 @@ from sklearn.model_selection import cross_val_score
 
 import badacost
 from badacost import BAdaCostClassifier, ModelFileError, SAMMEClassifier
-from badacost.model_file import read_model, write_model
-from badacost.persistence import saved_kind
+from badacost.io.model_file import read_model, saved_kind, write_model
 from badacost.tabular import (
     CostSummary,
     TableClassifier,
@@ -57,8 +56,8 @@ class TestClassifier:
         costs = {truth: {**row, truth: 0.5} for truth, row in COSTS.items()}
         model = TableClassifier(BAdaCostClassifier(n_estimators=2), cost_matrix=costs)
         model.fit(patients(), "risk")
-        assert (np.diag(model.charged_costs_) == 0.5).all()
-        assert (np.diag(model.cost_matrix_) == 0.0).all()
+        assert (np.diag(model.cost_matrix_) == 0.5).all()
+        assert (np.diag(model.regret_matrix_) == 0.0).all()
 
     def test_importances_are_of_columns(self) -> None:
         model = small_model().fit(patients(), "risk")
@@ -169,7 +168,7 @@ class TestSavedModels:
         assert (again.target_name_, again.n_rows_) == ("risk", 120)
         assert again.held_out_ == model.held_out_
         assert again.encoder_.columns_ == model.encoder_.columns_
-        np.testing.assert_array_equal(again.charged_costs_, model.charged_costs_)
+        np.testing.assert_array_equal(again.cost_matrix_, model.cost_matrix_)
         again.save(tmp_path / "again.badacost")
         one, two = ((tmp_path / name).read_bytes() for name in ("m.badacost", "again.badacost"))
         assert one == two

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from badacost.csv_dialect import guess_separator
+from badacost.io.csv_dialect import guess_separator
 from badacost.tabular import (
     TableEncoder,
     read_table,

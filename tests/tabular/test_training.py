@@ -8,10 +8,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from badacost import BAdaCostClassifier, CostBoostClassifier, SAMMEClassifier
+from badacost._utils.validation import positions_in
 from badacost.datasets import find_dataset
 from badacost.tabular import CostSummary, TableClassifier, best_depth, fit_and_try, read_table
-from badacost.trials import held_out_rows
-from badacost.validation import positions_in
+from badacost.tabular.trials import held_out_rows
 from tests.tabular.patients import COSTS, patients, small_model
 
 HGB = ["boosting without costs, most likely class", "boosting without costs, minimum expected cost"]

@@ -14,18 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from badacost.boosting.learners import TreeLearner, cheapest_labels
+from badacost._utils.parallel import Threads
+from badacost.boosting.reweighting import SplitCosts, TreeLearner, cheapest_labels
 from badacost.costs import zero_one_costs
-from badacost.threads import Threads
 from badacost.tree import grower as grower_module
+from badacost.tree import threaded_growth
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest, Tree
-from badacost.tree.gain_kernels import Gini
-from badacost.tree.grower import Growth, TreeGrower
-from badacost.tree.sums import WeightedLabels
+from badacost.tree.grower import Gain, Growth, Summands, TreeGrower
+from badacost.tree.split_kernels import N_JOBS
 
 LEAST_GAIN = 1e-10
 CLOSE = 1e-9  # gains nearer than this may be ordered either way
+
+
+def label_sums(labels: np.ndarray, weights: np.ndarray, n_labels: int) -> Summands:
+    return Summands.of_labels(labels, weights, n_labels, float(weights.sum()))
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,12 @@ class Problem:
         bins = self.codes.astype(np.min_scalar_type(n_codes - 1))
         return BinnedData(BinMapper(edges, self.has_missing), np.ascontiguousarray(bins))
 
+    def rounded(self, criterion: str = "gini") -> np.ndarray:
+        """The weights as trees see them, factors of the entropy divided out."""
+        split = SplitCosts.of(self.costs, criterion)
+        values = split.summands(self.y, self.weights).values[:, 0].astype(float)
+        return values if criterion == "gini" else values / split.factors[self.y]
+
     @property
     def X(self) -> np.ndarray:
         missing = self.codes == self.n_bins[:, None]
@@ -78,13 +88,13 @@ class Problem:
     ) -> Grown:
         shape = shape or Shape()
         n_classes = len(self.costs)
-        with Threads(n_jobs) as threads:
-            grower = TreeGrower(self.data, shape.growth, threads)
-            learner = TreeLearner(grower, self.y, n_classes, shape.criterion)
-            tree, class_weights, leaves = learner.grow(self.weights, self.costs, rows, seed)
+        threads = Threads(n_jobs)
+        grower = TreeGrower(self.data, shape.growth, threads)
+        learner = TreeLearner(grower, self.y, n_classes, shape.criterion)
+        tree, class_weights, leaves = learner.grow(self.weights, self.costs, rows, seed)
         shares = class_weights / class_weights.sum(axis=1, keepdims=True)
         used = np.arange(len(self.y)) if rows is None else rows
-        used = used[self.weights[used].astype(np.float32) > 0]
+        used = used[self.rounded(shape.criterion)[used] > 0]
         tree = replace(tree, value=cheapest_labels(shares, self.costs))
         return Grown(tree, class_weights, used, leaves[used])
 
@@ -146,10 +156,9 @@ class BruteForce:
         self.problem, self.criterion = problem, criterion
         self.K = len(problem.costs)
         self.factors = self.K * problem.costs.sum(axis=1) / problem.costs.sum()
-        self.w = problem.weights.astype(np.float32)
+        self.w = problem.rounded(criterion)
         if criterion == "entropy":
-            self.w = self.w * self.factors.astype(np.float32)[problem.y]
-        self.w = self.w.astype(float)
+            self.w = self.w * self.factors[problem.y]
 
     def impurity(self, members: np.ndarray) -> float:
         sums = np.bincount(self.problem.y[members], self.w[members], self.K)
@@ -197,8 +206,8 @@ def check_against_brute_force(problem: Problem, shape: Shape, grown: Grown) -> i
     """
     brute = BruteForce(problem, shape.criterion)
     tree = grown.tree
-    used = np.flatnonzero(problem.weights.astype(np.float32) > 0)
-    plain = problem.weights.astype(np.float32).astype(float)
+    plain = problem.rounded(shape.criterion)
+    used = np.flatnonzero(plain > 0)
     expected_values = np.full(len(problem.y), -1)
     pending = [(0, used, 0)]
     n_visited = n_clear = 0
@@ -627,7 +636,7 @@ def test_drawn_features_are_a_uniform_sample(n_features, n_drawn, best_last) -> 
     if best_last:
         problem = replace(problem, codes=problem.codes[::-1])
     grower = TreeGrower(problem.data, Growth(max_depth=1, n_drawn=n_drawn))
-    sums, gain = WeightedLabels.of(problem.y, problem.weights, 2), Gini(np.ones(2))
+    sums, gain = label_sums(problem.y, problem.weights, 2), Gain.gini(np.ones(2))
     n_trees = 800
     best = [grower.grow(sums, gain, seed=seed).tree.feature[0] for seed in range(n_trees)]
     found = np.bincount(best, minlength=n_features)[:: -1 if best_last else 1]
@@ -716,13 +725,13 @@ def test_a_subset_of_the_samples(problem, shape, seed) -> None:
 def test_growing_again_starts_afresh() -> None:
     """A grower is shared by all rounds of boosting, and by threads."""
     problem, other = make_problem(9, 600, 10), make_problem(10, 600, 10)
-    grower, gain = TreeGrower(problem.data, Growth()), Gini(np.ones(3))
-    sums = WeightedLabels.of(problem.y, problem.weights, 3)
+    grower, gain = TreeGrower(problem.data, Growth()), Gain.gini(np.ones(3))
+    sums = label_sums(problem.y, problem.weights, 3)
     first = grower.grow(sums, gain)
-    grower.grow(WeightedLabels.of(other.y, other.weights, 3), gain, rows=np.arange(50))
-    with Threads(4) as threads:
-        tasks = [(sums,), (WeightedLabels.of(other.y, other.weights, 3),)] * 30
-        grown = threads.run(lambda sums: grower.grow(sums, gain), tasks)
+    grower.grow(label_sums(other.y, other.weights, 3), gain, rows=np.arange(50))
+    threads = Threads(4)
+    tasks = [(sums,), (label_sums(other.y, other.weights, 3),)] * 30
+    grown = threads.run(lambda sums: grower.grow(sums, gain), tasks)
     for again in grown[::2]:
         assert_same_trees(first.tree, again.tree)
         np.testing.assert_array_equal(first.leaves, again.leaves)
@@ -767,14 +776,15 @@ def test_rows_in_any_order_are_left_alone(dtype) -> None:
 
 def test_no_search_beyond_the_last_leaf(monkeypatch) -> None:
     """With two leaves allowed, the children of the root are not looked at."""
-    monkeypatch.setattr(grower_module, "_MIN_THREADED", 0)
+    monkeypatch.setattr(grower_module, "GRAIN", 1)
+    monkeypatch.setattr(threaded_growth, "GRAIN", 1)
     searched: list[int] = []
-    search = TreeGrower._search
+    search = threaded_growth.search_in_threads
 
-    def watch(self, *arguments) -> int:
-        searched.extend(arguments[4].tolist())
-        return search(self, *arguments)
+    def watch(data, samples, gain, limits, tree, *arguments) -> int:
+        searched.extend(tree.jobs[: tree.state[N_JOBS]].tolist())
+        return search(data, samples, gain, limits, tree, *arguments)
 
-    monkeypatch.setattr(TreeGrower, "_search", watch)
+    monkeypatch.setattr(grower_module, "search_in_threads", watch)
     make_problem(seed=3, n_samples=400, n_codes=20).grow(Shape(max_leaf_nodes=2), n_jobs=2)
     assert searched == [0]

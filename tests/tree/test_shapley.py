@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from badacost import BAdaCostClassifier
-from badacost.threads import Threads
+from badacost._utils.parallel import Threads
 from badacost.tree.forest import Forest, Tree
 from tests.tree.test_forest import (
     N_FEATURES,
@@ -157,8 +157,8 @@ def test_threads_blocks_and_types_do_not_matter(n_rows, dtype) -> None:
     values = forest.contributions(X)
     single = np.concatenate([forest.contributions(X[[i]]) for i in range(n_rows)])
     np.testing.assert_array_equal(values, single)
-    with Threads(2) as threads:
-        np.testing.assert_array_equal(values, forest.contributions(X, threads))
+    threads = Threads(2)
+    np.testing.assert_array_equal(values, forest.contributions(X, threads))
     np.testing.assert_array_equal(values, forest.contributions(np.asfortranarray(X)))
 
 

@@ -1,44 +1,43 @@
-"""Compiled loops of CostBoost: probabilities, sketches of their gradients, leaf values.
+"""Compiled loops of CostBoost: probabilities, sketches of gradients, sums for leaf values.
 
-Scores are cost scores: the class of the smallest one is the most likely. Whatever is summed over
-samples is rounded before, to a multiple of a quantum, so that sums are exact.
+Scores are cost scores: the class with the smallest score is the most probable. Terms are rounded to
+multiples of a quantum before they are summed over samples, so that sums are exact.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
-from badacost.portable_kernels import portable_exp, portable_log
+from badacost._utils.kernel_cache import KERNEL, njit
+from badacost._utils.portable_kernels import portable_exp, portable_log
 
-_INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_BLOCK = 64  # samples that are worked on together
+BLOCK = 64  # samples that are processed together
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def advance(scores, step, table, rows, y, shares, losses, first, last):
+@njit(**KERNEL)
+def advance(scores, step, table, rows, y, probabilities, losses, odds, first, last):
     """Add ``step * table[rows]`` to cost scores; set probabilities, and the log-loss of samples.
 
-    Of the samples ``first .. last`` only; an empty table adds nothing. Exponentials and logarithms
-    of a block of samples are taken in loops of their own, which processors vectorize.
+    Only of the samples ``first .. last``; an empty table adds nothing. ``odds`` is a buffer of
+    ``BLOCK * (K + 1)`` numbers. Exponentials and logarithms of a block of samples are computed in
+    separate loops, which compilers vectorize.
     """
-    n_classes = scores.shape[1]
-    odds = np.empty(_BLOCK * n_classes)
-    totals = np.empty(_BLOCK)
-    for start in range(first, last, _BLOCK):
-        n_rows = min(_BLOCK, last - start)
+    _, n_classes = scores.shape
+    totals = odds[BLOCK * n_classes :]
+    for start in range(first, last, BLOCK):
+        n_rows = BLOCK if start + BLOCK < last else last - start
         for j in range(n_rows):
             i = start + j
-            if table.shape[0] > 0:
+            if len(table) > 0:
                 row = np.uint64(rows[i])
                 for k in range(n_classes):
                     scores[i, k] += step * table[row, k]
-            least = scores[i, 0]
+            smallest = scores[i, 0]
             for k in range(1, n_classes):
-                least = min(least, scores[i, k])
+                smallest = scores[i, k] if scores[i, k] < smallest else smallest
             for k in range(n_classes):
-                odds[j * n_classes + k] = least - scores[i, k]
-            losses[i] = scores[i, np.uint64(y[i])] - least
+                odds[j * n_classes + k] = smallest - scores[i, k]
+            losses[i] = scores[i, np.uint64(y[i])] - smallest
         for place in range(n_rows * n_classes):
             odds[place] = portable_exp(odds[place])
         for j in range(n_rows):
@@ -46,65 +45,78 @@ def advance(scores, step, table, rows, y, shares, losses, first, last):
             for k in range(n_classes):
                 total += odds[j * n_classes + k]
             for k in range(n_classes):
-                shares[start + j, k] = odds[j * n_classes + k] / total
+                probabilities[start + j, k] = odds[j * n_classes + k] / total
             totals[j] = total
         for j in range(n_rows):
             losses[start + j] = portable_log(totals[j]) + losses[start + j]
 
 
-@njit(**_INNER)
-def _sketch(shares, y, weight, directions, i, out):
-    """Project the gradient of the log-loss of a sample on directions (K, R); last, a hessian."""
+@njit(**KERNEL)
+def sketch(probabilities, y, weight, directions, quanta, rounded, largest, first, last):
+    """Project gradients of the log-loss on directions (K, R); the last column is a hessian.
+
+    Only of the samples ``first .. last``. Fills ``rounded`` (n, R + 1) with multiples of the quanta
+    of columns; if it is empty, updates ``largest`` (R + 1,), the largest absolute values.
+    """
     n_classes, n_directions = directions.shape
-    hessian = 0.0
-    label = np.uint64(y[i])
-    for r in range(n_directions):
-        out[r] = -weight[i] * directions[label, r]
-    for k in range(n_classes):
-        share = np.float64(shares[i, k])
-        hessian += share * (1.0 - share)
-        for r in range(n_directions):
-            out[r] += weight[i] * share * directions[k, r]
-    out[n_directions] = weight[i] * hessian
-
-
-@njit(cache=True, nogil=True)
-def sketch_sizes(shares, y, weight, directions, first, last):
-    """Largest absolute values of the sketches of the samples ``first .. last``."""
-    n_columns = directions.shape[1] + 1
-    out = np.empty(n_columns)
-    largest = np.zeros(n_columns)
     for i in range(first, last):
-        _sketch(shares, y, weight, directions, i, out)
-        for c in range(n_columns):
-            largest[c] = max(largest[c], abs(out[c]))
-    return largest
+        label = np.uint64(y[i])
+        for r in range(n_directions + 1):
+            x = 0.0
+            if r < n_directions:
+                x = -weight[i] * directions[label, r]
+                for k in range(n_classes):
+                    x += weight[i] * np.float64(probabilities[i, k]) * directions[k, r]
+            else:
+                for k in range(n_classes):
+                    probability = np.float64(probabilities[i, k])
+                    x += probability * (1.0 - probability)
+                x *= weight[i]
+            if len(rounded) > 0:
+                rounded[i, r] = np.rint(x / quanta[r]) * quanta[r]
+            else:
+                x = -x if x < 0.0 else x
+                largest[r] = x if x > largest[r] else largest[r]
 
 
-@njit(cache=True, nogil=True)
-def sketch_rounded(shares, y, weight, directions, quanta, rounded, first, last):
-    """Sketches of the samples ``first .. last``, as multiples of a quantum for each column."""
-    n_columns = directions.shape[1] + 1
-    out = np.empty(n_columns)
-    for i in range(first, last):
-        _sketch(shares, y, weight, directions, i, out)
-        for c in range(n_columns):
-            rounded[i, c] = np.rint(out[c] / quanta[c]) * quanta[c]
-
-
-@njit(cache=True, nogil=True)
-def leaf_sums(shares, y, weight, used, rows, big, sums, first, last):
+@njit(**KERNEL)
+def leaf_sums(probabilities, y, weight, used, rows, big, sums, first, last):
     """Add gradients and hessians by leaf and class, ``sums`` of shape (n_leaves, 2, K).
 
-    Of the samples ``used[first .. last]`` only; adding and subtracting `big` rounds the terms.
+    Only of the samples ``used[first .. last]``; adding and subtracting `big` rounds the terms.
     """
-    n_classes = shares.shape[1]
+    _, n_classes = probabilities.shape
     for q in range(first, last):
         i = np.uint64(used[q])
         leaf = np.uint64(rows[i])
         w = weight[i]
         for k in range(n_classes):
-            share = np.float64(shares[i, k])
-            sums[leaf, 0, k] += (w * share + big) - big
-            sums[leaf, 1, k] += (w * (share * (1.0 - share)) + big) - big
+            probability = np.float64(probabilities[i, k])
+            sums[leaf, 0, k] += (w * probability + big) - big
+            sums[leaf, 1, k] += (w * (probability * (1.0 - probability)) + big) - big
         sums[leaf, 0, np.uint64(y[i])] -= (w + big) - big
+
+
+@njit(**KERNEL)
+def hessian_sum(rounded, used, first, last):
+    """Sum of the last column of the rows ``used[first:last]``."""
+    _, n_columns = rounded.shape
+    total = 0.0
+    for q in range(first, last):
+        total += rounded[np.uint64(used[q]), n_columns - 1]
+    return total
+
+
+@njit(**KERNEL)
+def loss_sums(losses, fraction, total, used, coarse, fine, sums, first, last):
+    """Sums of losses times ``fraction / total`` of the samples ``used[first .. last]``.
+
+    Updates ``sums`` (3,): the largest term, and the sums of the high and the low halves.
+    """
+    for q in range(first, last):
+        i = np.uint64(used[q])
+        x = losses[i] * (fraction[i] / total)
+        high = (x + coarse) - coarse
+        sums[0] = x if x > sums[0] else sums[0]
+        sums[1] += high
+        sums[2] += ((x - high) + fine) - fine

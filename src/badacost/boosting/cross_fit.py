@@ -1,8 +1,8 @@
-"""Boosters on folds of one training set: each leaves out a part of it, all share bins and threads.
+"""The rounds of CostBoost: one booster for each fold, with a tree for all classes in each round.
 
-Every round grows a tree in each fold, and the losses of what the folds left out are known for all
-samples. The model is the mean of the boosters. The samples themselves are in parts
-(`badacost.boosting.cross_fit_part`), wherever these are.
+The out-of-fold losses of all samples are known after every round; the model is the mean of the
+boosters. `CrossFitShard` has scores and probabilities of the rows of a shard, `CrossFit` adds up
+the sums of all shards.
 """
 
 from __future__ import annotations
@@ -10,58 +10,374 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, RowNumbers
-from badacost.boosting.cross_fit_part import CrossFitPlan, leaf_numbers, scaled_weights
-from badacost.boosting.fit_part import PartedRows
-from badacost.boosting.folds import Fold
-from badacost.boosting.followed import Followed
-from badacost.boosting.rounds import Stage
-from badacost.exact_sums import (
+from badacost._utils.arrays import FloatArray, Labels, RowNumbers
+from badacost._utils.parallel import (
+    Threads,
+    Units,
+    blocks,
     exact_bincount,
     exact_sum,
-    folded_sums,
+    split_sums,
     units_of,
 )
-from badacost.parts import ByPart
-from badacost.threads import Threads
+from badacost.backends.shards import (
+    Shard,
+    ShardedData,
+    Shards,
+    per_shard,
+    start_boosters,
+)
+from badacost.boosting import costboost_kernels as kernels
+from badacost.boosting.folds import Fold
+from badacost.boosting.stagewise import ScoreMonitor, Stage
+from badacost.costs.matrix import expected_costs
+from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
-from badacost.tree.gain_kernels import SquaredGradients
-from badacost.tree.grower import Growth
-from badacost.tree.part import Answer, Question, add_answers
-from badacost.tree.part_grower import PartGrower, Planned
-from badacost.tree.sums import quanta_of
+from badacost.tree.grower import Gain, Growth, Summands, TreeGrower, quanta_of
+from badacost.tree.shards import (
+    LevelRequest,
+    LevelResult,
+    PlannedTree,
+    Root,
+    ShardedGrower,
+    add_results,
+    add_roots,
+)
+
+_MIN_SIZE = 400_000  # samples times features of a fold that is worth a thread of its own
+_MIN_ROWS = 16_384  # of a loop over rows and classes that are worth a thread of their own
+_NO_UNITS = (0.0, 0.0)  # where sums are not needed
+
+
+class CrossFitPlan(NamedTuple):
+    """Settings of a fit, the same for all shards."""
+
+    growth: Growth
+    log_priors: FloatArray  # (n_folds, K)
+    given: float  # sum of all weights
+    total: float  # sum of all weights after scaling
+    n_directions: int
+    subsample: float
+    seed: int
+    big: float  # adding and subtracting it rounds terms so that their sums are exact
+    totals: tuple[float, float]  # weights of training and held-out rows, over all folds
+
+    def draws(self, n_done: int, fold: int) -> tuple[FloatArray, int]:
+        """Projections of the gradients for the tree of a fold in a round, and its seed."""
+        rng = np.random.default_rng([self.seed, n_done, fold])
+        directions = rng.normal(size=(self.log_priors.shape[1], self.n_directions))
+        return directions, int(rng.integers(2**63))
+
+
+class CrossFitShard:
+    """Cost scores, probabilities and losses of some rows, for the boosters of all folds.
+
+    They take ``n_folds * n * (12 * K + 8)`` bytes.
+    """
+
+    def __init__(self, shard: Shard, plan: CrossFitPlan, folds: list[Fold]):
+        self._shard, self._arrays, self._y, self._plan = shard, shard.arrays, shard.y, plan
+        self._train = [self._arrays.put(fold.train) for fold in folds]
+        self._held_out = [self._arrays.put(fold.held_out) for fold in folds]
+        scaled, fraction = scaled_weights(shard.weight, plan.given, plan.total)
+        self._weight, self._fraction = self._arrays.put(scaled), self._arrays.put(fraction)
+        self._kept: Any = None  # out-of-fold probabilities (n, K)
+        self._begun: dict[int, Any] = {}  # summands and rows of the trees that begin
+        self._rows: Sequence[Any] = ()  # leaves of the rows in the trees that were grown last
+        self._allocate()
+        self._update_probabilities()
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self._train)
+
+    def _allocate(self) -> None:
+        """Set threads, scores (n_folds, n, K), probabilities and losses."""
+        n, (n_folds, n_classes) = len(self._y), self._plan.log_priors.shape
+        threads, data = self._shard.threads, self._shard.data
+        self._over_folds = threads if data.bins.size >= _MIN_SIZE else Threads()
+        self._grower = TreeGrower(data, self._plan.growth, threads)
+        self.scores: Any = np.repeat(-self._plan.log_priors[:, None, :], n, axis=1)
+        self.probabilities: Any = np.empty((n_folds, n, n_classes), np.float32)
+        self.losses: Any = np.empty((n_folds, n))
+
+    def _update_probabilities(self) -> None:
+        """Compute probabilities and losses from the scores."""
+        nothing = np.zeros(len(self._y), np.int32), np.empty((0, self.scores.shape[2]))
+        self._over_folds.run(self._add, [(k, 0.0, *nothing) for k in range(self.n_folds)])
+
+    def state(self) -> FloatArray:
+        """Cost scores (n_folds, n, K), the whole state of the fit."""
+        scores: FloatArray = self._arrays.get(self.scores)
+        return scores
+
+    def resume(self, scores: FloatArray) -> None:
+        """Continue from earlier scores."""
+        self.scores[:] = self._arrays.put(scores)
+        self._update_probabilities()
+
+    def gradient_sizes(self, n_done: int) -> FloatArray:
+        """Largest gradients along the directions of a round, and hessian: (n_folds, R + 1)."""
+
+        def of_fold(k: int) -> FloatArray:
+            directions = self._plan.draws(n_done, k)[0]
+
+            def of_rows(first: int, last: int) -> FloatArray:
+                quanta, largest = np.zeros((2, directions.shape[1] + 1))
+                kernels.sketch(
+                    self.probabilities[k], self._y, self._weight, directions, quanta,
+                    np.empty((0, 1), np.float32), largest, first, last,
+                )  # fmt: skip
+                return largest
+
+            return np.max(self._for_rows(of_rows), axis=0)
+
+        return np.array(self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)]))
+
+    def begin(self, n_done: int, quanta: FloatArray) -> FloatArray:
+        """Begin the trees of a round on gradients that are rounded to multiples of their quanta.
+
+        Returns the sum of the hessians of each fold (n_folds,).
+        """
+
+        def of_fold(k: int) -> float:
+            directions, train = self._plan.draws(n_done, k)[0], self._train[k]
+            rounded = np.empty((len(self._y), len(quanta[k])), np.float32)
+            self._for_rows(
+                lambda a, b: kernels.sketch(
+                    self.probabilities[k], self._y, self._weight, directions, quanta[k], rounded,
+                    np.empty(0), a, b,
+                )
+            )  # fmt: skip
+            rows = draw_rows(train, plan.subsample, (plan.seed, n_done, k), self._shard.first_row)
+            self._begun[k] = Summands.of_rounded(rounded), rows
+            sums = self._for_rows(
+                lambda a, b: kernels.hessian_sum(rounded, train, a, b), len(train)
+            )
+            return float(np.sum(sums))
+
+        plan = self._plan
+        return np.array(self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)]))
+
+    def begin_trees(self) -> list[Root]:
+        """Begin the trees of all folds, which grow by levels."""
+        trees = self._shard.trees
+        trees.end()
+        return [trees.begin(k, *self._begun.pop(k)) for k in range(self.n_folds)]
+
+    def level(self, requests: dict[int, LevelRequest]) -> dict[int, LevelResult]:
+        """Take the trees of some folds one level further."""
+        return self._shard.trees.level(requests)
+
+    def grow(self, gains: Sequence[Gain], seeds: Sequence[int]) -> list[Tree]:
+        """Grow the trees of a round, where all rows are in this shard."""
+
+        def of_fold(k: int) -> tuple[Tree, RowNumbers]:
+            sums, rows = self._begun.pop(k)
+            every = None if len(rows) == len(self._y) else rows
+            others = self._held_out[k] if rows is self._train[k] else None
+            if others is not None and len(rows) + len(others) < len(self._y):
+                others = None  # rows that are in neither part
+            grown = self._grower.grow(
+                sums, gains[k], rows=every, other_rows=others, seed=seeds[k], copy=False
+            )
+            leaf, numbers = leaf_numbers(grown.tree), np.empty(len(self._y), np.int32)
+            self._for_rows(lambda a, b: leaf.take(grown.leaves[a:b], None, numbers[a:b], "clip"))
+            return grown.tree, numbers
+
+        tasks = [(k,) for k in range(self.n_folds)]
+        trees, self._rows = zip(*self._over_folds.run(of_fold, tasks), strict=True)
+        return list(trees)
+
+    def leaf_sums(self, trees: Sequence[Tree]) -> list[FloatArray]:
+        """Sums of gradients and hessians by leaf, (n_leaves, 2, K), of the tree of each fold."""
+        rows = self._leaves(trees)
+
+        def of_fold(k: int) -> FloatArray:
+            train, n_leaves = self._train[k], int(trees[k].is_leaf.sum())
+
+            def of_rows(first: int, last: int) -> FloatArray:
+                sums = np.zeros((n_leaves, 2, self.scores.shape[2]))
+                kernels.leaf_sums(
+                    self.probabilities[k], self._y, self._weight, train, rows[k], self._plan.big,
+                    sums, first, last,
+                )  # fmt: skip
+                return sums
+
+            return np.sum(self._for_rows(of_rows, len(train)), axis=0)
+
+        return self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)])
+
+    def leaves(self, trees: Sequence[Tree]) -> list[RowNumbers]:
+        """Leaves of the rows in the trees of all folds, counted without inner nodes."""
+        return [self._arrays.get(rows) for rows in self._leaves(trees)]
+
+    def _leaves(self, trees: Sequence[Tree]) -> Sequence[Any]:
+        if not len(self._rows):
+            put = self._arrays.put
+            leaves = self._shard.trees.leaves
+            self._rows = [put(leaf_numbers(tree))[leaves(tree)] for tree in trees]
+        return self._rows
+
+    def advance(
+        self,
+        steps: Sequence[float],
+        tables: Sequence[FloatArray],
+        trees: Sequence[Tree],
+        rows: Sequence[RowNumbers] | None = None,
+    ) -> FloatArray:
+        """Add a step times the leaves of a tree to the scores of each booster.
+
+        Rows of the tables that are known, such as those of trees of an earlier fit, are given in
+        `rows`. Returns the largest terms of the losses (2,), of training and of held-out rows.
+        """
+        rows = self._leaves(trees) if rows is None else rows
+        tasks = [(k, steps[k], rows[k], tables[k]) for k in range(len(rows))]
+        self._over_folds.run(self._add, tasks)
+        self._rows = ()
+        return self._loss_sums((_NO_UNITS, _NO_UNITS))[:, :, 0].max(axis=0)
+
+    def _add(self, k: int, step: float, rows: RowNumbers, table: FloatArray) -> None:
+        size = kernels.BLOCK * (self.scores.shape[2] + 1)
+        self._for_rows(
+            lambda a, b: kernels.advance(
+                self.scores[k], step, table, rows, self._y, self.probabilities[k],
+                self.losses[k], np.empty(size), a, b,
+            )
+        )  # fmt: skip
+
+    def _for_rows(self, work: Any, n: int | None = None) -> list[Any]:
+        n, threads = len(self._y) if n is None else n, self._shard.threads
+        return threads.map(work, n, threads.grain(n, _MIN_ROWS))
+
+    def loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
+        """Sums of losses (n_folds, 2, 2) of training and of held-out rows, high and low."""
+        return self._loss_sums(units)[:, :, 1:]
+
+    def _loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
+        """Largest terms of the losses, and their sums, high and low: (n_folds, 2, 3)."""
+
+        def of_part(k: int, part: int) -> FloatArray:
+            used = (self._train, self._held_out)[part][k]
+            total, (coarse, fine) = self._plan.totals[part], map(float, units[part])
+
+            def of_rows(first: int, last: int) -> FloatArray:
+                sums = np.zeros(3)
+                kernels.loss_sums(
+                    self.losses[k], self._fraction, total, used, coarse, fine, sums, first, last
+                )
+                return sums
+
+            found = self._for_rows(of_rows, len(used))
+            return np.append(np.max(found, axis=0)[0], np.sum(found, axis=0)[1:])
+
+        tasks = [(k, part) for k in range(self.n_folds) for part in (0, 1)]
+        return np.array(self._over_folds.run(of_part, tasks)).reshape(self.n_folds, 2, 3)
+
+    def keep(self, folds: Sequence[int]) -> None:
+        """Keep the out-of-fold probabilities of some folds, as of this round."""
+        if self._kept is None:
+            self._kept = self._no_probabilities()
+        self._take_out_of_fold(folds, self._kept)
+
+    def _no_probabilities(self) -> Any:
+        return self._arrays.xp.full(self.probabilities.shape[1:], np.nan, np.float32)
+
+    def _take_out_of_fold(self, folds: Sequence[int], out: Any) -> None:
+        for k in folds:
+            rows = self._held_out[k]
+            out[rows] = self.probabilities[k][rows]
+
+    def out_of_fold(self) -> NDArray[np.float32]:
+        """Probabilities (n, K) of held-out rows, as kept or as of now; NaN for others."""
+        found = self._kept
+        if found is None:
+            found = self._no_probabilities()
+            self._take_out_of_fold(range(self.n_folds), found)
+        probabilities: NDArray[np.float32] = self._arrays.get(found)
+        return probabilities
+
+    def decided(self, costs: FloatArray) -> NDArray[np.bool_]:
+        """Which classes (K,) are decisions for held-out rows, or for all rows if none is."""
+        probabilities = self.out_of_fold()
+        if np.isnan(probabilities[:, 0]).all():
+            probabilities = self._arrays.get(self.probabilities[0])
+        known = np.flatnonzero(~np.isnan(probabilities[:, 0]))
+        found = np.zeros(len(costs), bool)
+        for part in blocks(len(known)):
+            found[np.argmin(expected_costs(probabilities[known[part]], costs), axis=1)] = True
+        return found
+
+    def cost_sums(self, regret: FloatArray, costs: FloatArray, units: Units) -> FloatArray:
+        """Sums (4, 2) of w**2, w * c, w**2 * c and (w * c)**2 over held-out rows, high and low.
+
+        The weights w sum to one; c is ``costs[truth, decision]`` of the out-of-fold decision.
+        """
+        probabilities, fraction = self.out_of_fold(), self._arrays.get(self._fraction)
+        weights = np.zeros(len(self._y))
+        for held_out in map(self._arrays.get, self._held_out):
+            weights[held_out] += fraction[held_out] / self._plan.totals[True]
+        known = np.flatnonzero(~np.isnan(probabilities[:, 0]))
+        sums = np.zeros((4, 2))
+        for part in blocks(len(known)):
+            rows = known[part]
+            w = weights[rows]
+            decisions = np.argmin(expected_costs(probabilities[rows], regret), axis=1)
+            c = costs[self._y[rows], decisions]
+            terms = (w * w, w * c, w * w * c, (w * c) ** 2)
+            sums += [split_sums(term, units) for term in terms]
+        return sums
+
+
+def scaled_weights(weight: FloatArray, given: float, total: float) -> tuple[FloatArray, FloatArray]:
+    """Weights with a given sum, scaled to a total, and to one; broadcast ones stay broadcast."""
+    if weight.strides == (0,):
+        one = scaled_weights(weight[:1].copy(), given, total)
+        return np.broadcast_to(one[0], len(weight)), np.broadcast_to(one[1], len(weight))
+    return weight if total == given else weight / given * total, weight / given
+
+
+def leaf_numbers(tree: Tree) -> NDArray[np.int32]:
+    """Number of each leaf among the leaves of a tree, zero for inner nodes."""
+    leaf = tree.is_leaf
+    return np.where(leaf, np.cumsum(leaf) - 1, 0).astype(np.int32)
+
 
 _MAX_VALUE = 4.0  # of a leaf, before the learning rate
 _MIN_HESSIAN = 1e-12  # without any regularisation
-_MAX_MEAN_WEIGHT = 1e6  # a sample may count as so many; on average at least as one
+_MIN_MEAN_WEIGHT, _MAX_MEAN_WEIGHT = 1e-6, 1e6  # limits of single precision
 
 
 class CrossFit:
-    """The `Descent` of CostBoost: all folds go a round further at a time."""
+    """The `Descent` of CostBoost."""
 
     def __init__(
         self,
-        samples: PartedRows,
+        data: ShardedData,
         growth: Growth,
         folds: list[Fold],
         *,
         n_classes: int,
-        gain: SquaredGradients,
+        l2: float,
+        min_hessian: float,
         learning_rate: float,
         n_directions: int,
         subsample: float,
         seed: int,
         threads: Threads,
-        keeps_answers: bool = False,
+        keeps_leaves: bool = False,
     ):
-        y, weight, n = samples.y, samples.weight, len(samples.y)
-        self._parts, self._gain, self._rate = samples.parts, gain, learning_rate
-        self.n_folds, self._n_classes, self._ends = len(folds), n_classes, samples.ends
-        given = exact_sum(weight)
-        total = float(np.clip(given, n, n * _MAX_MEAN_WEIGHT))
+        y, weight, n = data.y, data.weight, len(data.y)
+        self._l2, self._min_hessian, self._rate = l2, min_hessian, learning_rate
+        self.n_folds, self._n_classes, self._ends = len(folds), n_classes, data.ends
+        given = exact_sum(weight)  # a weight of two counts as two samples
+        total = float(np.clip(given, n * _MIN_MEAN_WEIGHT, n * _MAX_MEAN_WEIGHT))
         scaled, self.weights = scaled_weights(weight, given, total)
         trained = [slice(None) if len(fold.train) == n else fold.train for fold in folds]
         self._totals = [exact_sum(scaled[rows]) for rows in trained]
@@ -77,69 +393,56 @@ class CrossFit:
             subsample,
             seed,
             1.5 * float(np.ldexp(1.0, np.frexp(total)[1] + 1)),
-            (self._total(trained), self._total([fold.left_out for fold in folds])),
+            (self._total(trained), self._total([fold.held_out for fold in folds])),
         )
-        train, left_out = (
-            [samples.rows_by_part(_increasing(rows)) for rows in part]
-            for part in ([fold.train for fold in folds], [fold.left_out for fold in folds])
+        self._boosters: Shards[CrossFitShard] = start_boosters(
+            data.shards, CrossFitShard, self._plan, _split_folds(data, folds)
         )
-        handed_out = ByPart(
-            [Fold(*rows) for rows in zip(train_rows, left_out_rows, strict=True)]
-            for train_rows, left_out_rows in zip(
-                zip(*train, strict=True), zip(*left_out, strict=True), strict=True
-            )
-        )
-        self._parts.ask("start_cross_fit", self._plan, handed_out, keep=True)
-        self._keeps_answers = keeps_answers and samples.whole
-        self._grower = None if samples.whole else PartGrower(samples.mapper, growth, threads)
-        self._losses: tuple[float, float] | None = None
+        self._keeps_leaves = keeps_leaves and data.is_local
+        self._grower = None if data.is_local else ShardedGrower(data.mapper, growth, threads)
+        self._losses: FloatArray | None = None
         self._loss_sizes = np.zeros(2)
 
-    def _total(self, parts: Sequence[RowNumbers | slice]) -> float:
-        """Sum of the weights of rows, some of which may count more than once."""
-        terms = [self.weights[rows] for rows in parts]
+    def _total(self, rows_of_folds: Sequence[RowNumbers | slice]) -> float:
+        """Sum of the weights of the rows of all folds."""
+        terms = [self.weights[rows] for rows in rows_of_folds]
         largest = max(term.max(initial=0.0) for term in terms)
         units = units_of(largest, self._n_terms)
-        return float(np.sum([folded_sums(term, units) for term in terms], axis=0).sum())
+        return float(np.sum([split_sums(term, units) for term in terms], axis=0).sum())
 
     @property
     def _n_terms(self) -> int:
-        """Rows of all folds."""
+        """Number of rows of all folds."""
         return self.n_folds * len(self.weights)
 
     @property
     def state(self) -> FloatArray:
-        """Cost scores of all boosters, flat: what `resume` needs to go on."""
-        return np.concatenate(self._parts.ask("descent.state"), axis=1).ravel()
+        """Cost scores of all boosters (n_folds * n * K,), for `resume`."""
+        return np.concatenate(self._boosters.map(CrossFitShard.state), axis=1).ravel()
 
     def resume(self, state: FloatArray) -> None:
-        """Go on from an earlier state."""
+        """Continue from an earlier state."""
         scores = state.reshape(self.n_folds, -1, self._n_classes)
-        handed_out = ByPart(scores[:, a:b] for a, b in pairwise(self._ends))
-        self._parts.ask("descent.resume", handed_out, keep=True)
+        given = per_shard(scores[:, a:b] for a, b in pairwise(self._ends))
+        self._boosters.update(CrossFitShard.resume, given)
 
     def fit(self, n_done: int) -> Stage:
-        """Grow a tree in each fold."""
-        sizes = np.max(self._parts.ask("descent.gradient_sizes", n_done), axis=0)
-        begun = np.sum(self._parts.ask("descent.begin", n_done, quanta_of(sizes)), axis=0)
+        """Grow a tree for each fold."""
+        sizes = np.max(self._boosters.map(CrossFitShard.gradient_sizes, n_done), axis=0)
+        hessians = self._boosters.map(CrossFitShard.begin, n_done, quanta_of(sizes))
         gains = [
-            self._scaled_gain(hessian, total)
-            for hessian, total in zip(begun, self._totals, strict=True)
+            self._gain(hessian, total)
+            for hessian, total in zip(np.sum(hessians, axis=0), self._totals, strict=True)
         ]
         seeds = [self._plan.draws(n_done, k)[1] for k in range(self.n_folds)]
         if self._grower is None:
-            (trees,) = self._parts.ask("descent.grow", gains, seeds)
+            (trees,) = self._boosters.map(CrossFitShard.grow, gains, seeds)
         else:
-            plans = {
-                k: Planned(self._plan.n_directions + 1, True, gains[k], seeds[k])
-                for k in range(self.n_folds)
-            }
-            grown = self._grower.grow(plans, self._ask)
-            trees = [grown[k][0] for k in range(self.n_folds)]
-        answers = self._parts.ask("descent.leaf_sums", trees)
+            trees = self._grow_by_levels(self._grower, gains, seeds)
+        leaf_sums = self._boosters.map(CrossFitShard.leaf_sums, trees)
         tables = [
             self._values(np.sum(sums, axis=0), gain)
-            for sums, gain in zip(zip(*answers, strict=True), gains, strict=True)
+            for sums, gain in zip(zip(*leaf_sums, strict=True), gains, strict=True)
         ]
         first = np.cumsum([0, *map(len, tables)])
         models = [
@@ -147,96 +450,141 @@ class CrossFit:
             for tree, start in zip(trees, first, strict=False)
         ]
         rows = []
-        if self._keeps_answers:
-            (answers,) = self._parts.ask("descent.answers", trees)
-            rows = [given + np.int32(start) for given, start in zip(answers, first, strict=False)]
+        if self._keeps_leaves:
+            (leaves,) = self._boosters.map(CrossFitShard.leaves, trees)
+            rows = [given + np.int32(start) for given, start in zip(leaves, first, strict=False)]
         steps = [self._rate / len(trees)] * len(trees)
         reason = "useless" if first[-1] == len(trees) else None  # nothing was split
         return Stage(models, steps, rows, np.concatenate(tables), reason)
 
-    def _ask(self, questions: dict[int, Question]) -> dict[int, Answer]:
-        answers = self._parts.ask("descent.ask", questions)
-        return {key: add_answers([answer[key] for answer in answers]) for key in questions}
+    def _grow_by_levels(
+        self, grower: ShardedGrower, gains: Sequence[Gain], seeds: Sequence[int]
+    ) -> list[Tree]:
+        """Grow a tree for each fold from the sums of all shards."""
+        roots = zip(*self._boosters.map(CrossFitShard.begin_trees), strict=True)
+        planned = {
+            k: PlannedTree(add_roots(of_fold), gains[k], seeds[k])
+            for k, of_fold in enumerate(roots)
+        }
+
+        def level(requests: dict[int, LevelRequest]) -> dict[int, LevelResult]:
+            results = self._boosters.map(CrossFitShard.level, requests)
+            return {key: add_results([result[key] for result in results]) for key in requests}
+
+        grown = grower.grow(planned, level)
+        return [grown[k][0] for k in range(self.n_folds)]
 
     def advance(self, stage: Stage) -> None:
-        """Move each booster on by its tree."""
+        """Add its tree to each booster."""
         steps = [self.n_folds * step for step in stage.steps]
+        tables, rows = [_own_rows(tree, stage.table) for tree in stage.models], None
         if len(stage.rows):
-            rows = ByPart([rows[a:b] for rows in stage.rows] for a, b in pairwise(self._ends))
             tables = [stage.table] * self.n_folds
-            sizes = self._parts.ask("descent.advance_by", rows, steps, tables, keep=True)
-        else:
-            tables = [_own_rows(tree, stage.table) for tree in stage.models]
-            sizes = self._parts.ask("descent.advance", stage.models, steps, tables, keep=True)
+            rows = per_shard([rows[a:b] for rows in stage.rows] for a, b in pairwise(self._ends))
+        sizes = self._boosters.update(CrossFitShard.advance, steps, tables, stage.models, rows)
         self._loss_sizes = np.max(sizes, axis=0)
         self._losses = None
 
-    def losses(self) -> tuple[float, float]:
-        """Mean log-loss of the samples that boosters train on, and of those they leave out."""
+    @property
+    def losses(self) -> FloatArray:
+        """Log-loss (n_folds, 2) of training and held-out rows; sums over folds are the means."""
         if self._losses is None:
-            units = tuple(units_of(size, self._n_terms) for size in self._loss_sizes)
-            sums = np.sum(self._parts.ask("descent.loss_sums", units), axis=0).sum(axis=1)
-            self._losses = float(sums[0]), float(sums[1])
+            units = (
+                units_of(self._loss_sizes[0], self._n_terms),
+                units_of(self._loss_sizes[1], self._n_terms),
+            )
+            sums = self._boosters.map(CrossFitShard.loss_sums, units)
+            self._losses = np.sum(sums, axis=0).sum(axis=2)
         return self._losses
 
-    def remember(self) -> None:
-        """Keep what boosters say of samples they left out, as of now."""
-        self._parts.ask("descent.remember", keep=True)
+    def keep(self, folds: Sequence[int]) -> None:
+        """Keep the current out-of-fold probabilities of some folds."""
+        self._boosters.update(CrossFitShard.keep, folds)
 
-    def left_out_shares(self, *, best: bool) -> FloatArray:
-        """Probabilities of samples by the boosters that left them out, else NaN.
+    def out_of_fold(self) -> FloatArray:
+        """Probabilities (n, K) of held-out samples, as kept or as of now; NaN for others."""
+        return np.concatenate(self._boosters.map(CrossFitShard.out_of_fold)).astype(np.float64)
 
-        Those that were remembered last, if `best`.
+    def decided(self, costs: FloatArray) -> Labels:
+        """Classes that are decisions for any sample, see `CrossFitShard.decided`."""
+        return np.flatnonzero(np.any(self._boosters.map(CrossFitShard.decided, costs), axis=0))
+
+    def out_of_fold_cost(self, regret: FloatArray, costs: FloatArray) -> tuple[float, float]:
+        """Mean ``costs[truth, decision]`` of out-of-fold decisions, and its standard error.
+
+        Decisions minimise the expected `regret`.
         """
-        return np.concatenate(self._parts.ask("descent.left_out_shares", best)).astype(np.float64)
+        largest = float(costs.max()) or 1.0
+        units = units_of(1.0, len(self.weights))
+        sums = self._boosters.map(CrossFitShard.cost_sums, regret, costs / largest, units)
+        squares, mean, mixed, second = np.sum(sums, axis=0).sum(axis=1)
+        variance = second - 2.0 * mean * mixed + mean**2 * squares
+        error = np.sqrt(max(variance, 0.0) / (1.0 - squares)) if squares < 1.0 else np.nan
+        return largest * float(mean), largest * float(error)
 
-    def left_out_cost(self, costs: FloatArray, charged: FloatArray, *, best: bool) -> float:
-        """Average cost ``charged[truth, decision]`` of decisions on samples left out."""
-        given = costs, charged, best
-        largest = max(self._parts.ask("descent.paid_size", *given))
-        units = units_of(largest, len(self.weights))
-        return float(np.sum(self._parts.ask("descent.paid_sums", *given, units), axis=0).sum())
-
-    def _values(self, sums: FloatArray, gain: SquaredGradients) -> FloatArray:
-        """Values of leaves, from gradients and hessians (n_leaves, 2, K)."""
+    def _values(self, sums: FloatArray, gain: Gain) -> FloatArray:
+        """Values of leaves (n_leaves, K), from gradients and hessians (n_leaves, 2, K)."""
         gradient, hessian = sums[:, 0], sums[:, 1]
         factor = 1.0 - 1.0 / self._n_classes
         values = factor * gradient / np.maximum(hessian + gain.l2, _MIN_HESSIAN)
         return np.clip(values, -_MAX_VALUE, _MAX_VALUE)
 
-    def _scaled_gain(self, hessian: float, total: float) -> SquaredGradients:
-        """Regularisation that falls with the root of the mean hessian, from one in the beginning.
+    def _gain(self, hessian: float, total: float) -> Gain:
+        """Gain whose regularisation is proportional to the root of the mean hessian, at first one.
 
-        Where classes can be told apart, hessians vanish, and with a constant l2 so would the steps.
+        Where classes are separable, hessians vanish, and with a constant l2 so would the steps.
         """
         mean = float(hessian) / total
         scale = float(np.sqrt(mean / (1.0 - 1.0 / self._n_classes)))
-        return SquaredGradients(self._gain.l2 * scale, self._gain.min_hessian * scale)
+        return Gain.of_gradients(
+            self._plan.n_directions + 1, self._l2 * scale, self._min_hessian * scale
+        )
 
 
-def _increasing(rows: RowNumbers) -> RowNumbers:
-    """The rows in increasing order, as trees count them."""
-    rows = rows.astype(np.uint32)
-    return rows if (rows[1:] > rows[:-1]).all() else np.sort(rows)
+def _split_folds(data: ShardedData, folds: list[Fold]) -> list[Fold]:
+    """Folds of each shard, with rows in increasing order (uint32)."""
+
+    def increasing(rows: RowNumbers) -> RowNumbers:
+        rows = rows.astype(np.uint32)
+        return rows if (rows[1:] > rows[:-1]).all() else np.sort(rows)
+
+    train = [data.rows_by_shard(increasing(fold.train)) for fold in folds]
+    held_out = [data.rows_by_shard(increasing(fold.held_out)) for fold in folds]
+    return per_shard(
+        [Fold(*rows) for rows in zip(own_train, own_held_out, strict=True)]
+        for own_train, own_held_out in zip(
+            zip(*train, strict=True), zip(*held_out, strict=True), strict=True
+        )
+    )
 
 
 def _own_rows(tree: Tree, table: FloatArray) -> FloatArray:
-    """The rows of a table that the leaves of a tree refer to, in their order."""
+    """Rows of a table that the leaves of a tree refer to, in the order of the leaves."""
     values = tree.value[tree.is_leaf]
     return table[values[0] : values[0] + len(values)]
 
 
-class FoldLoss(Followed):
-    """Log-loss of the samples that boosters were trained on, or of those they left out."""
+class FoldLoss(ScoreMonitor):
+    """Log-loss of the training samples of boosters, or of the held-out samples.
 
-    def __init__(self, fit: CrossFit, *, left_out: bool):
+    With `keeps_best` the out-of-fold probabilities of each fold are kept in the round that is best
+    for the other folds, so that its own rows do not choose the round.
+    """
+
+    def __init__(self, fit: CrossFit, *, held_out: bool, keeps_best: bool = False):
         super().__init__()
-        self.fit, self._left_out = fit, left_out
+        self.fit, self._held_out, self._keeps_best = fit, held_out, keeps_best
         self.losses = self.curve
+        self._best_of_others = np.full(fit.n_folds, np.inf)
 
-    def follow(self, stage: Stage) -> None:
+    def record(self, stage: Stage) -> None:
         """Add the loss to the curve."""
-        loss = self.fit.losses()[self._left_out]
-        if self._left_out and loss < min(self.curve, default=np.inf):
-            self.fit.remember()
+        losses = self.fit.losses[:, int(self._held_out)]
+        loss = float(losses.sum())
+        if self._keeps_best:
+            others = loss - losses if len(losses) > 1 else losses
+            better = np.flatnonzero(others < self._best_of_others)
+            self._best_of_others[better] = others[better]
+            if len(better):
+                self.fit.keep(better.tolist())
         self.curve.append(loss)

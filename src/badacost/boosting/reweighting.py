@@ -1,41 +1,37 @@
-"""Boosting by reweighting, the way of AdaBoost: what a `Rule` leaves open, this module does.
+"""Boosting by reweighting, as in AdaBoost.
 
-A round fits a weak learner to the current sample weights, measures its mistakes, chooses a step,
-and multiplies the weight of every sample by a factor that depends on truth and answer. A rule says
-how mistakes are weighted; algorithms of this kind differ in nothing else.
+A round fits a weak learner to the current sample weights, sums the weights of its mistakes, chooses
+a step, and multiplies the weight of every sample by a factor that depends on truth and prediction.
+Algorithms of this kind differ in the `Rule` that weights the mistakes.
+
+A weak learner belongs to one training set. It fits a model, a tree or any classifier, to sample
+weights and costs, and returns it with the labels that the model predicts.
 """
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
-from sklearn.utils.metaestimators import available_if
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
-from badacost.arrays import FloatArray, Labels, Samples
-from badacost.boosting.fit_part import PartedRows
-from badacost.boosting.learners import (
-    CostedClassifier,
-    Criterion,
-    EstimatorLearner,
-    SampleSet,
-    SplitCosts,
-    WeakLearner,
-    draw_samples,
-    growth_of,
-    label_tree,
+from badacost._utils.arrays import FloatArray, Labels, LeafNumbers, RowNumbers, Samples
+from badacost._utils.parallel import (
+    Threads,
+    Units,
+    exact_bincount,
+    exact_sum,
+    over_rows,
+    units_of,
 )
-from badacost.boosting.reweighting_part import relative_weights
-from badacost.boosting.rounds import Stage
-from badacost.boosting.stagewise import StagewiseClassifier, Task
+from badacost._utils.portable_kernels import exp_of
+from badacost.backends.shards import Shard, ShardedData, Shards, start_boosters
+from badacost.boosting.stagewise import Stage
 from badacost.costs import zero_one_costs
-from badacost.exact_sums import exact_bincount, exact_sum, units_of
 from badacost.loss import (
     add_margins,
     confusion_weights,
@@ -44,46 +40,306 @@ from badacost.loss import (
     step_loss,
     weak_learner_costs,
 )
-from badacost.parts import ByPart
-from badacost.threads import Threads
-from badacost.tree.grower import Growth
-from badacost.tree.part import Answer, Question, add_answers
-from badacost.tree.part_grower import PartGrower, Planned
-from badacost.validation import check_samples
+from badacost.tree.binning import draw_rows
+from badacost.tree.forest import Tree
+from badacost.tree.grower import Gain, Growth, Summands, TreeGrower
+from badacost.tree.shards import (
+    LevelRequest,
+    LevelResult,
+    PlannedTree,
+    Root,
+    ShardedGrower,
+    add_results,
+    add_roots,
+)
+
+Criterion = Literal["gini", "entropy"]
+_MIN_FACTOR = 1e-4  # of a class in the splits, so that classes of low cost are separated too
+
+
+def draw_samples(weights: FloatArray, fraction: float, key: tuple[int, ...]) -> RowNumbers | None:
+    """Draw about a fraction of the samples to fit a learner to; None means all samples."""
+    if fraction == 1.0:
+        return None
+    drawn = draw_rows(np.arange(len(weights)), fraction, key, 0)
+    return drawn if weights[drawn].any() else None
+
+
+def cheapest_labels(probabilities: FloatArray, costs: FloatArray) -> NDArray[np.int32]:
+    """Labels (n,) of minimum expected cost, from class probabilities (n, K).
+
+    Costs are compared in single precision, lowest label first, as in the reference: with equal
+    weights many classes have equal costs, and rounding errors must not choose among them.
+    """
+    # A power of two keeps all digits within the range of single precision.
+    within_range = np.ldexp(costs, -np.frexp(costs.max())[1])
+    with np.errstate(over="ignore"):  # of probabilities in an altered file
+        expected = (probabilities @ within_range).astype(np.float32)
+    return np.argmin(expected, axis=1).astype(np.int32)
+
+
+def label_tree(tree: Tree, class_weights: FloatArray, costs: FloatArray) -> Tree:
+    """The tree with the label of minimum expected cost in each leaf."""
+    probabilities = class_weights / class_weights.sum(axis=1, keepdims=True)
+    return replace(tree, value=cheapest_labels(probabilities, costs))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitCosts:
+    """Factors (K,) by which costs ``C[truth, prediction]`` weight the classes in splits."""
+
+    factors: FloatArray
+    criterion: Criterion
+
+    @classmethod
+    def of(cls, costs: FloatArray, criterion: Criterion) -> SplitCosts:
+        """Factors in proportion to the rows of the costs."""
+        row_sums = costs.sum(axis=1)
+        factors = np.maximum(len(costs) * row_sums / row_sums.sum(), _MIN_FACTOR)
+        return cls(factors, criterion)
+
+    @property
+    def gain(self) -> Gain:
+        """Gain of splits."""
+        if self.criterion == "gini":
+            return Gain.gini(self.factors**2)
+        return Gain.of_entropy(len(self.factors))
+
+    @property
+    def bound(self) -> float:
+        """Upper bound of the sum of the summands, if weights sum to one."""
+        return 1.0 if self.criterion == "gini" else float(self.factors.max())
+
+    def summands(
+        self, labels: Labels, weights: FloatArray, threads: Threads | None = None
+    ) -> Summands:
+        """Summands of a tree, from weights (n,) that sum to one."""
+        if self.criterion == "entropy":
+            weights = weights * self.factors[labels]
+        return Summands.of_labels(labels, weights, len(self.factors), self.bound, threads)
+
+    def without_factors(self, tree: Tree, sums: FloatArray) -> tuple[Tree, FloatArray]:
+        """Divide the factors out: the tree, and the class weights of its nodes (n_nodes, K)."""
+        if self.criterion == "gini":
+            return tree, sums
+        sums = sums / self.factors
+        return replace(tree, weight=sums.sum(axis=1).astype(np.float32)), sums
+
+
+class WeakLearner(Protocol):
+    """Fits the models of a training set: trees or estimators."""
+
+    def fit(
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
+    ) -> tuple[Any, Labels]:
+        """Fit a model on the rows; return it and its labels on all training samples."""
+
+
+class TreeLearner:
+    """The built-in cost-sensitive tree for classes y of 0..K-1."""
+
+    def __init__(self, grower: TreeGrower, y: Labels, n_classes: int, criterion: Criterion):
+        self.grower, self.y, self.n_classes = grower, y, n_classes
+        self._criterion = criterion
+
+    def grow(
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
+    ) -> tuple[Tree, FloatArray, LeafNumbers]:
+        """Grow a tree; return it, the class weights of its nodes, and the leaves of all samples.
+
+        The rows of the costs ``C[truth, prediction]`` steer the splits.
+        """
+        split = SplitCosts.of(costs, self._criterion)
+        sums = split.summands(self.y, weights, self.grower.threads)
+        if rows is not None and not sums.values[rows].any():
+            rows = None  # all weights that were drawn are zero
+        grown = self.grower.grow(sums, split.gain, rows=rows, seed=seed)
+        return *split.without_factors(grown.tree, grown.sums), grown.leaves
+
+    def fit(
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
+    ) -> tuple[Tree, Labels]:
+        """Grow a tree whose leaves have the label of minimum expected cost."""
+        tree, class_weights, leaves = self.grow(weights, costs, rows, seed)
+        tree = label_tree(tree, class_weights, costs)
+        label = tree.value.astype(self.y.dtype)
+        labels = over_rows(lambda rows: label[leaves[rows]], len(leaves), self.grower.threads)
+        return tree, np.concatenate(labels)
+
+
+@dataclass(frozen=True, eq=False)
+class CostedClassifier:
+    """A fitted classifier, and the costs for decisions from its probabilities."""
+
+    estimator: Any
+    costs: FloatArray
+
+    def labels(self, X: Samples | None) -> Labels:
+        """Labels of minimum expected cost, or the estimator's own without probabilities."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return np.asarray(self.estimator.predict(X)).astype(np.int32)
+        given = np.asarray(self.estimator.predict_proba(X))
+        probabilities = np.zeros((len(given), len(self.costs)))
+        probabilities[:, np.asarray(self.estimator.classes_, np.int64)] = given
+        return cheapest_labels(probabilities, self.costs)
+
+
+class EstimatorLearner:
+    """Fits clones of any scikit-learn classifier; labels minimise expected costs.
+
+    Without `predict_proba`, labels are those of the classifier. One that takes no sample weights is
+    fitted to samples that are drawn in proportion to them.
+    """
+
+    def __init__(self, estimator: Any, X: Samples, y: Labels):
+        self._estimator = estimator
+        # Not in a byte, in which RidgeClassifier of scikit-learn 1.8 takes -1 for 255.
+        self._X, self._y = X, y.astype(np.int64)
+        # Nested estimators, such as the steps of a pipeline, may be random too.
+        self._seeds = [
+            name for name in estimator.get_params() if name.split("__")[-1] == "random_state"
+        ]
+        self._takes_weights = has_fit_parameter(estimator, "sample_weight")
+
+    def fit(
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
+    ) -> tuple[CostedClassifier, Labels]:
+        """Fit a clone of the estimator."""
+        model = clone(self._estimator)
+        model.set_params(**dict.fromkeys(self._seeds, seed % 2**31))
+        chosen = np.arange(len(weights)) if rows is None else rows
+        if self._takes_weights:
+            # With a mean of one, absolute limits of the estimator keep their meaning.
+            scaled = weights[chosen] * (len(chosen) / weights[chosen].sum())
+            model.fit(self._X[chosen], self._y[chosen], sample_weight=scaled)
+        else:
+            p = weights[chosen] / weights[chosen].sum()
+            drawn = np.random.default_rng(seed).choice(chosen, len(chosen), p=p)
+            model.fit(self._X[drawn], self._y[drawn])
+        costed = CostedClassifier(model, costs)
+        return costed, costed.labels(self._X)
+
+
+MIN_LOG_WEIGHT = -700.0  # relative to the largest: a weight of zero would drop the sample for good
+
+
+def relative_weights(log_weights: FloatArray, threads: Threads | None = None) -> FloatArray:
+    """Weights relative to the largest, from logarithms that may be far outside the range of exp."""
+    n, weights = len(log_weights), np.empty_like(log_weights)
+    largest = max(over_rows(lambda rows: log_weights[rows].max(initial=-np.inf), n, threads))
+
+    def of_rows(rows: slice) -> None:
+        np.subtract(log_weights[rows], largest, out=weights[rows])
+        np.maximum(weights[rows], MIN_LOG_WEIGHT, out=weights[rows])
+        exp_of(weights[rows], weights[rows])
+
+    over_rows(of_rows, n, threads)
+    return weights
+
+
+class ReweightingShard:
+    """Logarithms of the weights of some rows, and the tree that grows on them."""
+
+    def __init__(self, shard: Shard, log_weights: FloatArray):
+        self._shard, self._arrays = shard, shard.arrays
+        self._y, self.log_weights = self._arrays.put(shard.y), self._arrays.put(log_weights)
+        self._weights, self._total = self.log_weights, 1.0  # until a round begins
+        self._cells: Any = None  # truth and label of each row
+
+    def state(self) -> FloatArray:
+        """Logarithms of the weights, the whole state of the fit."""
+        log_weights: FloatArray = self._arrays.get(self.log_weights)
+        return log_weights
+
+    def weigh(self, largest: float, units: Units) -> FloatArray:
+        """Set the weights of a round relative to the largest; return their sum (high, low)."""
+        exponents = self._arrays.xp.maximum(self.log_weights - largest, MIN_LOG_WEIGHT)
+        self._weights, self._total = self._arrays.exp(exponents), 1.0
+        return self._arrays.split_sums(self._weights, units)
+
+    def begin(
+        self, total: float, split: SplitCosts, fraction: float, key: tuple[int, ...] | None
+    ) -> Root:
+        """Begin a tree on rows that are drawn, with weights divided by their total."""
+        if total != self._total:
+            self._weights /= total
+            self._total = total
+        rows: RowNumbers | None = None
+        if key is not None and fraction < 1.0:
+            xp = self._arrays.xp
+            rows = draw_rows(xp.arange(len(self._y)), fraction, key, self._shard.first_row, xp)
+        self._shard.trees.end()
+        return self._shard.trees.begin(0, self._summands(split), rows)
+
+    def _summands(self, split: SplitCosts) -> Any:
+        return split.summands(self._y, self._weights, self._shard.threads)
+
+    def level(self, requests: dict[int, LevelRequest]) -> dict[int, LevelResult]:
+        """Take the tree that grows one level further."""
+        return self._shard.trees.level(requests)
+
+    def evaluate(self, tree: Tree, n_classes: int) -> FloatArray:
+        """Find the labels of a tree; return the largest weight by truth and label (K * K,)."""
+        self._shard.trees.end()
+        self._cells = self._cells_of(self._labels_of(tree), n_classes)
+        return self._arrays.bin_maxima(self._cells, self._weights, n_classes**2)
+
+    def confusion(self, units: Units) -> FloatArray:
+        """Sums of weights by truth and label (2, K * K), high and low."""
+        return self._arrays.bin_split_sums(self._cells, self._weights, units)
+
+    def advance(self, log_factors: FloatArray, tree: Tree, labels: Labels | None = None) -> float:
+        """Add ``log_factors[truth, label]`` to the logarithms; return the largest.
+
+        Labels that are known, such as those of a tree of an earlier fit, are given in `labels`.
+        """
+        labels = self._labels_of(tree) if labels is None else self._arrays.put(labels)
+        factors = self._arrays.put(log_factors.ravel())
+        for rows in self._arrays.blocks(len(labels)):
+            self.log_weights[rows] += factors[self._cells_of(labels, len(log_factors), rows)]
+        return float(self.log_weights.max()) if len(labels) else -np.inf
+
+    def _labels_of(self, tree: Tree) -> Any:
+        return self._arrays.put(tree.value)[self._shard.trees.leaves(tree)]
+
+    def _cells_of(self, labels: Any, n_classes: int, rows: slice = slice(None)) -> Any:
+        """Truth and label of rows as one number (int32)."""
+        return self._y[rows].astype(np.int32) * np.int32(n_classes) + labels[rows].astype(np.int32)
+
 
 _SHORT_STEP = 0.1  # times the largest margin
-_MIN_STEP = 1e-9  # times the largest margin: a learner that moves scores by less is useless
-_MAX_ATTEMPTS = 5  # at a useful learner in one round, where learners are random
+_MIN_STEP = 1e-9  # times the largest margin: a learner with a smaller step is useless
+_MAX_ATTEMPTS = 5  # to find a useful learner in one round, if learners are random
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How mistakes are weighted. As it stands, the rule of BAdaCost for the margins it is given.
+    """Weights of mistakes. This class is the rule of BAdaCost for given margins.
 
     Attributes
     ----------
     margins : ndarray of shape (K, K)
-        ``D[truth, answer]``: answering g adds ``step * D[l, g]`` to the cost score of class l.
+        ``D[truth, prediction]``: predicting g adds ``step * D[l, g]`` to the cost score of class l.
     """
 
     margins: FloatArray
 
     def learner_costs(self, step: float) -> FloatArray:
-        """Costs ``[truth, answer]`` for the weak learner, if its step will be `step`."""
+        """Costs ``[truth, prediction]`` that a weak learner with this step has to minimise."""
         return weak_learner_costs(self.margins, step)
 
     def step(self, weight_sums: FloatArray) -> float:
-        """Step of a learner with these weights ``[truth, answer]``; <= 0 refuses it."""
+        """Step of a learner from its weights ``[truth, prediction]``; <= 0 if it is useless."""
         return optimal_step(weight_sums, self.margins)
 
     def log_factors(self, step: float) -> FloatArray:
-        """What a step adds to the logarithm of sample weights, ``[truth, answer]``."""
+        """Terms ``[truth, prediction]`` that a step adds to the logarithms of sample weights."""
         return step * self.margins
 
 
 @dataclass(frozen=True, eq=False)
 class CostBlindRule(Rule):
-    """The same margins, but learners that minimise the weighted error."""
+    """A rule whose weak learners minimise the weighted error instead of costs."""
 
     def learner_costs(self, step: float) -> FloatArray:
         """0|1 costs."""
@@ -95,7 +351,7 @@ class _Candidate:
     """A weak learner, its labels, their weights by truth and prediction, and the step for it."""
 
     model: Any
-    predicted: Labels | None  # None where samples are elsewhere
+    predicted: Labels | None  # None if the samples are in shards
     sums: FloatArray
     step: float
     margins: FloatArray
@@ -106,7 +362,7 @@ class _Candidate:
 
     @property
     def reach(self) -> float:
-        """How far the step moves scores at most."""
+        """Largest change of a score by the step."""
         return self.step * float(np.abs(self.margins).max())
 
     @property
@@ -115,7 +371,7 @@ class _Candidate:
 
     @property
     def loss(self) -> float:
-        """The loss after the step relative to before; a step back is not taken."""
+        """Loss after the step relative to the loss before; a negative step is not made."""
         return step_loss(self.sums, self.margins, max(self.step, 0.0))
 
     @property
@@ -126,15 +382,15 @@ class _Candidate:
 
 
 class Reweighting:
-    """Training samples whose weights follow a rule: the `Descent` of algorithms like AdaBoost.
+    """The `Descent` of algorithms like AdaBoost, on samples in this process.
 
-    `n_refinements` says how often a round may refit its learner to the step it led to, `random`
-    whether learners are random, so that it pays to try again. The logarithms of the weights, up to
-    a constant, are all that a fit needs to go on.
+    `n_refinements` is the maximum number of times that a round refits its learner to the step that
+    was found. If learners are `random`, another one may be tried. The state of a fit is
+    `log_weights`, the logarithms of the weights up to a constant.
 
-    With `own_margins` (n_samples, K) weights and steps follow these in the place of the rows of
-    the rule. The learner is given the costs of the rule, and sample weights that make up for how
-    expensive a sample is in comparison with them.
+    With `own_margins` (n_samples, K) weights and steps depend on these instead of the margins of
+    the rule. The learner minimises the costs of the rule, with sample weights times the relative
+    costs of the samples.
     """
 
     def __init__(
@@ -150,15 +406,16 @@ class Reweighting:
         own_margins: FloatArray | None = None,
         seed: int,
         random: bool,
+        threads: Threads | None = None,
     ):
-        self.rule = rule
+        self.rule, self._threads = rule, threads or Threads()
         self.table = rule.margins.T.copy()
         self._learner, self._y, self._own = learner, y, own_margins
-        self._expense: FloatArray | None = None
+        self._relative_costs: FloatArray | None = None
         if own_margins is not None:
-            self._expense = own_margins[np.arange(len(y)), y] / np.diagonal(rule.margins)[y]
-        self.log_weights = np.log(weight) - np.log(exact_sum(weight))  # shares may underflow
-        # A number in single precision would round the steps.
+            self._relative_costs = own_margins[np.arange(len(y)), y] / np.diagonal(rule.margins)[y]
+        self.log_weights = np.log(weight) - np.log(exact_sum(weight))  # quotients may underflow
+        # A learning rate in single precision would round the steps.
         self._rate, self._subsample = float(learning_rate), subsample
         self._n_refinements, self._seed = n_refinements, seed
         self._n_attempts = _MAX_ATTEMPTS if random else 1
@@ -170,33 +427,35 @@ class Reweighting:
     @property
     def weights(self) -> FloatArray:
         """Weights that sum to one, from logarithms that may be far outside the range of exp."""
-        log_weights = self.log_weights  # of parts they are fetched
-        weights = relative_weights(log_weights, log_weights.max())
-        weights /= exact_sum(weights)
+        weights = relative_weights(self.log_weights, self._threads)
+        total = exact_sum(weights, self._threads)
+
+        def divide(rows: slice) -> None:
+            weights[rows] /= total
+
+        over_rows(divide, len(weights), self._threads)
         return weights
 
     def fit(self, n_done: int) -> Stage:
-        """Fit a learner and its step, alternately if asked to."""
-        self._begin_round()
+        """Fit a learner and its step, several times if it is refined or useless."""
         for attempt in range(self._n_attempts):
             key, seed = None, 0
             if self._n_attempts > 1:
                 key = self._seed, n_done, attempt
                 seed = int(np.random.default_rng(key).integers(2**63))
-            self._draw(key)
+            self._begin(key)
             best = self._best_candidate(seed)
             if best.useful:
                 break
         steps, rows = [self._rate * best.step], [] if best.predicted is None else [best.predicted]
         return Stage([best.model], steps, rows, self.table, best.reason)
 
-    def _begin_round(self) -> None:
-        """Work out the weights of a round, and those that the learner sees."""
-        self._now = self.weights
-        self._seen = self._now if self._expense is None else self._now * self._expense
-
-    def _draw(self, key: tuple[int, ...] | None) -> None:
-        """Draw the samples that the learner sees; all of them without a key."""
+    def _begin(self, key: tuple[int, ...] | None) -> None:
+        """Set the weights of a round, and those of the learner; draw samples with a key."""
+        self._now = self._seen = self.weights
+        if self._relative_costs is not None:
+            self._seen = self._now * self._relative_costs
+            self._seen /= exact_sum(self._seen)
         self._drawn = None if key is None else draw_samples(self._seen, self._subsample, key)
 
     def _candidate(self, costs: FloatArray, seed: int) -> _Candidate:
@@ -204,26 +463,28 @@ class Reweighting:
         model, predicted = self._learner.fit(self._seen, costs, self._drawn, seed)
         if self._own is not None:
             return self._own_candidate(model, predicted, self._now)
-        sums = confusion_weights(self._y, predicted, self._now, len(self.rule.margins))
+        n_classes = len(self.rule.margins)
+        sums = confusion_weights(self._y, predicted, self._now, n_classes, self._threads)
         return _Candidate(model, predicted, sums, self.rule.step(sums), self.rule.margins)
 
     def advance(self, stage: Stage) -> None:
-        """Change the weights."""
+        """Multiply the weights by the factors of a stage."""
         for step, labels in zip(stage.steps, stage.rows, strict=True):
             if self._own is not None:
                 self.log_weights += step * self._own[np.arange(len(labels)), labels]
             else:
-                add_margins(self.log_weights, self.rule.log_factors(step), self._y, labels)
+                factors = self.rule.log_factors(step)
+                add_margins(self.log_weights, factors, self._y, labels, self._threads)
 
     def _best_candidate(self, seed: int) -> _Candidate:
-        """Fit for a step of one, then for the step that came out, while the loss falls."""
+        """Fit for a step of one, then for the step that was found, while the loss decreases."""
 
         def candidate(step: float) -> _Candidate:
             return self._candidate(self.rule.learner_costs(step), seed)
 
         best = candidate(1.0)
         if self._costs_follow_step and best.reach < _SHORT_STEP and not best.perfect:
-            # Made for a step of one, the learner earned a short one: try steepest descent as well.
+            # The learner minimises costs for a step of one: try those of steepest descent as well.
             best = min(best, candidate(0.0), key=lambda tried: tried.loss)
         for _ in range(self._n_refinements):
             if best.perfect or not best.useful:
@@ -235,22 +496,22 @@ class Reweighting:
         return best
 
     def _own_candidate(self, model: Any, predicted: Labels, weights: FloatArray) -> _Candidate:
-        """A learner and its step, where samples have margins of their own."""
+        """A learner and its step, if each sample has its own margins."""
         own: Any = self._own
         moves, cells = np.unique(own[np.arange(len(predicted)), predicted], return_inverse=True)
         sums = exact_bincount(cells, weights, len(moves))
-        # Mistakes that are never made have a place too, see `optimal_step`.
+        # Mistakes that are never made have cells too, see `optimal_step`.
         margins = np.concatenate([moves, self.rule.margins.ravel()])
         sums = np.concatenate([sums, np.zeros(self.rule.margins.size)])
         return _Candidate(model, predicted, sums, optimal_step(sums, margins), margins)
 
 
-class PartedReweighting(Reweighting):
-    """The same where the samples are in parts, and the learner is the built-in tree."""
+class ShardedReweighting(Reweighting):
+    """Reweighting of samples in shards, with the built-in tree as learner."""
 
     def __init__(
         self,
-        samples: PartedRows,
+        data: ShardedData,
         growth: Growth,
         criterion: Criterion,
         weight: FloatArray,
@@ -259,269 +520,52 @@ class PartedReweighting(Reweighting):
         threads: Threads,
         **settings: Any,
     ):
-        self._samples, self._parts, self._criterion = samples, samples.parts, criterion
-        self._grower = PartGrower(samples.mapper, growth, threads)
-        self._key: tuple[int, ...] | None = None
+        self._data, self._criterion = data, criterion
+        self._grower = ShardedGrower(data.mapper, growth, threads)
         learner: Any = None
-        super().__init__(learner, samples.y, weight, rule, **settings)
+        super().__init__(learner, data.y, weight, rule, threads=threads, **settings)
 
     @property
     def log_weights(self) -> FloatArray:
         """Logarithms of the weights."""
-        return np.concatenate(self._parts.ask("descent.state"))
+        return np.concatenate(self._boosters.map(ReweightingShard.state))
 
     @log_weights.setter
     def log_weights(self, log_weights: FloatArray) -> None:
-        handed_out = self._samples.handed_out(log_weights)
-        self._parts.ask("start_reweighting", handed_out, keep=True)
+        self._boosters: Shards[ReweightingShard] = start_boosters(
+            self._data.shards, ReweightingShard, self._data.split(log_weights)
+        )
         self._largest = float(log_weights.max())
 
-    def _begin_round(self) -> None:
+    def _begin(self, key: tuple[int, ...] | None) -> None:
         units = units_of(1.0, len(self._y))
-        sums = self._parts.ask("descent.weigh", self._largest, units)
+        sums = self._boosters.map(ReweightingShard.weigh, self._largest, units)
         self._total = float(np.sum(sums, axis=0).sum())
-
-    def _draw(self, key: tuple[int, ...] | None) -> None:
         self._key = key
 
     def _candidate(self, costs: FloatArray, seed: int) -> _Candidate:
         split, n_classes = SplitCosts.of(costs, self._criterion), len(costs)
-        given = self._total, split, self._subsample
-        if not sum(self._parts.ask("descent.begin", *given, self._key)):
-            self._parts.ask("descent.begin", *given, None)
-        plan = Planned(n_classes, False, split.gain, seed)
-        tree, class_weights = split.restore(*self._grower.grow({0: plan}, self._ask)[0])
+        for key in (self._key, None):  # all samples, if none is drawn
+            given = self._total, split, self._subsample, key
+            root = add_roots(self._boosters.map(ReweightingShard.begin, *given))
+            if root.n_samples:
+                break
+        grown = self._grower.grow({0: PlannedTree(root, split.gain, seed)}, self._level)
+        tree, class_weights = split.without_factors(*grown[0])
         tree = label_tree(tree, class_weights, costs)
-        largest = np.max(self._parts.ask("descent.answer", tree, n_classes), axis=0)
+        largest = np.max(self._boosters.map(ReweightingShard.evaluate, tree, n_classes), axis=0)
         units = units_of(largest, len(self._y))
-        sums = np.sum(self._parts.ask("descent.confusion", units), axis=0).sum(axis=0)
-        sums = sums.reshape(n_classes, n_classes)
+        halves = np.sum(self._boosters.map(ReweightingShard.confusion, units), axis=0)
+        sums = halves.sum(axis=0).reshape(n_classes, n_classes)
         return _Candidate(tree, None, sums, self.rule.step(sums), self.rule.margins)
 
-    def _ask(self, questions: dict[int, Question]) -> dict[int, Answer]:
-        answers = self._parts.ask("descent.ask", questions)
-        return {key: add_answers([answer[key] for answer in answers]) for key in questions}
+    def _level(self, requests: dict[int, LevelRequest]) -> dict[int, LevelResult]:
+        results = self._boosters.map(ReweightingShard.level, requests)
+        return {key: add_results([result[key] for result in results]) for key in requests}
 
     def advance(self, stage: Stage) -> None:
-        """Change the weights."""
+        """Multiply the weights by the factors of a stage."""
         (tree,), (step,) = stage.models, stage.steps
+        labels = self._data.split(stage.rows[0]) if len(stage.rows) else None
         factors = self.rule.log_factors(step)
-        if len(stage.rows):
-            answers = ByPart([rows] for rows in self._samples.handed_out(stage.rows[0]))
-            largest = self._parts.ask("descent.advance_by", answers, factors, keep=True)
-        else:
-            largest = self._parts.ask("descent.advance", tree, factors, keep=True)
-        self._largest = max(largest)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class ReweightingClassifier(StagewiseClassifier):
-    """Base of the classifiers that are a rule; any classifier may be the weak learner."""
-
-    criterion: Criterion = "gini"
-    estimator: Any = None
-
-    _fits_on_gpu: ClassVar[bool] = True
-
-    _unsaved: ClassVar[tuple[str, ...]] = ("estimator", "callbacks")
-
-    @abstractmethod
-    def _rule(self) -> Rule:
-        """The rule, from `cost_matrix_` and the parameters."""
-
-    def _initial_weights(self, y: Labels, weight: FloatArray) -> FloatArray:
-        """Weights before the first round, from those of the user."""
-        return weight
-
-    def _own_margins(self, task: Task) -> FloatArray | None:
-        """Margins (n_samples, K) of samples that have costs of their own."""
-        return None
-
-    def _derive(self) -> None:
-        self._boosting_rule = self._rule()
-
-    @property
-    def _table(self) -> FloatArray:
-        return self._boosting_rule.margins.T
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        weak = self.estimator
-        if isinstance(weak, type):
-            raise TypeError(
-                f"estimator must be an object; got the class {weak.__name__}: call it, as in "
-                f"estimator={weak.__name__}()."
-            )
-        if weak is not None and not (hasattr(weak, "__sklearn_tags__") and is_classifier(weak)):
-            raise TypeError(f"estimator must be a classifier or None; got {weak!r}.")
-        if weak is not None and self.device != "cpu":
-            raise ValueError(
-                f"estimator is fitted on the CPU: leave it out, for the built-in tree, or device="
-                f"{self.device!r}."
-            )
-        if weak is not None and not isinstance(self.categorical_features, str | None):
-            raise ValueError(
-                "categorical_features needs the built-in tree: leave it out, or encode categories "
-                "in the estimator, for example in a pipeline."
-            )
-
-    @property
-    def _categorical_features(self) -> Any:
-        return None if self.estimator is not None else self.categorical_features
-
-    def _check_same_task(self, classes: NDArray[Any]) -> None:
-        super()._check_same_task(classes)
-        if (self.estimator is None) != hasattr(self, "forest_"):
-            raise ValueError(
-                "With warm_start=True the built-in tree and an estimator cannot take turns."
-            )
-
-    def _start(self, task: Task) -> Reweighting:
-        settings: dict[str, Any] = {
-            "learning_rate": self.learning_rate,
-            "subsample": self.subsample,
-            "n_refinements": getattr(self, "n_refinements", 0),
-            "own_margins": self._own_margins(task),
-            "seed": self._seed,
-            "random": self.subsample < 1.0 or self.estimator is not None,
-        }
-        weight = self._initial_weights(task.y, task.weight)
-        learner: WeakLearner
-        if self.estimator is not None:
-            learner = EstimatorLearner(self.estimator, task.samples.X, task.y)
-            return Reweighting(learner, task.y, weight, self._boosting_rule, **settings)
-        samples = task.in_parts(self)
-        growth = growth_of(self, len(samples.mapper.edges))
-        settings["random"] |= growth.n_drawn is not None
-        if samples.whole:
-            learner = task.tree_learner(self, len(self.classes_))
-            return Reweighting(learner, task.y, weight, self._boosting_rule, **settings)
-        if settings["own_margins"] is not None:
-            raise ValueError(
-                "sample_cost needs all samples in this process: leave it out, or fit with "
-                'device="cpu".'
-            )
-        return PartedReweighting(
-            samples, growth, self.criterion, weight, self._boosting_rule, threads=task.threads,
-            **settings,
-        )  # fmt: skip
-
-    def _models(self) -> tuple[list[Any], FloatArray]:
-        if hasattr(self, "forest_"):
-            return super()._models()
-        return list(self._costed), self._table
-
-    def _keep(self, stages: list[Stage], samples: SampleSet) -> None:
-        if self.estimator is None:
-            super()._keep(stages, samples)
-            self.__dict__.pop("estimators_", None)
-        else:
-            self.__dict__.pop("forest_", None)
-            self._costed: list[CostedClassifier] = [stage.models[0] for stage in stages]
-            self.estimators_ = [model.estimator for model in self._costed]
-
-    def _staged_scores(self, X: Samples) -> Iterator[FloatArray]:
-        if hasattr(self, "forest_"):
-            yield from super()._staged_scores(X)
-            return
-        scores = np.zeros((len(X), len(self.classes_)))
-        for step, model in zip(self.estimator_weights_, self._costed, strict=True):
-            scores += step * self._table[model.labels(X)]
-            yield scores
-
-    def _scores(self, X: Samples) -> FloatArray:
-        if hasattr(self, "forest_"):
-            return super()._scores(X)
-        *_, scores = self._staged_scores(X)
-        return scores
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.estimator is None
-        return tags
-
-    def _needs_trees(self, what: str) -> None:
-        if not hasattr(self, "forest_"):
-            weak = type(self.estimators_[0]).__name__
-            raise AttributeError(
-                f"{what} needs the built-in tree; this model boosts {weak}, see estimators_."
-            )
-
-
-def _has_posterior(model: Any) -> bool:
-    """Whether the costs, once they are known, give probabilities; an error where they do not."""
-    if model.__sklearn_is_fitted__():
-        try:
-            model._log_prior()
-        except ValueError as error:
-            raise AttributeError(
-                "predict_proba needs costs that link all classes: give every mistake a positive "
-                "price, or calibrate decision_function, for example with "
-                "sklearn.calibration.CalibratedClassifierCV."
-            ) from error
-    return True
-
-
-class PosteriorMixin(metaclass=ABCMeta):
-    """Class probabilities in closed form, for losses of the form exp(c_l(x)).
-
-    At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``.
-    """
-
-    @abstractmethod
-    def _log_prior(self) -> FloatArray:
-        """Logarithm of pi, shape (K,); a ValueError where there is none."""
-
-    def _posterior(self, scores: FloatArray) -> FloatArray:
-        """P(l | x) from the cost scores."""
-        logits = self._log_prior() - scores
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-    @available_if(_has_posterior)
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return class probabilities, in closed form from the minimiser of the loss.
-
-        At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``.
-        For BAdaCost pi is the stationary distribution of C*, which depends on the costs only,
-        without costs it is uniform, and for CostBoost it is the frequencies of the classes. Boosted
-        scores are over-confident when many rounds fit noise: stop early, or calibrate
-        (``sklearn.calibration``) if probabilities matter.
-
-        A fitted model has no such method if so many mistakes are free that costs do not link all
-        classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, K)
-            Probabilities, in the order of ``classes_``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from badacost import BAdaCostClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> costs = [[0, 1, 1], [1, 0, 1], [1, 9, 0]]
-        >>> model = BAdaCostClassifier(costs, n_estimators=50, learning_rate=0.5).fit(X, y)
-        >>> probabilities = model.predict_proba(X[[0, 70]])
-        >>> probabilities.round(1)
-        array([[0.9, 0.1, 0. ],
-               [0. , 1. , 0. ]])
-        >>> model.predict_costs(X[[0, 70]]).round(1)  # what each answer would cost on average
-        array([[0.1, 1. , 1. ],
-               [1. , 0. , 1. ]])
-        """
-        model: Any = self
-        return self._posterior(model._scores(check_samples(self, X)))
-
-    @available_if(_has_posterior)
-    def staged_predict_proba(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield `predict_proba` after every round."""
-        model: Any = self
-        for scores in model._staged_scores(check_samples(self, X)):
-            yield self._posterior(scores)
+        self._largest = max(self._boosters.update(ReweightingShard.advance, factors, tree, labels))

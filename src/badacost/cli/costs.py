@@ -119,7 +119,7 @@ def template(
 
 def _under_and_over(text: str) -> tuple[float, float]:
     """Parse the two prices of ordinal costs."""
-    from badacost.csv_dialect import as_number
+    from badacost.io.csv_dialect import as_number
 
     prices = [as_number(part.strip()) for part in text.split(":")]
     match prices:

@@ -65,7 +65,7 @@ def write(
     from badacost.datasets import find_dataset
     from badacost.tabular import write_table
     from badacost.tabular.files import check_table_name
-    from badacost.trials import held_out_rows
+    from badacost.tabular.trials import held_out_rows
 
     if name.casefold().replace("-", " ") == _SCENES:
         raise ValueError(f"{_SCENES} are no table but pictures: use badacost train-detector.")

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from badacost.cli.options import Jobs, Seed, check_jobs
-from badacost.cli.printing import note, plain_errors
+from badacost.cli.printing import plain_errors
 from badacost.cli.table_inputs import check_output, save_picture
-from badacost.cli.warmup import DETECTION_KERNELS, is_compiled
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -41,8 +40,6 @@ def detect(
     check_jobs(jobs)
     check_output(output)
     detector = synthetic_cars()
-    if not is_compiled(DETECTION_KERNELS):
-        note("compiling the inner loops, once: about half a minute.")
     images = make_scenes(scenes, n_views=len(detector.names), random_state=seed)
     found = list(detector.detect_many((image.load() for image in images), n_jobs=jobs))
     pictures = [draw(image.load(), boxes) for image, boxes in zip(images, found, strict=True)]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from badacost.atomic_file import plain_write_errors, replaced_file
-from badacost.budget import Budget
+from badacost._utils.progress import ProgressBar
 from badacost.cli.options import Device, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.cli.table_inputs import make_folder, save_picture
-from badacost.progress import ProgressBar
+from badacost.io.atomic_file import plain_write_errors, replaced_file
+from badacost.io.budget import Budget
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -114,8 +114,9 @@ def detect(
     Exit status: 0 on success, 1 if some inputs failed or results could not be written, 2 if nothing
     was searched, 130 after Ctrl-C.
     """
+    from badacost.detection.detector import images_at_a_time
     from badacost.detection.interchange import open_results
-    from badacost.detection.stream import InputFiles, Unreadable, images_at_a_time, search
+    from badacost.detection.stream import InputFiles, Unreadable, search
 
     with plain_errors("Stopped before the first picture.", status=2):
         check_jobs(jobs)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from badacost.atomic_file import replaced_file
+from badacost._utils.progress import tracked
 from badacost.cli import options
 from badacost.cli.annotated import annotated_images, yaw_views
 from badacost.cli.detection_tables import show_evaluation
 from badacost.cli.evaluate_table import evaluate_table
 from badacost.cli.printing import plain_errors, warnings_as_notes, write_json
 from badacost.cli.table_inputs import check_output, is_classifier, make_folder
-from badacost.progress import tracked
+from badacost.io.atomic_file import replaced_file
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import AnnotatedImage
@@ -214,7 +214,7 @@ def _found(
 
 def _check_plot(path: Path) -> None:
     """Refuse a plot that cannot be written, before the work."""
-    from badacost.plotting.canvas import import_pyplot
+    from badacost.plotting.base import import_pyplot
 
     check_output(path, option="--plot")
     known = import_pyplot().matplotlib.backend_bases.FigureCanvasBase.get_supported_filetypes()
@@ -224,7 +224,7 @@ def _check_plot(path: Path) -> None:
 
 def _draw(result: Any, path: Path) -> None:
     """Draw the curves."""
-    from badacost.plotting.canvas import import_pyplot
+    from badacost.plotting.base import import_pyplot
 
     plt = import_pyplot()
     figure = result.plot().figure_

@@ -44,8 +44,8 @@ def export(
     Exit status: 0 if all went well, 1 if not, 130 after Ctrl-C.
     """
     from badacost import load
-    from badacost.atomic_file import replaced_file
     from badacost.export import to_onnx
+    from badacost.io.atomic_file import replaced_file
 
     check_output(output, force)
     check_model(model)

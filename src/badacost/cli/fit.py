@@ -131,7 +131,7 @@ def fit(
 
     Exit status: 0 if the model was written, 1 if not, 130 after Ctrl-C.
     """
-    from badacost.validation import check_choice
+    from badacost._utils.validation import check_choice
 
     begin = time.monotonic()
     options.check_jobs(jobs)
@@ -155,7 +155,7 @@ def fit(
         )
     from badacost.costs import is_template
     from badacost.tabular import contenders, fit_and_try, new_model
-    from badacost.trials import DEPTHS
+    from badacost.tabular.trials import DEPTHS
 
     frame, prices, weights = _inputs(data, target, costs, drop or [], weight)
     if is_template(prices):
@@ -252,13 +252,13 @@ def _results(model: TableClassifier, output: Path, algorithm: str) -> dict[str, 
         "decision": rule_of(model),
         "target": model.target_name_,
         "classes": model.classes_,
-        "costs": model.charged_costs_,
+        "costs": model.cost_matrix_,
         "n_rows": model.n_rows_,
         "columns": model.feature_names_in_,
         "depth": getattr(estimator, "max_depth", None),
         "n_trees": getattr(estimator, "n_estimators_", estimator.forest_.n_trees),
         "held_out": None if model.held_out_ is None else model.held_out_.to_dict(),
-        "out_of_fold_cost": out_of_fold_cost(estimator, model.charged_costs_),
+        "out_of_fold_cost": out_of_fold_cost(estimator, model.cost_matrix_),
         "notes": model.encoder_.notes_,
     }
 

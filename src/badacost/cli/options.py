@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from badacost.budget import set_max_memory
+from badacost.io.budget import set_max_memory
 
 TABLES = "Options for tables"
 DETECTION = "Options for detection"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from badacost.atomic_file import NO_ROOM, write_error
+from badacost.io.atomic_file import NO_ROOM, write_error
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from badacost._utils.progress import ProgressBar
 from badacost.cli import options
 from badacost.cli.annotated import check_annotated
 from badacost.cli.printing import note, plain_errors, warnings_as_notes, write_json
@@ -22,7 +23,6 @@ from badacost.cli.table_inputs import (
     table_with_target,
     target_of,
 )
-from badacost.progress import ProgressBar
 
 if TYPE_CHECKING:
     from badacost.cost_report import CostReport

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from badacost.atomic_file import plain_write_errors, replaced_file
 from badacost.cli.printing import note
+from badacost.io.atomic_file import plain_write_errors, replaced_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,9 +62,9 @@ def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
     """Return the weights of rows, (n_rows,), or None without a column of weights."""
     if column is None:
         return None
+    from badacost._utils.validation import check_sample_weight
     from badacost.tabular.columns import Column
     from badacost.tabular.frames import check_columns, place_of
-    from badacost.validation import check_sample_weight
 
     check_columns(frame, [column])
     values = frame[column]
@@ -84,7 +84,7 @@ def weights_of(frame: pd.DataFrame, column: str | None) -> Any:
 
 def is_classifier(path: Path) -> bool:
     """Tell whether a file is a saved model, and not that of a detector."""
-    from badacost.persistence import saved_kind
+    from badacost.io.model_file import saved_kind
 
     return path.is_file() and saved_kind(path) not in (None, "Detector")
 

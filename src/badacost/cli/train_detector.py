@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from badacost._utils.progress import duration
 from badacost.cli.annotated import annotated_images, yaw_views
 from badacost.cli.options import Device, Jobs, MaxMemory, Quiet, check_jobs
 from badacost.cli.printing import plain_errors
 from badacost.cli.table_inputs import check_output, make_folder
-from badacost.progress import duration
 
 if TYPE_CHECKING:
     from badacost.detection.annotations import Selection, Views
@@ -261,8 +261,8 @@ def _window(text: str) -> tuple[int, int]:
 
 def _cost_rows(path: Path) -> tuple[tuple[float, ...], ...]:
     """Read rows of numbers from a CSV file."""
-    from badacost.budget import Budget, BudgetError
-    from badacost.user_file import open_regular
+    from badacost.io.budget import Budget, BudgetError
+    from badacost.io.user_file import open_regular
 
     try:
         with open_regular(path) as file:

@@ -1,4 +1,4 @@
-"""``badacost warmup``: compile once what else the first fit or detection would."""
+"""``badacost warmup``: compile kernels that the first fit or detection would compile."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from badacost._utils.progress import tracked
 from badacost.cli.options import Quiet
 from badacost.cli.printing import plain_errors
-from badacost.progress import tracked
 
 _TABLE_KERNELS = (
     "badacost.tree.binning_kernels",
@@ -24,9 +24,9 @@ _TABLE_KERNELS = (
     "badacost.tree.forest_kernels",
     "badacost.tree.shapley_kernels",
     "badacost.boosting.costboost_kernels",
-    "badacost.boosting.wang_kernels",
+    "badacost.family.wang_kernels",
 )
-DETECTION_KERNELS = (
+_DETECTION_KERNELS = (
     "badacost.detection.box_tree_kernels",
     "badacost.detection.channel_kernels",
     "badacost.detection.decorrelation_kernels",
@@ -41,7 +41,7 @@ _ALGORITHMS = (
     "LpCSBClassifier",
     "WangMultiBoostClassifier",
 )
-_ROWS = 2_000  # nodes with many samples are split by kernels of their own
+_ROWS = 2_000
 
 
 @plain_errors("Stopped: what was compiled is kept.")
@@ -50,42 +50,43 @@ def warmup(
     detection: Annotated[bool, typer.Option(help="Compile what detectors use.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Compile the inner loops once; they are kept on disk for later commands.
+    """Compile the kernels once; they are kept on disk for later commands.
 
     Without it the first fit or detection does the same. After an update of badacost or numba it is
-    worth doing again; if all is compiled already, it only says so.
+    worth doing again; if all are compiled already, nothing is done.
     """
-    from badacost.kernel_cache import KernelCacheWarning
+    from badacost._utils import kernel_cache
 
     if not tables and not detection:
-        raise ValueError("there is nothing to compile: leave out one of the two options.")
+        raise ValueError("nothing to compile: leave out --no-tables or --no-detection.")
+    kernel_cache.announce = lambda: None  # type: ignore[assignment]  # there is a bar
     begin = time.monotonic()
     tasks = [*(_table_tasks() if tables else []), *(_detection_tasks() if detection else [])]
     for task in tracked(tasks, len(tasks), "Compiling", shown=not quiet):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")  # so little data make poor models
-            warnings.simplefilter("always", KernelCacheWarning)
+            warnings.simplefilter("always", kernel_cache.KernelCacheWarning)
             task()
         if caught:
             raise OSError(str(caught[0].message))
     if not quiet:
-        modules = (_TABLE_KERNELS * tables) + (DETECTION_KERNELS * detection)
+        modules = (_TABLE_KERNELS * tables) + (_DETECTION_KERNELS * detection)
         _tell(modules, time.monotonic() - begin)
 
 
 def _tell(modules: tuple[str, ...], seconds: float) -> None:
-    """Say what was done, and where it is kept."""
+    """Print what was compiled, and where it is kept."""
     kernels = [kernel for module in modules for kernel in _kernels(module)]
     n_compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
     n_found = sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels)
     folders = sorted({str(Path(kernel.stats.cache_path)) for kernel in kernels if n_compiled})
     if n_compiled:
         typer.echo(
-            f"Compiled {n_compiled} inner loops in {seconds:.0f} s, and found {n_found} that were "
+            f"Compiled {n_compiled} kernels in {seconds:.0f} s, and found {n_found} that were "
             f"compiled already. They are kept in {', '.join(folders)}."
         )
     else:
-        typer.echo(f"Nothing to do: all {n_found} inner loops were compiled already.")
+        typer.echo(f"Nothing to do: all {n_found} kernels were compiled already.")
 
 
 def _kernels(module: str) -> Iterator[Any]:
@@ -96,22 +97,8 @@ def _kernels(module: str) -> Iterator[Any]:
             yield value
 
 
-def is_compiled(modules: tuple[str, ...]) -> bool:
-    """Tell whether the loops that others call are on disk, as far as the names of files tell."""
-    return all(
-        any(Path(kernel.stats.cache_path).glob(f"*.{_name_on_disk(kernel)}.*.nbc"))
-        for module in modules
-        for kernel in _kernels(module)
-        if not kernel.__name__.startswith("_")
-    )
-
-
-def _name_on_disk(kernel: Any) -> str:
-    return f"{kernel.__name__}-{kernel.py_func.__code__.co_firstlineno}"
-
-
 def _table_tasks() -> list[Callable[[], Any]]:
-    """Small fits of each kind of booster, whose kernels are the same for larger ones."""
+    """Small fits of each kind of booster; larger ones use the same kernels."""
     import badacost
 
     rng = np.random.default_rng(0)
@@ -135,12 +122,9 @@ def _table_tasks() -> list[Callable[[], Any]]:
     return [
         *(task(name, X) for name in _ALGORITHMS),
         task("BAdaCostClassifier", np.tile(X, 24), n_jobs=2),  # so much that threads share it
-        task("BAdaCostClassifier", X, max_features=0.5, subsample=0.7, max_leaf_nodes=4),
-        task("BAdaCostClassifier", X, binning="exact", criterion="entropy"),
+        task("BAdaCostClassifier", X, binning="exact"),
         task("BAdaCostClassifier", X, binning="uniform"),
-        task("BAdaCostClassifier", X.round(), categorical_features=[0, 1]),
         task("CostBoostClassifier", X, np.ones(_ROWS)),
-        task("CostBoostClassifier", X.round(), categorical_features=[0, 1]),
     ]
 
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from badacost.arrays import FloatArray, Positions
+from badacost._utils.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.naming import model_name
 from badacost.html_page import shorten
-from badacost.trials import without_costs
+from badacost.tabular.trials import without_costs
 
 LEVEL = 95  # percent of the resamples that an interval holds
 N_RESAMPLES = 2000
@@ -56,15 +56,16 @@ class WayCost:
 def own_ways(evidence: Evidence) -> list[Way]:
     """Return the decisions of the model, first, those by its probabilities, and a constant."""
     ways = [Way(model_name(evidence.model), evidence.answers, "model")]
-    beliefs = evidence.probabilities
-    prices = evidence.prices
-    if beliefs is not None:
-        likeliest, cheapest = beliefs.argmax(axis=1), prices.expected(beliefs).argmin(axis=1)
-        ways.append(Way("the most likely class of the same model", likeliest, "most likely"))
+    probabilities = evidence.probabilities
+    decision_costs = evidence.decision_costs
+    if probabilities is not None:
+        most_probable = probabilities.argmax(axis=1)
+        cheapest = decision_costs.expected(probabilities).argmin(axis=1)
+        ways.append(Way("the most likely class of the same model", most_probable, "most likely"))
         if (cheapest != evidence.answers).any():
             name = "minimum expected cost by the probabilities of the same model"
             ways.append(Way(name, cheapest, "minimum expected"))
-    best = int(prices.of_constants(evidence.truth, np.ones(len(evidence.truth))).argmin())
+    best = int(decision_costs.of_constants(evidence.truth, np.ones(len(evidence.truth))).argmin())
     label = shorten(evidence.labels[best], _MAX_LABEL_LENGTH)
     name = f"always “{label}”, the best constant answer"
     return [*ways, Way(name, np.full_like(evidence.truth, best), "constant")]
@@ -76,16 +77,16 @@ def trained_without_costs(evidence: Evidence, seed: int, n_jobs: int | None) -> 
         return []
     answers: dict[str, Positions] = {}
     for rival in without_costs(evidence.estimator, n_jobs=n_jobs, seed=seed):
-        fitted = rival.fit(evidence.training, evidence.prices, seed)
-        answers |= rival.decide(fitted, evidence.features, evidence.prices)
+        fitted = rival.fit(evidence.training, evidence.decision_costs, seed)
+        answers |= rival.decide(fitted, evidence.features, evidence.decision_costs)
     return [Way(name, decided) for name, decided in answers.items()]
 
 
 def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ...]:
     """Return what ways to decide cost, that of the model first, resampled for intervals."""
-    paid = np.stack([evidence.prices.paid(evidence.truth, way.answers) for way in ways], axis=1)
-    resampled = _resampled(paid, seed)
-    averages = paid.mean(axis=0)
+    incurred = evidence.decision_costs.incurred
+    costs = np.stack([incurred(evidence.truth, way.answers) for way in ways], axis=1)
+    resampled, averages = _resampled(costs, seed), costs.mean(axis=0)
     saved = averages - averages[0]
     intervals, saved_intervals = _intervals(resampled), _intervals(resampled - resampled[:, :1])
     return tuple(
@@ -102,11 +103,11 @@ def compare(evidence: Evidence, ways: list[Way], seed: int) -> tuple[WayCost, ..
     )
 
 
-def _resampled(paid: FloatArray, seed: int) -> FloatArray:
-    """Return averages of what is paid, (n_samples, n_ways), in samples drawn again."""
+def _resampled(costs: FloatArray, seed: int) -> FloatArray:
+    """Return averages of costs, (n_samples, n_ways), in samples drawn again."""
     # Samples that cost the same in all ways are drawn together: their number is multinomial.
-    kinds, counts = np.unique(paid, axis=0, return_counts=True)
-    rng, n_samples = np.random.default_rng(seed), len(paid)
+    kinds, counts = np.unique(costs, axis=0, return_counts=True)
+    rng, n_samples = np.random.default_rng(seed), len(costs)
     n_at_once = max(1, _MAX_DRAWS // len(kinds))
     averages = [
         rng.multinomial(n_samples, counts / n_samples, min(n_at_once, N_RESAMPLES - first))

@@ -1,4 +1,4 @@
-"""What a report is about: a model, samples with their truth, and its answers to them."""
+"""What a report is about: a model, samples with their true classes, and its predictions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray, Positions
+from badacost._utils.arrays import FloatArray, Positions
+from badacost._utils.validation import check_number, positions_in
 from badacost.costs import minimum_cost_decision
-from badacost.costs.decisions import Prices, own_costs, read_prices
-from badacost.costs.matrix import charged_costs
-from badacost.trials import Samples
-from badacost.validation import check_number, positions_in
+from badacost.costs.decisions import DecisionCosts, read_decision_costs
+from badacost.costs.matrix import given_costs
+from badacost.tabular.trials import Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class Evidence:
         The samples in numbers.
     truth, answers : ndarray of shape (n_samples,)
         True and predicted classes.
-    prices : Prices
-        What decisions cost, with the price of being right, for all samples alike or for each.
+    decision_costs : DecisionCosts
+        What decisions cost, with the cost of being right, for all samples alike or for each.
     probabilities : ndarray of shape (n_samples, K) or None
         None if the model has none.
     training : Samples or None
@@ -41,7 +41,7 @@ class Evidence:
     feature_names : sequence or None
         Names of the features, or of the columns of a table.
     abstain : float or None
-        The price of asking a person, if one can be asked.
+        The cost of asking a person, if one can be asked.
     """
 
     model: Any
@@ -49,7 +49,7 @@ class Evidence:
     features: Any
     truth: Positions
     answers: Positions
-    prices: Prices
+    decision_costs: DecisionCosts
     probabilities: FloatArray | None
     training: Samples | None
     feature_names: Sequence[Any] | None
@@ -57,8 +57,8 @@ class Evidence:
 
     @cached_property
     def costs(self) -> FloatArray:
-        """``C[truth, prediction]``, (K, K): the mean where prices are those of each sample."""
-        return self.prices.average()
+        """``C[truth, prediction]``, (K, K): the mean where samples have costs of their own."""
+        return self.decision_costs.average()
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -66,17 +66,15 @@ class Evidence:
         return tuple(str(label) for label in self.model.classes_)
 
     @cached_property
-    def charged(self) -> FloatArray:
-        """What the answers cost by truth and answer, (K, K)."""
-        sums = np.zeros(self.costs.shape)
-        np.add.at(sums, (self.truth, self.answers), self.prices.paid(self.truth, self.answers))
-        return sums
+    def incurred(self) -> FloatArray:
+        """Costs of the answers, (n_samples,)."""
+        return self.decision_costs.incurred(self.truth, self.answers)
 
-    def confusion(self, answers: Positions) -> NDArray[np.int64]:
-        """Count samples by truth and these answers, (K, K)."""
-        counts = np.zeros(self.costs.shape, np.int64)
-        np.add.at(counts, (self.truth, answers), 1)
-        return counts
+    def confusion(self, answers: Positions, weight: ArrayLike = 1) -> NDArray[Any]:
+        """Number of samples, or sum of weights, by truth and these answers, (K, K)."""
+        sums = np.zeros(self.costs.shape, np.asarray(weight).dtype)
+        np.add.at(sums, (self.truth, answers), weight)
+        return sums
 
     def staged_answers(self, features: Any) -> Iterator[Positions] | None:
         """Return the answers after each round; None where the model does not have them."""
@@ -86,17 +84,17 @@ class Evidence:
         if staged is None:
             return None
         if by_cost:
-            return (minimum_cost_decision(p, self.model.cost_matrix_) for p in staged(features))
+            return (minimum_cost_decision(p, self.model.regret_matrix_) for p in staged(features))
         return (positions_in(self.model.classes_, answers) for answers in staged(features))
 
 
 def out_of_fold_cost(estimator: Any, costs: FloatArray) -> float | None:
-    """Return what decisions cost on training samples that were left out, under the same costs.
+    """Return what decisions cost on training samples out of fold, under the same costs.
 
     None where the estimator does not know it, or knows it for other costs.
     """
     cost = getattr(estimator, "oof_cost_", np.nan)
-    known = np.isfinite(cost) and np.array_equal(own_costs(estimator), costs)
+    known = np.isfinite(cost) and np.array_equal(estimator.cost_matrix_, costs)
     return float(cost) if known else None
 
 
@@ -111,7 +109,7 @@ def gather(
     sample_cost: ArrayLike | None = None,
     abstain: float | None = None,
 ) -> Evidence:
-    """Check the arguments of `CostReport.from_estimator`, encode the samples, ask the model."""
+    """Check the arguments of `CostReport.from_estimator`, encode the samples and predict."""
     for name in ("predict", "classes_"):
         if not hasattr(model, name):
             raise TypeError(
@@ -126,9 +124,9 @@ def gather(
     model, estimator, encode = taken_apart(model)
     if sample_cost is None:
         costs = costs_of(model) if costs is None else costs
-        prices = Prices(charged_costs(costs, classes))
+        decision_costs = DecisionCosts(given_costs(costs, classes))
     else:
-        prices = read_prices(costs, sample_cost, classes, len(truth))
+        decision_costs = read_decision_costs(costs, sample_cost, classes, len(truth))
     features = encode(X)
     probabilities = _probabilities(estimator, features)
     if abstain is not None and probabilities is None:
@@ -139,10 +137,10 @@ def gather(
     n_rows = features.shape[0] if hasattr(features, "shape") else len(features)
     if n_rows != len(truth):
         raise ValueError(f"X has {n_rows} rows and y has {len(truth)}: give one label a row.")
-    if probabilities is not None and prices.of_samples and hasattr(model, "decide"):
-        answers = prices.expected(probabilities).argmin(axis=1)
+    if probabilities is not None and decision_costs.per_sample and hasattr(model, "decide"):
+        answers = decision_costs.expected(probabilities).argmin(axis=1)
     elif probabilities is not None and _decides_for(model, estimator):
-        answers = minimum_cost_decision(probabilities, model.cost_matrix_)
+        answers = minimum_cost_decision(probabilities, model.regret_matrix_)
     else:
         answers = positions_in(classes, estimator.predict(features), "the model")
     return Evidence(
@@ -151,7 +149,7 @@ def gather(
         features,
         truth,
         answers,
-        prices,
+        decision_costs,
         probabilities,
         None if train is None else training_samples(train, model, encode),
         names,
@@ -172,13 +170,13 @@ def taken_apart(model: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
 
 
 def _decides_for(model: Any, estimator: Any) -> bool:
-    """Tell whether a classifier of tables decides by the probabilities of its estimator."""
+    """Whether a classifier of tables decides by the probabilities of its estimator."""
     return model is not estimator and model.decision == "bayes"
 
 
 def costs_of(model: Any) -> Any:
     """Return the costs of a model; a ValueError where it has none."""
-    costs = own_costs(model)
+    costs = getattr(model, "cost_matrix_", None)
     if costs is None:
         raise ValueError(f"a {type(model).__name__} has no costs of its own: give costs.")
     return costs
@@ -202,7 +200,7 @@ def training_samples(train: Any, model: Any, encode: Callable[[Any], Any]) -> Sa
 
 
 def _names(model: Any, X: Any) -> Sequence[Any] | None:
-    """Return the names of the features, if anyone knows them."""
+    """Return the names of the features, if they are known."""
     if hasattr(model, "named_steps") and len(model) > 1:
         transform = model[:-1]
         can_name = all(hasattr(step, "get_feature_names_out") for _, step in transform.steps)

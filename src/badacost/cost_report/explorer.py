@@ -1,10 +1,9 @@
-"""The cost explorer: a page on which prices can be moved, and what follows is seen at once."""
+"""The cost explorer: a page on which costs can be moved, and what follows is seen at once."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +14,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray, Positions
+from badacost._utils.arrays import FloatArray, Positions
+from badacost._utils.validation import check_number, check_sample_weight, positions_in
 from badacost.cost_report.evidence import costs_of, taken_apart, training_samples
 from badacost.cost_report.known_rows import known_rows_remark
 from badacost.cost_report.money import check_currency
 from badacost.cost_report.parts import plain_values
 from badacost.cost_report.words import sentence_case
-from badacost.costs.decisions import Prices, check_no_class_abstains
-from badacost.costs.matrix import as_classes, charged_costs, named_classes, plain
+from badacost.costs.decisions import DecisionCosts, check_no_class_abstains
+from badacost.costs.matrix import as_classes, given_costs, named_classes, plain
 from badacost.html_page import check_text, environment, framed, shorten, write_page
-from badacost.trials import rival_probabilities, rows_of
-from badacost.validation import check_number, check_sample_weight, positions_in
+from badacost.tabular.trials import rival_probabilities, rows_of
 
 _MAX_CLASSES = 50  # a matrix that people can edit
 _MAX_FEATURES = 12
@@ -36,12 +35,12 @@ _FRAME_HEIGHT = 860  # pixels, in notebooks
 
 @dataclass(frozen=True, eq=False)
 class CostExplorer:
-    """Probabilities and prices of some rows, and a page of HTML to move the prices on.
+    """Probabilities and costs of some rows, and a page of HTML to move the costs on.
 
-    The page is one file that asks for nothing from anywhere. It has an editable matrix of prices
-    with the confusion in money, the price of asking a person, the average price of the ways to
-    decide, the rows whose decision changes, how far each price can move before decisions change,
-    and a curve of the average price against any entry. "Save costs" writes the file that
+    The page is one file that loads nothing from elsewhere. It has an editable matrix of costs
+    with the confusion in money, the cost of asking a person, the average cost of the ways to
+    decide, the rows whose decision changes, how far each cost can move before decisions change,
+    and a curve of the average cost against any entry. "Save costs" writes the file that
     `badacost.costs.read_costs` and ``badacost fit --costs`` read.
 
     Parameters
@@ -51,25 +50,25 @@ class CostExplorer:
     probabilities : array-like of shape (n_rows, K)
         Class probabilities of the model.
     costs : array-like of shape (K, K)
-        Prices to begin with, ``C[truth, prediction]``: rows are the truth. As charged, with the
-        price of being right if there is one.
+        Costs to begin with, ``C[truth, prediction]``: rows are the truth. As charged, with the
+        cost of being right if there is one.
     answers : array-like of shape (n_rows,)
         Answers of the model as fitted: positions in `labels`.
     truth : array-like of shape (n_rows,), optional
-        True classes, positions in `labels`. Without them, figures are prices that are expected
+        True classes, positions in `labels`. Without them, figures are costs that are expected
         under the probabilities, and the page says so.
     features : data frame or mapping of names to columns, optional
         What is shown of a row whose decision changes: the first 12 columns, as short texts.
     row_names : sequence of n_rows, optional
         How to call the rows; by default 1, 2, and so on.
     abstain : float, optional
-        The price of asking a person; None is never.
+        The cost of asking a person; None is never.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows.
     rivals : mapping of str to array-like of shape (n_rows, K), optional
         Probabilities of models that were trained without costs. They need `truth`.
     currency : str, optional
-        Unit of the prices, such as "€" or "EUR".
+        Unit of the costs, such as "€" or "EUR".
     title : str, default="Cost explorer"
         Title of the page.
     note : str, optional
@@ -132,7 +131,7 @@ class CostExplorer:
         values = {
             "labels": labels,
             "probabilities": probabilities,
-            "costs": charged_costs(self.costs, labels),
+            "costs": given_costs(self.costs, labels),
             "answers": _positions("answers", self.answers, n_rows, len(labels)),
             "truth": None if truth is None else _positions("truth", truth, n_rows, len(labels)),
             "features": _texts(self.features, n_rows),
@@ -167,7 +166,7 @@ class CostExplorer:
         currency: str | None = None,
         title: str | None = None,
     ) -> Self:
-        """Ask a fitted classifier for its probabilities and answers.
+        """Make an explorer of the probabilities and predictions of a fitted classifier.
 
         Parameters
         ----------
@@ -179,11 +178,11 @@ class CostExplorer:
         y : array-like of shape (n_samples,), optional
             Their classes, if they are known.
         costs : array-like of shape (K, K), mapping or data frame, optional
-            Prices to begin with, ``C[truth, prediction]``: rows are the truth. By default those of
+            Costs to begin with, ``C[truth, prediction]``: rows are the truth. By default those of
             the model. Classes are shown in the order of a mapping or data frame, otherwise in
             that of ``classes_``.
         abstain : float, optional
-            The price of asking a person.
+            The cost of asking a person.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples.
         train : tuple of X and y, optional
@@ -201,7 +200,7 @@ class CostExplorer:
         n_jobs : int, optional
             Threads for that; None is one, -1 is one for each core.
         currency : str, optional
-            Unit of the prices.
+            Unit of the costs.
         title : str, optional
             Title of the page.
 
@@ -228,7 +227,8 @@ class CostExplorer:
                 raise TypeError(f"model is a {type(model).__name__} without {name}: {remedy}.")
         check_number("max_rows", max_rows, Integral, low=1, none=True)
         classes = [plain(label) for label in model.classes_]
-        costs = costs_of(taken_apart(model)[0]) if costs is None else costs
+        inner, estimator, encode = taken_apart(model)
+        costs = costs_of(inner) if costs is None else costs
         named = [k for k in as_classes(named_classes(costs) or [], classes) if k in classes]
         labels = named if len(named) == len(classes) else classes
         order = [classes.index(label) for label in labels]
@@ -243,17 +243,20 @@ class CostExplorer:
             notes.append(f"A random sample of {max_rows:,} of {n_samples:,} rows.")
             X = rows_of(X, rows)
         if train is None and not rivals:
-            notes += _measured_at_fit(taken_apart(model)[0])
-        charged = charged_costs(costs, labels)
+            notes += _measured_at_fit(inner)
+        charged = given_costs(costs, labels)
         others = {
             name: _probabilities_of(name, rival, X, rows, classes, labels)
             for name, rival in (rivals or {}).items()
         }
         if train is not None:
-            inner, estimator, encode = taken_apart(model)
-            samples = training_samples(train, inner, encode)
             trained = rival_probabilities(
-                estimator, samples, encode(X), Prices(charged), n_jobs=n_jobs, seed=random_state
+                estimator,
+                training_samples(train, inner, encode),
+                encode(X),
+                DecisionCosts(charged),
+                n_jobs=n_jobs,
+                seed=random_state,
             )
             others |= {name: shares[:, order] for name, shares in trained.items()}
         truth = None if y is None else positions_in(labels, y)
@@ -315,7 +318,7 @@ class CostExplorer:
             script=script,
             style_hash=_digest(style),
             script_hash=_digest(script),
-            data=_json_for_html(self._packed()),
+            data=self._packed(),
         )
         return page
 
@@ -361,13 +364,13 @@ class CostExplorer:
 
 
 def _measured_at_fit(model: Any) -> list[str]:
-    """Say what the fit measured of models that were trained without costs, if it did."""
+    """Return what the fit measured of models that were trained without costs, if it did."""
     summary = getattr(model, "held_out_", None)
     if summary is None or not summary.rivals:
         return ["No model that was trained without costs is compared here."]
     costs = {"the model": summary.average_cost, **summary.rivals}
-    told = "; ".join(f"{name} {cost:.4g}" for name, cost in costs.items())
-    return [f"Measured at the fit ({summary.rows}), under its prices: {told}."]
+    figures = "; ".join(f"{name} {cost:.4g}" for name, cost in costs.items())
+    return [f"Measured at the fit ({summary.rows}), under its costs: {figures}."]
 
 
 def _shares(name: str, values: Any, n_classes: int, n_rows: int | None = None) -> FloatArray:
@@ -463,11 +466,3 @@ def _digest(text: str) -> str:
 
 def _base64(values: ArrayLike, dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
-
-
-def _json_for_html(value: Any) -> str:
-    """Return JSON that cannot end the element it stands in."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text

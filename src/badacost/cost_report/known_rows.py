@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from badacost.arrays import Positions
+from badacost._utils.arrays import Positions
 
 _MANY = 0.1  # of the rows; a few may be duplicates
 
@@ -40,15 +40,14 @@ def known_rows_remark(model: Any, n_rows: int, n_known: int | None = None) -> st
     'the model was fitted to 90 of these 100 rows: on rows that it knows, decisions look cheap.'
     >>> known_rows_remark(None, 100, 2)
     """
-    if n_known is not None:
-        if n_known < _MANY * n_rows:
-            return None
-        fitted_to = f"{n_known:,} of these {n_rows:,} rows"
-    elif n_rows == getattr(model, "n_rows_", None):
+    if n_known is not None and n_known >= _MANY * n_rows:
+        return (
+            f"the model was fitted to {n_known:,} of these {n_rows:,} rows: on rows that it knows, "
+            "decisions look cheap."
+        )
+    if n_known is None and n_rows == getattr(model, "n_rows_", None):
         return (
             f"the model was fitted to {n_rows:,} rows, too: if they are these, use others, since "
             "decisions on rows that it knows look cheap."
         )
-    else:
-        return None
-    return f"the model was fitted to {fitted_to}: on rows that it knows, decisions look cheap."
+    return None

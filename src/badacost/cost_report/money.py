@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
 from badacost.html_page import check_text
 
 _MAX_DECIMALS = 6
@@ -30,7 +30,7 @@ class Money:
     typical: float = 1.0
 
     def amount(self, value: float) -> str:
-        """Return a price or a sum, in its own precision."""
+        """Return a cost or a sum, in its own precision."""
         return self._with_unit(value, number(abs(value)))
 
     def rate(self, value: float) -> str:

@@ -19,7 +19,7 @@ def model_name(model: Any) -> str:
     >>> model_name(TableClassifier(SAMMEClassifier(), decision="bayes"))
     'the model (SAMME, bayes rule)'
     """
-    from badacost.decision import MinimumCostClassifier
+    from badacost.classifiers.minimum_cost import MinimumCostClassifier
     from badacost.tabular import TableClassifier
 
     inner, rule = model, getattr(model, "decision", None)

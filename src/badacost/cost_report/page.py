@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
 from badacost.cost_report.comparison import LEVEL, N_RESAMPLES
 from badacost.cost_report.money import Money, number
 from badacost.cost_report.words import findings, headline, money_of, sentence_case
 from badacost.html_page import check_text, environment, framed
 from badacost.html_page.charts import LineChart, line_chart
-from badacost.plotting.canvas import COST_UNIT
+from badacost.plotting.base import COST_UNIT
 
 if TYPE_CHECKING:
     from badacost.cost_report.report import CostReport
@@ -127,7 +127,7 @@ def _reliability(report: CostReport) -> LineChart | None:
 
 
 def _sensitive(report: CostReport) -> list[tuple[int, int]]:
-    """Return the prices that matter most for the decisions."""
+    """Return the costs that matter most for the decisions."""
     if report.sensitivity is None:
         return []
     changed = np.maximum(report.sensitivity.doubled.changed, report.sensitivity.halved.changed)

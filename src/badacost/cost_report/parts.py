@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, Positions
+from badacost._utils.arrays import FloatArray, Positions
 from badacost.cost_report.evidence import Evidence
 from badacost.cost_report.sensitivity import Shift, shift
 from badacost.costs import minimum_cost_decision
-from badacost.costs.decisions import is_asked, own_costs
+from badacost.costs.decisions import abstains
 
-_ASKING_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the price of asking a person
+_ASKING_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the cost of asking a person
 _RELIABILITY_GROUPS = 10
 _MIN_IN_GROUP = 20
 _NO_SETTINGS = ("cost_matrix", "callbacks", "verbose")
@@ -23,7 +23,7 @@ _NO_SETTINGS = ("cost_matrix", "callbacks", "verbose")
 
 @dataclass(frozen=True)
 class AskingPrice:
-    """A price of asking a person, the share of the samples that is asked about, the cost then."""
+    """A cost of asking a person, the fraction of the samples asked about, the average cost then."""
 
     price: float
     share_asked: float
@@ -41,9 +41,9 @@ class Asking:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """How decisions of minimum expected cost change if one price is doubled or halved.
+    """How decisions of minimum expected cost change if one cost is doubled or halved.
 
-    `counts`, (K, K), are how often each mistake is made as prices are.
+    `counts`, (K, K), are how often each mistake is made under the given costs.
     """
 
     doubled: Shift
@@ -90,15 +90,15 @@ class AtFit:
 
 
 def asking(evidence: Evidence) -> Asking | None:
-    """Return what asking a person costs and saves, at its price and at others."""
-    price, beliefs = evidence.abstain, evidence.probabilities
-    if price is None or beliefs is None:
+    """Return what asking a person costs and saves, at its cost and at others."""
+    price, probabilities = evidence.abstain, evidence.probabilities
+    if price is None or probabilities is None:
         return None
-    expected = evidence.prices.expected(beliefs)
-    alone = evidence.prices.paid(evidence.truth, expected.argmin(axis=1))
+    expected = evidence.decision_costs.expected(probabilities)
+    alone = evidence.decision_costs.incurred(evidence.truth, expected.argmin(axis=1))
 
     def at(price: float) -> AskingPrice:
-        asked = is_asked(expected, price)
+        asked = abstains(expected, price)
         return AskingPrice(price, float(asked.mean()), float(np.where(asked, price, alone).mean()))
 
     return Asking(
@@ -108,7 +108,7 @@ def asking(evidence: Evidence) -> Asking | None:
 
 def cost_curves(evidence: Evidence) -> dict[str, tuple[float, ...]]:
     """Return the average cost after each round, on these samples and on those of the training."""
-    if evidence.prices.of_samples:
+    if evidence.decision_costs.per_sample:
         return {}
     sets: dict[str, tuple[Any, Positions]] = {"these samples": (evidence.features, evidence.truth)}
     if evidence.training is not None:
@@ -123,23 +123,24 @@ def cost_curves(evidence: Evidence) -> dict[str, tuple[float, ...]]:
 
 
 def sensitivity(evidence: Evidence) -> Sensitivity | None:
-    """Return how decisions depend on each price."""
-    beliefs, costs = evidence.probabilities, evidence.costs
-    if beliefs is None or evidence.prices.of_samples:
+    """Return how decisions depend on each cost."""
+    probabilities, costs = evidence.probabilities, evidence.costs
+    if probabilities is None or evidence.decision_costs.per_sample:
         return None
-    doubled, halved = (shift(beliefs, costs, evidence.truth, factor) for factor in (2.0, 0.5))
-    return Sensitivity(doubled, halved, evidence.confusion(minimum_cost_decision(beliefs, costs)))
+    doubled, halved = (shift(probabilities, costs, evidence.truth, factor) for factor in (2.0, 0.5))
+    decisions = minimum_cost_decision(probabilities, costs)
+    return Sensitivity(doubled, halved, evidence.confusion(decisions))
 
 
 def reliability(evidence: Evidence) -> Reliability | None:
     """Compare probabilities with what happened, in groups of samples if there are enough."""
-    beliefs = evidence.probabilities
-    if beliefs is None:
+    probabilities = evidence.probabilities
+    if probabilities is None:
         return None
-    charges = evidence.prices.expected(beliefs)
-    expected = charges[np.arange(len(beliefs)), evidence.answers].mean()
-    confidence, is_right = beliefs.max(axis=1), beliefs.argmax(axis=1) == evidence.truth
-    n_groups = min(_RELIABILITY_GROUPS, len(beliefs) // _MIN_IN_GROUP)
+    charges = evidence.decision_costs.expected(probabilities)
+    expected = charges[np.arange(len(probabilities)), evidence.answers].mean()
+    confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == evidence.truth
+    n_groups = min(_RELIABILITY_GROUPS, len(probabilities) // _MIN_IN_GROUP)
     groups: list[Positions] = []
     if n_groups > 1:
         groups = np.array_split(np.argsort(confidence, kind="stable"), n_groups)
@@ -173,9 +174,8 @@ def importances(evidence: Evidence) -> tuple[tuple[str, float], ...]:
 def at_fit(evidence: Evidence) -> AtFit | None:
     """Return what was measured at the fit, if that is in the model and under the same costs."""
     held_out = getattr(evidence.model, "held_out_", None)
-    same = not evidence.prices.of_samples and np.array_equal(
-        own_costs(evidence.model), evidence.costs
-    )
+    costs: Any = getattr(evidence.model, "cost_matrix_", None)
+    same = not evidence.decision_costs.per_sample and np.array_equal(costs, evidence.costs)
     if held_out is None or not held_out.rivals or not same:
         return None
     rivals = [
@@ -202,9 +202,9 @@ def settings(evidence: Evidence) -> dict[str, str]:
 
 
 def has_other_costs(evidence: Evidence) -> bool:
-    """Tell whether a model was fitted under other costs than those of the report."""
+    """Whether a model was fitted under other costs than those of the report."""
     trained = getattr(evidence.model, "cost_matrix_", None)
-    if trained is None or evidence.prices.of_samples:
+    if trained is None or evidence.decision_costs.per_sample:
         return False
     return not np.allclose(_of_mistakes(trained), _of_mistakes(evidence.costs))
 

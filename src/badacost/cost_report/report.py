@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
 from badacost.cost_report import parts
 from badacost.cost_report.comparison import WayCost, compare, own_ways, trained_without_costs
 from badacost.cost_report.evidence import Evidence, gather, out_of_fold_cost
@@ -37,7 +37,7 @@ class CostReport:
     n_samples, n_costly : int
         Number of decisions, and of those that cost something.
     costs : ndarray of shape (K, K)
-        The price of each answer, ``C[truth, prediction]``; the mean where samples have prices of
+        The cost of each answer, ``C[truth, prediction]``; the mean where samples have costs of
         their own.
     counts, charged : ndarray of shape (K, K)
         How often each answer was given, and what that cost in all.
@@ -52,14 +52,14 @@ class CostReport:
     known_rows : str or None
         A warning, if the samples seem to be those of the training.
     has_own_prices, has_other_costs : bool
-        Whether samples have prices of their own, and whether the model was fitted under other
+        Whether samples have costs of their own, and whether the model was fitted under other
         costs.
     asking : Asking or None
         What decisions cost if a person may be asked.
     curves : dict of str to tuple of float
         The average cost after each round.
     sensitivity : Sensitivity or None
-        What changes if one price is doubled or halved.
+        What changes if one cost is doubled or halved.
     reliability : Reliability or None
         How far the probabilities can be trusted; None if the model has none.
     importances : tuple of (str, float)
@@ -134,16 +134,16 @@ class CostReport:
             Their classes.
         costs : array-like of shape (K, K), mapping or data frame, optional
             ``C[truth, prediction]``: rows are the truth, in the order of ``classes_``. By default
-            those of the model. Being right is charged, too, if it has a price.
+            those of the model. The diagonal counts, too.
         train : tuple of X and y, optional
             What the model was trained on. Rivals that know no costs are fitted to it and decide on
             the samples, by their own rule and by minimum expected cost; and the curve of the
             training is added.
         sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), optional
-            Prices of each sample, in the place of `costs`; see `badacost.metrics.average_cost`. A
+            Costs of each sample, in the place of `costs`; see `badacost.metrics.average_cost`. A
             model that has `decide` decides by them.
         abstain : float, optional
-            The price of asking a person.
+            The cost of asking a person.
         feature_names : sequence of str, optional
             Names of the features, if neither model nor samples have them.
         random_state : int, default=0
@@ -194,13 +194,13 @@ class CostReport:
             model=figures["ways"][0].name,
             labels=evidence.labels,
             n_samples=len(evidence.truth),
-            n_costly=int((evidence.prices.paid(evidence.truth, evidence.answers) > 0).sum()),
+            n_costly=int((evidence.incurred > 0).sum()),
             costs=evidence.costs,
             counts=evidence.confusion(evidence.answers),
-            charged=evidence.charged,
+            charged=evidence.confusion(evidence.answers, evidence.incurred),
             at_fit=parts.at_fit(evidence),
             out_of_fold_cost=out_of_fold_cost(evidence.estimator, evidence.costs),
-            has_own_prices=evidence.prices.of_samples,
+            has_own_prices=evidence.decision_costs.per_sample,
             has_other_costs=parts.has_other_costs(evidence),
             asking=parts.asking(evidence),
             reliability=parts.reliability(evidence),
@@ -262,7 +262,7 @@ class CostReport:
         return summary(self, currency)
 
     def to_html(self, *, title: str | None = None, currency: str | None = None) -> str:
-        """Return a page of HTML, which holds all that it shows and asks for nothing.
+        """Return a page of HTML, which holds all that it shows and loads nothing.
 
         Parameters
         ----------

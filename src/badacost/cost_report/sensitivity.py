@@ -1,4 +1,4 @@
-"""How decisions of minimum expected cost change with one price, probabilities as they are."""
+"""How decisions of minimum expected cost change with one cost, probabilities as they are."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, Positions
+from badacost._utils.arrays import FloatArray, Positions
+from badacost.costs.matrix import expected_costs
 
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """What happens when one price is multiplied, for each price.
+    """What happens when one cost is multiplied, for each cost.
 
     `changed`, (K, K), is the share of the decisions that change; `mistakes`, (K, K), how often the
-    mistake of that price is made then.
+    mistake of that cost is made then.
     """
 
     changed: FloatArray
@@ -23,11 +24,11 @@ class Shift:
 
 
 def shift(probabilities: FloatArray, costs: FloatArray, truth: Positions, factor: float) -> Shift:
-    """Multiply each price ``C[truth, prediction]`` in turn by a factor; the others stay.
+    """Multiply each cost ``C[truth, prediction]`` in turn by a factor; the others stay.
 
-    The price of being right, on the diagonal, stays too.
+    The cost of being right, on the diagonal, stays too.
     """
-    charges, rows = probabilities @ costs, np.arange(len(probabilities))
+    charges, rows = expected_costs(probabilities, costs), np.arange(len(probabilities))
     before = charges.argmin(axis=1)
     changed, mistakes = np.zeros(costs.shape), np.zeros(costs.shape, np.int64)
     for j in range(len(costs)):

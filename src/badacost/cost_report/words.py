@@ -31,20 +31,13 @@ def headline(report: CostReport, money: Money) -> str:
     own, at_fit = money.rate(report.average_cost), report.at_fit
     best = min(report.ways, key=lambda way: way.average_cost)
     if best.average_cost < report.average_cost:
-        return (
-            f"Cheaper than the model: {best.name}, at {money.rate(best.average_cost)} instead of "
-            f"{own} a decision{_chance(best)}."
-        )
+        return _cheaper("the model", best, own, money)
     start = f"A decision of {report.model} costs {own}"
     if at_fit is not None:
         place, own_at_fit = f"when it was fitted ({at_fit.rows})", money.rate(at_fit.average_cost)
         nearest = at_fit.rivals[0]
         if nearest.average_cost < at_fit.average_cost:
-            return (
-                f"Cheaper than the model {place}: {nearest.name}, at "
-                f"{money.rate(nearest.average_cost)} instead of {own_at_fit} a decision"
-                f"{_chance(nearest)}."
-            )
+            return _cheaper(f"the model {place}", nearest, own_at_fit, money)
     if report.rivals:
         rival = report.rivals[0]
         return (
@@ -62,35 +55,35 @@ def headline(report: CostReport, money: Money) -> str:
 def findings(report: CostReport, money: Money) -> list[str]:
     """Return the sentences after the first one."""
     own = report.ways[0]
-    told = [
+    sentences = [
         f"{report.n_samples:,} decision{'s' * (report.n_samples != 1)} of the model cost "
         f"{money.rate(own.average_cost)} each ({LEVEL} % interval {money.between(own.interval)}), "
         f"{money.amount(report.total_cost)} in all."
     ]
     if report.out_of_fold_cost is not None:
         cost = money.rate(report.out_of_fold_cost)
-        told.append(f"Out of fold, the training expected {cost} for each.")
+        sentences.append(f"Out of fold, the training expected {cost} for each.")
     for way in (report.constant, *report.rivals[:1]):
         cost = money.rate(way.average_cost)
-        told.append(f"Compared with {way.name}, at {cost} each, {verdict(way, money)}.")
+        sentences.append(f"Compared with {way.name}, at {cost} each, {verdict(way, money)}.")
     if report.at_fit is not None:
         others = "; ".join(f"{r.name} {money.rate(r.average_cost)}" for r in report.at_fit.rivals)
-        told.append(
+        sentences.append(
             f"Measured when the model was fitted ({report.at_fit.rows}): the model "
             f"{money.rate(report.at_fit.average_cost)}; {others}."
         )
     elif not report.rivals:
-        told.append(NO_RIVALS)
+        sentences.append(NO_RIVALS)
     if report.n_costly < _FEW_COSTLY:
-        told.append(
+        sentences.append(
             f"Decisions that cost anything: {report.n_costly}. That is too few for a reliable "
             "interval: evaluate the model on more samples."
         )
-    return told
+    return sentences
 
 
 def verdict(way: WayCost, money: Money) -> str:
-    """Say whether the model or another way is cheaper, and if that may be chance."""
+    """Return whether the model or another way costs less, and if that may be chance."""
     low, high = way.saved_interval
     if low == high == 0.0:
         return "the cost is the same"
@@ -129,5 +122,8 @@ def sentence_case(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _chance(rival: WayCost | RivalAtFit) -> str:
-    return "" if rival.is_clear else "; the difference may be chance"
+def _cheaper(model: str, rival: WayCost | RivalAtFit, own: str, money: Money) -> str:
+    """Return the sentence about a rival that costs less than the model."""
+    chance = "" if rival.is_clear else "; the difference may be chance"
+    cost = money.rate(rival.average_cost)
+    return f"Cheaper than {model}: {rival.name}, at {cost} instead of {own} a decision{chance}."

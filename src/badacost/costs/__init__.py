@@ -1,27 +1,30 @@
 """Cost matrices ``C[truth, prediction]``: builders, files, explanations and decisions."""
 
+from importlib import import_module
+from typing import Any
+
 from badacost.costs.builders import (
-    background_costs,
-    circular_view_costs,
     costs_from_class_weights,
     costs_from_confusion,
+    costs_from_pairs,
+    costs_from_prices,
+    costs_from_ratios,
+    is_template,
     labelled_costs,
     ordinal_costs,
+    template_costs,
     zero_one_costs,
 )
-from badacost.costs.decisions import ABSTAIN
+from badacost.costs.decisions import ABSTAIN, minimum_cost_decision
 from badacost.costs.explanation import explain_costs
 from badacost.costs.matrix import (
     as_cost_matrix,
     cost_star,
     is_irreducible,
-    minimum_cost_decision,
     scale_costs,
     stationary_distribution,
 )
-from badacost.costs.prices import costs_from_prices, costs_from_ratios
 from badacost.costs.table_file import read_costs, write_costs
-from badacost.costs.template import is_template, template_costs
 
 __all__ = [
     "ABSTAIN",
@@ -31,6 +34,7 @@ __all__ = [
     "cost_star",
     "costs_from_class_weights",
     "costs_from_confusion",
+    "costs_from_pairs",
     "costs_from_prices",
     "costs_from_ratios",
     "explain_costs",
@@ -46,3 +50,10 @@ __all__ = [
     "write_costs",
     "zero_one_costs",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Builders of detectors, which are imported when they are needed."""
+    if name in ("background_costs", "circular_view_costs"):
+        return getattr(import_module("badacost.detection.view_costs"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,69 +1,99 @@
-"""Decisions at prices that are known at prediction only: new ones, or those of each sample.
+"""Decisions of minimum expected cost, under the costs of the fit or others, or of each sample.
 
-A classifier with probabilities can decide under any prices without another training, and hand a
-sample to a person where that is cheaper than the cheapest decision is expected to be.
+A classifier with probabilities can decide under any costs without another fit, and abstain where
+an abstention costs no more than the cheapest decision is expected to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import deprecated
 from sklearn.utils.metaestimators import available_if
 
-from badacost.arrays import FloatArray, Mask, Positions
+from badacost._utils.arrays import FloatArray, Labels, Mask, Positions
+from badacost._utils.parallel import snapshot
+from badacost._utils.validation import helpful_errors, refuse_batches
 from badacost.costs.matrix import (
-    as_cost_matrix,
-    charged_costs,
+    CostMatrixMixin,
+    check_entries,
     class_labels,
-    is_frame,
-    plain,
+    class_positions,
+    expected_costs,
+    given_costs,
+    real_numbers,
+    square,
 )
-from badacost.costs.sample_costs import check_sample_cost
 
-#: Among decisions, a sample that is handed to a person; also ``badacost.ABSTAIN``.
+#: The text for an abstention in reports and in tables of decisions; also ``badacost.ABSTAIN``.
 ABSTAIN: Final = "ask a person"
 
 
-def expected_costs(shares: NDArray[np.floating], costs: FloatArray) -> FloatArray:
-    """Expected costs of decisions, (n, K), from probabilities; of a row, whatever the others."""
-    expected = np.zeros((len(shares), costs.shape[1]))
-    for k, row in enumerate(costs):
-        expected += shares[:, k, None].astype(np.float64) * row
-    return expected
+def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> Positions:
+    """Return the prediction with the lowest expected cost for every sample.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n, K)
+        Class probabilities of n samples.
+    cost_matrix : array-like of shape (K, K)
+        Costs ``C[truth, prediction]``: rows are the truth.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Class indices: the argmin over j of ``sum_i P[n, i] C[i, j]``, the lowest j on ties.
+
+    Examples
+    --------
+    >>> minimum_cost_decision([[0.7, 0.3], [0.9, 0.1]], [[0, 1], [5, 0]])
+    array([1, 0])
+    """
+    costs = square(cost_matrix)
+    given = real_numbers(probabilities, "probabilities", "give a row of numbers for each sample")
+    if given.ndim != 2 or given.shape[1] != len(costs):
+        wanted = "a column for each class of cost_matrix"
+        raise ValueError(f"probabilities have shape {given.shape}: give {wanted}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = expected_costs(given, costs)
+    wrong = np.flatnonzero(~np.isfinite(expected).all(axis=1))
+    if len(wrong):
+        wanted = "give finite probabilities and costs"
+        raise ValueError(f"the expected costs of sample {wrong[0]} are not finite: {wanted}.")
+    return np.asarray(expected.argmin(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
-    """What decisions cost, for all samples alike or for each of them.
+class DecisionCosts:
+    """Costs of decisions: one matrix for all samples, or costs of each sample.
 
     Attributes
     ----------
     values : ndarray of shape (K, K), (n, K) or (n, K, K)
-        A matrix ``C[truth, prediction]``; or for each sample what each decision costs if it is
-        wrong, being right is free then; or for each sample a matrix.
-    of_samples : bool
+        A matrix ``C[truth, prediction]``; or for each sample the cost of each decision where it is
+        wrong, a right one being free; or for each sample a matrix.
+    per_sample : bool
         Whether the first axis of `values` is that of the samples.
     """
 
     values: FloatArray
-    of_samples: bool = False
+    per_sample: bool = False
 
     def expected(self, probabilities: FloatArray) -> FloatArray:
         """Return the expected cost of each decision, (n, K)."""
-        if not self.of_samples:
-            return np.asarray(probabilities @ self.values)
-        if self.values.ndim == 2:
-            wrong = probabilities @ (1.0 - np.eye(probabilities.shape[1]))
+        if self.per_sample and self.values.ndim == 2:
+            wrong = expected_costs(probabilities, 1.0 - np.eye(probabilities.shape[1]))
             return np.asarray(wrong * self.values)
-        return np.asarray(np.einsum("ni,nij->nj", probabilities, self.values))
+        return expected_costs(probabilities, self.values)
 
-    def paid(self, truth: Positions, decisions: Positions) -> FloatArray:
-        """Return what decisions cost, (n,); classes are given by their positions."""
-        if not self.of_samples:
+    def incurred(self, truth: Positions, decisions: Positions) -> FloatArray:
+        """Return the costs of decisions, (n,); classes are given by their positions."""
+        if not self.per_sample:
             return np.asarray(self.values[truth, decisions])
         rows = np.arange(len(truth))
         if self.values.ndim == 2:
@@ -71,120 +101,150 @@ class Prices:
         return np.asarray(self.values[rows, truth, decisions])
 
     def of_constants(self, truth: Positions, weight: FloatArray) -> FloatArray:
-        """Return what each class costs in all if it is the answer for every sample, (K,).
+        """Return the total cost of predicting one class for every sample, for each class, (K,).
 
-        >>> prices = Prices(np.array([[0.0, 1.0], [5.0, 0.0]]))
-        >>> prices.of_constants(np.array([0, 0, 1, 0]), np.ones(4))
+        >>> costs = DecisionCosts(np.array([[0.0, 1.0], [5.0, 0.0]]))
+        >>> costs.of_constants(np.array([0, 0, 1, 0]), np.ones(4))
         array([5., 3.])
         """
         truths = np.eye(self.values.shape[-1])[truth]
         with np.errstate(over="ignore"):
             return np.asarray(weight @ self.expected(truths))
 
-    def of_classes(self, positions: Sequence[int] | Positions) -> Prices:
-        """Return the prices of some of the classes, or of all in another order."""
-        values = self.values[..., positions]
-        if not self.of_samples or values.ndim == 3:
-            values = values[..., positions, :]
-        return Prices(values, self.of_samples)
-
     def average(self) -> FloatArray:
         """Return the mean over the samples, a matrix (K, K)."""
-        if not self.of_samples:
+        if not self.per_sample:
             return self.values
         mean = self.values.mean(axis=0)
         return np.asarray(mean if mean.ndim == 2 else mean * (1.0 - np.eye(len(mean))))
 
 
-def read_prices(costs: Any, sample_cost: Any, classes: Iterable[Any], n_samples: int) -> Prices:
-    """Read prices that are given as a matrix, or as `sample_cost`, in the order of `classes`.
+def check_sample_cost(sample_cost: Any, labels: Sequence[Any], n_samples: int) -> FloatArray:
+    """Return costs of samples as an array of shape (n, K) or (n, K, K), in the order of `labels`.
 
-    An array of costs may be for each sample as well, where that can be told from its shape. Prices
-    that were read before are returned.
+    The columns of a data frame name the classes, in any order, and may name others.
     """
-    if isinstance(costs, Prices) and sample_cost is None:
-        return costs
+    n_classes = len(labels)
+    shapes = (n_samples, n_classes), (n_samples, n_classes, n_classes)
+    rows = f"a row of {n_classes} costs for each of the {n_samples} samples"
+    wanted = f"give {rows}, or a matrix for each, shape {shapes[1]}"
+    if hasattr(sample_cost, "columns"):
+        place = "the columns of sample_cost"
+        order = class_positions(sample_cost.columns, labels, place, allow_extra=True)
+        sample_cost = real_numbers(sample_cost, "sample_cost", wanted)[:, order]
+    values = real_numbers(sample_cost, "sample_cost", wanted, *shapes)
+    check_entries(
+        values, lambda *at: f"sample_cost of sample {at[0]} and prediction {labels[at[-1]]!r}"
+    )
+    return values
+
+
+def mistake_costs(costs: FloatArray, y: Labels, kept: Mask) -> FloatArray:
+    """Return what each decision costs for samples of classes y: rows (n, K), zero where right.
+
+    The samples are those of `costs` that are `kept`. Rows (K,) hold costs of mistakes, whatever
+    stands in the place of the class. In matrices (K, K) the diagonal is subtracted from the rest
+    of its row.
+    """
+    every = np.arange(len(y))
+    if costs.ndim == 2:
+        rows = costs[kept]
+        rows[every, y] = 0.0
+        return rows
+    rows = costs[np.flatnonzero(kept), y]
+    rows -= rows[every, y][:, np.newaxis]
+    wrong = np.flatnonzero(kept)[(rows < 0.0).any(axis=1)]
+    if len(wrong):
+        problem = f"being right costs more than a mistake for sample {wrong[0]}"
+        raise ValueError(f"in sample_cost, {problem}: lower that entry, usually to 0.")
+    return rows
+
+
+def read_decision_costs(
+    costs: Any, sample_cost: Any, classes: Iterable[Any], n_samples: int
+) -> DecisionCosts:
+    """Read a cost matrix, or else `sample_cost`, in the order of `classes`."""
     labels = class_labels(classes)
     if sample_cost is not None:
         if costs is not None:
             raise ValueError("a cost matrix and sample_cost are both given: leave one of them out.")
-        return Prices(check_sample_cost(sample_cost, labels, n_samples), True)
-    if _is_of_samples(costs, len(labels), n_samples):
-        return Prices(check_sample_cost(costs, labels, n_samples, "costs"), True)
-    return Prices(charged_costs(costs, labels))
+        return DecisionCosts(check_sample_cost(sample_cost, labels, n_samples), True)
+    return DecisionCosts(given_costs(costs, labels))
 
 
-def _is_of_samples(costs: Any, n_classes: int, n_samples: int) -> bool:
-    """Tell whether costs are prices for each sample; an error where they may be either."""
-    if costs is None or isinstance(costs, Mapping) or is_frame(costs):
-        return False
-    cells = costs if isinstance(costs, np.ndarray) else np.asarray(costs, dtype=object)
-    if cells.shape != (n_classes, n_classes):
-        return cells.ndim == 3 or cells.shape == (n_samples, n_classes)
-    if n_samples == n_classes and bool(np.diagonal(cells).any()):
-        raise ValueError(
-            f"an array of shape {cells.shape} may be a matrix of costs or a row of prices for each "
-            f"of the {n_samples} samples, and its diagonal is not zero: give prices of samples as "
-            "sample_cost=, or a matrix as a labelled mapping or data frame."
-        )
-    return False
+def abstention_costs(abstain: Any, n_samples: int) -> FloatArray:
+    """Return the cost of an abstention for each sample, (n,)."""
+    costs = np.asarray(abstain)
+    wanted = f"give the cost of an abstention, or one for each of the {n_samples} samples"
+    if costs.dtype.kind not in "iuf":
+        raise TypeError(f"abstain is {abstain!r:.80}: {wanted}.")
+    if costs.shape not in ((), (n_samples,)) or not (costs >= 0).all():
+        raise ValueError(f"abstain is {abstain!r:.80}: {wanted}, 0 or more; infinity means never.")
+    return np.broadcast_to(costs.astype(np.float64), n_samples)
 
 
-def asking_prices(abstain: Any, n_samples: int) -> FloatArray:
-    """Return the price of asking a person about each sample, (n,)."""
-    prices = np.asarray(abstain)
-    if prices.dtype.kind not in "iuf":
-        raise TypeError(
-            f"abstain is {abstain!r:.80}: give the price of asking a person, a number or one for "
-            "each sample."
-        )
-    if prices.shape not in ((), (n_samples,)):
-        raise ValueError(
-            f"abstain has shape {prices.shape}: give a price, or one for each of the {n_samples} "
-            "samples."
-        )
-    if not (prices >= 0).all():
-        raise ValueError(
-            f"abstain has the price {prices[~(prices >= 0)].flat[0]}: give 0 or more, or infinity "
-            "to never ask."
-        )
-    return np.broadcast_to(prices.astype(np.float64), n_samples)
-
-
-def is_asked(expected: FloatArray, abstain: Any) -> Mask:
-    """Return for which samples, (n,), no decision is expected to cost less than asking a person."""
-    return np.asarray(expected.min(axis=1) >= asking_prices(abstain, len(expected)))
+def abstains(expected: FloatArray, abstain: Any) -> Mask:
+    """Return the samples, a mask (n,), whose decisions are not expected to cost less than that."""
+    return np.asarray(expected.min(axis=1) >= abstention_costs(abstain, len(expected)))
 
 
 def _has_probabilities(model: Any) -> bool:
-    """Whether a classifier has probabilities; where it has not, an error says why."""
+    """Whether a classifier has probabilities; an error gives the reason where it has not."""
     if not hasattr(type(model), "predict_proba"):
-        raise AttributeError(
-            f"a {type(model).__name__} has no probabilities: for expected costs, put it into "
-            'MinimumCostClassifier with calibration="sigmoid".'
-        )
+        wanted = 'put it into MinimumCostClassifier with calibration="sigmoid"'
+        raise AttributeError(f"a {type(model).__name__} has no probabilities: {wanted}.")
     return callable(model.predict_proba)
 
 
-def own_costs(model: Any) -> Any:
-    """Return the costs of a fitted classifier, as they are charged; None if it has none.
+class CostDecisionMixin(CostMatrixMixin, ClassifierMixin):
+    """Decisions of a classifier under any costs, where it has `predict_proba`."""
 
-    Where ``cost_matrix_`` has lost the price of being right, ``charged_costs_`` has it.
-    """
-    return getattr(model, "charged_costs_", getattr(model, "cost_matrix_", None))
+    def score(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the accuracy: the fraction of right predictions, **whatever mistakes cost**.
 
+        It is what scikit-learn means by the score of a classifier, and what `GridSearchCV`,
+        `cross_val_score` and their like compare unless told otherwise. To choose by money, pass
+        ``scoring=badacost.metrics.cost_scorer(costs)`` to them; to measure it, call
+        `badacost.metrics.average_cost`.
 
-class CostDecisionMixin:
-    """Expected costs, and decisions under any prices, for classifiers with probabilities.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            True classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
 
-    A class has `predict_proba`, `classes_` and costs: see `own_costs`.
-    """
+        Returns
+        -------
+        float
+            Accuracy, from 0 to 1.
 
-    def _set_costs(self, costs: Any) -> None:
-        """Set `charged_costs_`, as given, and `cost_matrix_`, in which being right is free."""
-        model: Any = self
-        self.charged_costs_ = charged_costs(costs, model.classes_)
-        self.cost_matrix_ = as_cost_matrix(self.charged_costs_, model.classes_)
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from badacost import BAdaCostClassifier
+        >>> from badacost.metrics import average_cost
+        >>> X, y = load_iris(return_X_y=True)
+        >>> costs = [[0, 1, 1], [1, 0, 1], [1, 10, 0]]  # C[truth, prediction]
+        >>> model = BAdaCostClassifier(costs, n_estimators=2, max_depth=1).fit(X, y)
+        >>> round(model.score(X, y), 2), round(average_cost(y, model.predict(X), costs), 2)
+        (0.63, 0.37)
+        """
+        refuse_batches(X, "give score the X and y of one batch, or average the scores of several")
+        if y is None:
+            raise TypeError("score needs y, the true classes of the samples.")
+        with helpful_errors(None, y):
+            return float(super().score(X, y, sample_weight))
+
+    @property
+    @deprecated("`charged_costs_` is called `cost_matrix_` now.")
+    def charged_costs_(self) -> FloatArray:
+        """Former name of `cost_matrix_`."""
+        return self.cost_matrix_
 
     @available_if(_has_probabilities)
     def predict_costs(self, X: Any) -> FloatArray:
@@ -201,9 +261,9 @@ class CostDecisionMixin:
             Expected costs under the probabilities of `predict_proba`, in the order of
             ``classes_``. Not there for a classifier without probabilities.
         """
-        model: Any = self
+        model: Any = snapshot(self)  # not changed by a fit in another thread
         probabilities = model.predict_proba(X)  # an error where the model is not fitted
-        return Prices(own_costs(self)).expected(probabilities)
+        return expected_costs(probabilities, model.cost_matrix_)
 
     @available_if(_has_probabilities)
     def decide(
@@ -214,7 +274,7 @@ class CostDecisionMixin:
         sample_cost: ArrayLike | None = None,
         abstain: ArrayLike | None = None,
     ) -> NDArray[Any]:
-        """Return the decisions of minimum expected cost under any prices, without a new fit.
+        """Return the decisions of minimum expected cost under any costs, without a new fit.
 
         Parameters
         ----------
@@ -222,22 +282,22 @@ class CostDecisionMixin:
             Samples.
         costs : array-like of shape (K, K), mapping or data frame, default=None
             ``C[truth, prediction]``: rows are the truth, in the order of ``classes_`` if it is an
-            array. By default those of the fit. A price of being right, on the diagonal, counts.
-            An array for each sample, see `sample_cost`, will do as well, unless there are K
-            samples.
+            array. By default those of the fit. The diagonal counts.
         sample_cost : array-like of shape (n_samples, K) or (n_samples, K, K), default=None
-            Prices of each sample, in the place of `costs`. A row holds what each decision costs
+            Costs of each sample, in the place of `costs`. A row holds what each decision costs
             for this sample if it is wrong, such as an amount at stake that is known at prediction
-            only; being right is free. Or a whole matrix for each sample.
+            only; a right decision is free. Or a whole matrix for each sample.
         abstain : float or array-like of shape (n_samples,), default=None
-            The price of asking a person, or one for each sample. Where no decision is expected to
-            cost less, it is `badacost.ABSTAIN`. At zero a person is always asked, at infinity
-            never.
+            The cost of an abstention, such as asking a person, or one for each sample. Where no
+            decision is expected to cost less, the classifier abstains: at zero always, at
+            infinity never.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Classes. With `abstain` of dtype object, ``"ask a person"`` among them.
+        ndarray or masked array of shape (n_samples,)
+            Classes. With `abstain`, a `numpy.ma.MaskedArray` in which abstentions are masked; its
+            ``data`` holds the decisions of minimum expected cost for them, too.
+            ``decisions.astype(object).filled(badacost.ABSTAIN)`` puts a text in their place.
 
         Examples
         --------
@@ -250,36 +310,34 @@ class CostDecisionMixin:
         array([[0.98, 0.02, 0.  ],
                [0.  , 0.44, 0.56],
                [0.  , 0.35, 0.65]])
-        >>> new_prices = [[0, 1, 1], [1, 0, 9], [1, 1, 0]]  # C[truth, prediction]
-        >>> model.decide(X[[0, 70, 83]], new_prices)
+        >>> other_costs = [[0, 1, 1], [1, 0, 9], [1, 1, 0]]  # C[truth, prediction]
+        >>> model.decide(X[[0, 70, 83]], other_costs)
         array([0, 1, 1])
         >>> amounts = np.array([[5, 5, 5], [100, 300, 100], [100, 20, 100]])  # if it is wrong
         >>> model.decide(X[[0, 70, 83]], sample_cost=amounts)
         array([0, 2, 1])
-        >>> model.decide(X[[0, 70, 83]], sample_cost=amounts, abstain=25)
-        array([0, 'ask a person', 1], dtype=object)
+        >>> decisions = model.decide(X[[0, 70, 83]], sample_cost=amounts, abstain=25)
+        >>> print(decisions)
+        [0 -- 1]
+        >>> decisions.mask
+        array([False,  True, False])
         """
-        model: Any = self
+        model: Any = snapshot(self)  # not changed by a fit in another thread
         probabilities = model.predict_proba(X)
         classes = np.asarray(model.classes_)
         if costs is None and sample_cost is None:
-            prices = Prices(own_costs(self))
+            table = DecisionCosts(model.cost_matrix_)
         else:
-            prices = read_prices(costs, sample_cost, classes, len(probabilities))
-        expected = prices.expected(probabilities)
-        decisions = classes[expected.argmin(axis=1)]
+            table = read_decision_costs(costs, sample_cost, classes, len(probabilities))
+        expected = table.expected(probabilities)
+        decisions = np.asarray(classes[expected.argmin(axis=1)])
         if abstain is None:
-            return np.asarray(decisions)
-        check_no_class_abstains(classes)
-        decisions = decisions.astype(object)
-        decisions[is_asked(expected, abstain)] = ABSTAIN
-        return np.asarray(decisions)
+            return decisions
+        masked: NDArray[Any] = np.ma.MaskedArray(decisions, abstains(expected, abstain))
+        return masked
 
 
 def check_no_class_abstains(classes: Iterable[Any]) -> None:
-    """Refuse a class that could not be told from `ABSTAIN`."""
-    if ABSTAIN in [plain(label) for label in classes]:
-        raise ValueError(
-            f"a class is called {ABSTAIN!r}, which stands for samples that are handed to a person: "
-            "rename the class."
-        )
+    """Refuse a class that is called like the text for abstentions."""
+    if ABSTAIN in class_labels(classes):
+        raise ValueError(f"a class is called {ABSTAIN!r}, as abstentions are: rename the class.")

@@ -1,33 +1,40 @@
 """Cost matrices: reading and checking them, and what follows from their entries.
 
-A cost matrix holds in ``C[truth, prediction]`` the price of answering `prediction` when the class
-is `truth`: rows are the truth, columns the prediction. The diagonal, the price of being right, is
-zero once a matrix has passed through `as_cost_matrix`.
+A cost matrix holds in ``C[truth, prediction]`` the cost of predicting `prediction` when the class
+is `truth`: rows are the truth, columns the prediction. `as_cost_matrix` makes its diagonal, the
+cost of right predictions, zero; `given_costs` keeps it.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import compress
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
 
-from badacost.arrays import FloatArray, Mask, Positions
-from badacost.csv_dialect import as_number
-from badacost.validation import category_order, check_number
+from badacost._utils.arrays import FloatArray, Mask
+from badacost._utils.categorical_columns import is_missing
+from badacost._utils.categorical_columns import listed as shown
+from badacost._utils.user_warnings import warn_user
+from badacost._utils.validation import NUMERIC, category_order, check_number
+from badacost.io.csv_dialect import as_number
 
 _MAX_CLASSES_LISTED = 10
 MAX_COST = 1e300  # sums of costs must not overflow
-_MISSING = ("NAType", "NaTType")  # of pandas
 _NO_NUMBERS = "cmM"  # kinds of arrays that become floats with a warning, or without sense
 
 
 def as_cost_matrix(
-    costs: Any, classes: Iterable[Any], *, allow_extra_labels: bool = False
+    costs: Any,
+    classes: Iterable[Any],
+    *,
+    allow_extra_labels: bool = False,
+    keep_diagonal: bool = False,
 ) -> FloatArray:
     """Read costs in any accepted form into a checked matrix in the order of `classes`.
 
@@ -41,18 +48,20 @@ def as_cost_matrix(
         truth in its index and by prediction in its columns, both in any order. Where classes are
         numbers, labels of a mapping or data frame may be their text, as a file has it: "0" for 0.
         Where classes are 0..K-1 and costs name K other labels, these are taken in sorted order, as
-        meta-estimators such as `sklearn.ensemble.VotingClassifier` encode them; a warning tells
+        meta-estimators such as `sklearn.ensemble.VotingClassifier` encode them; a warning shows
         which number is taken for which label.
     classes : iterable of K labels
         The classes, in the order of the rows and columns of the result.
     allow_extra_labels : bool, default=False
-        Whether a mapping or data frame may price labels that are not in `classes`; these are
+        Whether a mapping or data frame may have labels that are not in `classes`; these are
         dropped. Meant for training sets, such as cross-validation folds, that lack a class.
+    keep_diagonal : bool, default=False
+        Whether the costs of right predictions, on the diagonal, stay as they are.
 
     Returns
     -------
     ndarray of shape (K, K), float64
-        A new matrix, ``C[truth, prediction]``, with a zero diagonal. A price for being right is
+        A new matrix, ``C[truth, prediction]``. Unless `keep_diagonal`, each diagonal entry is
         subtracted from its row, which changes no decision.
 
     Raises
@@ -68,37 +77,33 @@ def as_cost_matrix(
            [1., 0.]])
     """
     labels = class_labels(classes)
-    matrix = costs_as_given(costs, labels, allow_extra_labels=allow_extra_labels)
-    return _without_price_of_being_right(matrix, labels)
-
-
-def costs_as_given(
-    costs: Any, labels: Sequence[Any], *, allow_extra_labels: bool = False
-) -> FloatArray:
-    """Read costs as `as_cost_matrix` does, but keep the diagonal."""
     if costs is None:
-        return 1.0 - np.eye(len(labels))
-    costs = _encoded(costs, labels)
-    if isinstance(costs, Mapping):
-        cells = _cells_of_mapping(costs, labels, allow_extra_labels)
-    elif is_frame(costs):
-        cells = _cells_of_frame(costs, labels, allow_extra_labels)
+        cells = 1.0 - np.eye(len(labels))
+    elif named_classes(costs) is None:
+        cells = _cells_of_array(costs)
     else:
-        cells = _cells_of_array(costs, labels)
+        labels = _names_of_codes(costs, labels)
+        cells = _cells_of_mapping(costs, labels, allow_extra_labels)
+    if cells.shape != (len(labels), len(labels)):
+        raise ValueError(
+            f"costs have shape {cells.shape} where the {listed(labels)} need ({len(labels)}, "
+            f"{len(labels)}): if some class may be missing, give a mapping or data frame; "
+            "costs_from_class_weights takes weights of classes, sample_cost= costs of samples."
+        )
     matrix = _as_floats(cells, labels)
-    check_entries(matrix, labels)
-    return matrix
+    without_diagonal = regret(matrix, labels)
+    return matrix if keep_diagonal else without_diagonal
 
 
-def charged_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
-    """Read costs as `badacost.costs.as_cost_matrix` does, but keep the price of being right.
+def given_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
+    """Read costs as `badacost.costs.as_cost_matrix` does, but keep the diagonal.
 
     Parameters
     ----------
     costs : None, array-like of shape (K, K), nested mapping or data frame
         ``C[truth, prediction]``: rows are the truth.
     classes : iterable of K labels
-        The classes, in the order of the result. A mapping or data frame may price others too.
+        The classes, in the order of the result. A mapping or data frame may name others too.
 
     Returns
     -------
@@ -107,95 +112,69 @@ def charged_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
 
     Examples
     --------
-    >>> charged_costs({"ham": {"spam": 5}, "spam": {"ham": 3, "spam": 1}}, ["ham", "spam"])
+    >>> given_costs({"ham": {"spam": 5}, "spam": {"ham": 3, "spam": 1}}, ["ham", "spam"])
     array([[0., 5.],
            [3., 1.]])
     """
-    labels = [plain(label) for label in classes]
-    as_cost_matrix(costs, labels, allow_extra_labels=True)  # which has more to check
-    return costs_as_given(costs, labels, allow_extra_labels=True)
+    return as_cost_matrix(costs, classes, allow_extra_labels=True, keep_diagonal=True)
 
 
-def _encoded(costs: Any, labels: Sequence[Any]) -> Any:
-    """Costs labelled by numbers, if the classes are what an encoder made of the labels of costs."""
-    named = named_classes(costs)
-    if named is None or not all(type(label) is int and label >= 0 for label in labels):
-        return costs
-    if max(labels) >= len(named) or not set(labels).isdisjoint(as_classes(named, labels)):
-        return costs
+def _names_of_codes(costs: Any, labels: list[Any]) -> list[Any]:
+    """Return labels of costs for classes that are what an encoder made of these."""
+    named = named_classes(costs) or []
+    are_codes = all(type(label) is int and 0 <= label < len(named) for label in labels)
+    if not are_codes or not set(labels).isdisjoint(as_classes(named, labels)):
+        return labels
     if max(labels) + 1 < len(named):
         raise ValueError(
             f"costs name the {listed(named)}, but the classes are numbers from 0 to {max(labels)}: "
-            "a meta-estimator that encodes classes has seen fewer of them. Give costs for the "
-            "classes in its data only, or with these numbers as labels."
+            "a meta-estimator has encoded fewer of them. Name the classes in its data only."
         )
     try:
-        code = {label: number for number, label in enumerate(sorted(named))}
+        names = sorted(named)
     except TypeError:  # an encoder would have refused them too
-        return costs
-    pairs = [f"{number} = {label!r:.80}" for label, number in code.items()]
-    warnings.warn(
-        f"The classes are numbers, but the costs have names. They are read as "
-        f"{_shortened(pairs)}: the sorted order, as meta-estimators encode classes. If that is "
-        "not what the numbers stand for, label the costs by the numbers.",
+        return labels
+    warn_user(
+        "The classes are numbers, but the costs have names: "
+        f"{shown(names, _MAX_CLASSES_LISTED)} are read as 0, 1, ..., the sorted order, as "
+        "meta-estimators encode classes. Otherwise label the costs by the numbers.",
         UserWarning,
-        stacklevel=4,
     )
-    if is_frame(costs):
-        return costs.rename(index=code, columns=code)
-
-    def renamed(row: Mapping[Any, Any]) -> dict[Any, Any]:
-        return {code.get(plain(label), label): value for label, value in row.items()}
-
-    rows = {
-        truth: renamed(row) if isinstance(row, Mapping) else row for truth, row in costs.items()
-    }
-    return renamed(rows)
+    return [names[label] for label in labels]
 
 
-def warn_of_alphabet(costs: Any, classes: Iterable[Any], y: Any, *, stacklevel: int = 3) -> None:
-    """Warn where different prices in an array follow the alphabet, since `y` sets no order."""
+def warn_if_label_order_is_implicit(costs: Any, classes: Iterable[Any], y: Any) -> None:
+    """Warn where unequal costs in an array follow the alphabet, since `y` sets no order."""
     labels = [plain(label) for label in classes]
-    if costs is None or named_classes(costs) is not None or category_order(y) is not None:
+    is_ordered = category_order(y) is not None or not all(isinstance(k, str) for k in labels)
+    if costs is None or named_classes(costs) is not None or is_ordered:
         return
-    matrix = costs_as_given(costs, labels)
-    mistakes = matrix[~np.eye(len(labels), dtype=np.bool_)]
-    if all(isinstance(label, str) for label in labels) and (mistakes != mistakes[0]).any():
-        warnings.warn(
-            f"The costs are an array without labels, read in alphabetical order of the classes: "
-            f"{_shortened([repr(label) for label in labels])}. Name truths and predictions, for "
-            "example by badacost.costs.labelled_costs(costs, classes), or make y an ordered "
-            "categorical.",
+    mistakes = given_costs(costs, labels)[~np.eye(len(labels), dtype=np.bool_)]
+    if (mistakes != mistakes[0]).any():
+        warn_user(
+            "The costs are an array without labels, read in alphabetical order of the classes: "
+            f"{shown(labels, _MAX_CLASSES_LISTED)}. Name them by badacost.costs.labelled_costs("
+            "costs, classes), or make y an ordered categorical.",
             UserWarning,
-            stacklevel=stacklevel,
         )
-
-
-def _shortened(texts: Sequence[str]) -> str:
-    """Return the first of some texts, with commas."""
-    more = [] if len(texts) <= _MAX_CLASSES_LISTED else ["..."]
-    return ", ".join([*texts[:_MAX_CLASSES_LISTED], *more])
 
 
 def named_classes(costs: Any) -> list[Any] | None:
     """Return the labels of the rows of a mapping or data frame; None if costs name none."""
     if isinstance(costs, Mapping):
         return [plain(label) for label in costs]
-    return [plain(label) for label in costs.index] if is_frame(costs) else None
-
-
-def is_frame(costs: Any) -> bool:
-    """Tell whether costs are a data frame with labels; one whose rows have none is refused."""
-    if not all(hasattr(costs, name) for name in ("to_numpy", "columns")):
-        return False
+    if not (hasattr(costs, "to_numpy") and hasattr(costs, "columns")):
+        return None
     if not hasattr(costs, "index"):
-        raise TypeError(
-            f"costs are a data frame of {type(costs).__module__.partition('.')[0]}, whose rows "
-            "have no labels: give a mapping {truth: {prediction: cost}}, for example "
-            "badacost.costs.labelled_costs(costs.to_numpy(), classes), or a data frame of pandas "
-            "with the truths in its index."
-        )
-    return True
+        wanted = "give badacost.costs.labelled_costs(costs.to_numpy(), classes)"
+        raise TypeError(f"costs are a data frame whose rows have no labels: {wanted}.")
+    return [plain(label) for label in costs.index]
+
+
+def labels_of(costs: Any) -> list[Any]:
+    """Return the labels of the rows of costs, which are 0..K-1 for an array."""
+    named = named_classes(costs)
+    return [*range(len(_cells_of_array(costs)))] if named is None else named
 
 
 def plain(label: Any) -> Any:
@@ -203,15 +182,15 @@ def plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def class_labels(classes: Iterable[Any]) -> list[Any]:
+def class_labels(classes: Iterable[Any], place: str = "classes") -> list[Any]:
     """Return the classes as Python objects, at least two and all different."""
     labels = [plain(label) for label in classes]
     if len(labels) < 2:
         raise ValueError(f"costs need at least 2 classes, got {labels}: add the missing classes.")
     for label in labels:
-        if not isinstance(label, Hashable) or type(label).__name__ in _MISSING or label != label:
+        if not isinstance(label, Hashable) or is_missing(label):
             raise TypeError(f"{label!r:.40} cannot name a class: give text or numbers.")
-    check_unique(labels, "classes")
+    check_unique(labels, place)
     return labels
 
 
@@ -220,9 +199,7 @@ def as_classes(found: Iterable[Any], labels: Sequence[Any]) -> list[Any]:
 
     A file knows text only: its "0" stands for the class 0 unless there is a class "0" too.
     """
-    found, known = [plain(label) for label in found], set(labels)
-    if known.issuperset(found):
-        return found
+    known = set(labels)
     numbers: dict[Any, Any] = {label: label for label in labels if isinstance(label, Real)}
     written = {str(label): label for label in numbers}
 
@@ -230,17 +207,16 @@ def as_classes(found: Iterable[Any], labels: Sequence[Any]) -> list[Any]:
         if label in known or not isinstance(label, str):
             return label
         text = label.strip()
-        number = as_number(text)
-        return written.get(text, label if number is None else numbers.get(number, label))
+        return written.get(text, numbers.get(as_number(text), label))
 
-    return [named(label) for label in found]
+    return [named(plain(label)) for label in found]
 
 
 def check_unique(labels: Sequence[Any], place: str) -> None:
     """Refuse labels that occur more than once."""
     if len(set(labels)) < len(labels):
         repeated = next(label for label, count in Counter(labels).items() if count > 1)
-        raise ValueError(f"label {repeated!r} is repeated in {place}: keep one of them.")
+        raise ValueError(f"label {repeated!r:.80} is repeated in {place}: keep one of them.")
 
 
 def check_known(found: Iterable[Any], labels: Sequence[Any], place: str) -> None:
@@ -248,148 +224,115 @@ def check_known(found: Iterable[Any], labels: Sequence[Any], place: str) -> None
     known = set(labels)
     unknown = [label for label in found if label not in known]
     if unknown:
-        raise ValueError(
-            f"labels {unknown} in {place} are not among the {listed(labels)}: remove them, or "
-            "write labels with the values and types of the classes."
-        )
+        found = shown(unknown, _MAX_CLASSES_LISTED)
+        problem = f"labels [{found}] in {place} are not among the {listed(labels)}"
+        raise ValueError(f"{problem}: remove or correct them; their type counts, too.")
+
+
+def class_positions(
+    found: Iterable[Any], labels: Sequence[Any], place: str, *, allow_extra: bool = False
+) -> list[int]:
+    """Return where each class is among the labels found, which must name each of them once."""
+    named = as_classes(found, labels)
+    check_unique(named, place)
+    if not allow_extra:
+        check_known(named, labels, place)
+    position = {label: number for number, label in enumerate(named)}
+    missing = [label for label in labels if label not in position]
+    if missing:
+        wanted = f"add it, or correct one of the labels there ({shown(named, _MAX_CLASSES_LISTED)})"
+        raise ValueError(f"class {missing[0]!r:.80} is missing from {place}: {wanted}.")
+    return [position[label] for label in labels]
+
+
+def values_by_class(
+    given: Mapping[Any, Any], labels: Sequence[Any], place: str, *, allow_extra: bool = False
+) -> list[Any]:
+    """Return the values of a mapping from class to value in the order of `labels`."""
+    values = [*given.values()]
+    return [values[k] for k in class_positions(given, labels, place, allow_extra=allow_extra)]
 
 
 def listed(labels: Sequence[Any]) -> str:
     """Return the number of classes, with their labels when these are few."""
     count = f"{len(labels)} classes"
-    return count if len(labels) > _MAX_CLASSES_LISTED else f"{count} {list(labels)}"
+    few = len(labels) <= _MAX_CLASSES_LISTED
+    return f"{count} [{shown(labels)}]" if few else count
 
 
-def _cells_of_mapping(
-    costs: Mapping[Any, Any], labels: Sequence[Any], allow_extra: bool
-) -> NDArray[Any]:
-    """Return the cells of a mapping ``{truth: {prediction: cost}}`` in the order of `labels`."""
-    rows: dict[Any, dict[Any, Any]] = {}
-    for truth, row in costs.items():
+def _cells_of_mapping(costs: Any, labels: Sequence[Any], allow_extra: bool) -> NDArray[Any]:
+    """Return the cells of a mapping or data frame in the order of `labels`."""
+    if not isinstance(costs, Mapping):
+        check_unique([*costs.index], "the rows of costs")
+        check_unique([*costs.columns], "the columns of costs")
+        costs = costs.to_dict("index")
+    rows = values_by_class(costs, labels, "the truths of costs", allow_extra=allow_extra)
+    cells = []
+    for truth, row in zip(labels, rows, strict=True):
+        place = f"the costs of truth {truth!r}"
         if not isinstance(row, Mapping):
-            raise TypeError(
-                f"the costs of truth {plain(truth)!r} are of type {type(row).__name__}: "
-                "give a mapping from prediction to cost, or use costs_from_class_weights."
-            )
-        names = as_classes(row, labels)
-        check_unique(names, f"the costs of truth {plain(truth)!r}")
-        rows[truth] = dict(zip(names, row.values(), strict=True))
-    names = as_classes(rows, labels)
-    check_unique(names, "the truths of costs")
-    rows = dict(zip(names, rows.values(), strict=True))
-    if not allow_extra:
-        known = set(labels)
-        for keys in (rows, *rows.values()):
-            if not known.issuperset(keys):
-                check_known(keys, labels, "the mapping of costs")
-    cells = np.zeros((len(labels), len(labels)), dtype=object)
-    for i, truth in enumerate(labels):
-        if truth not in rows:
-            raise ValueError(
-                f"costs have no row for class {truth!r}: add its costs as a truth, or correct a "
-                f"label of the {listed([*rows])} that have a row."
-            )
-        row = {truth: 0.0} | rows[truth]
-        try:
-            cells[i] = np.fromiter((row[prediction] for prediction in labels), object, len(labels))
-        except KeyError:
-            absent = next(prediction for prediction in labels if prediction not in row)
-            raise ValueError(
-                f"costs have no cell for {_cell(truth, absent)}: "
-                "give every mistake a price; only the diagonal may be left out."
-            ) from None
-    return cells
+            wanted = "give a mapping from prediction to cost, or use costs_from_class_weights"
+            raise TypeError(f"{place} are of type {type(row).__name__}: {wanted}.")
+        if truth not in as_classes(row, labels):
+            row = {**row, truth: 0.0}
+        cells.append(values_by_class(row, labels, place, allow_extra=allow_extra))
+    return np.array(cells, dtype=object)
 
 
-def _cells_of_frame(frame: Any, labels: Sequence[Any], allow_extra: bool) -> NDArray[Any]:
-    """Return the cells of a labelled data frame in the order of `labels`."""
-    positions = []
-    for axis, name in ((frame.index, "row"), (frame.columns, "column")):
-        found = as_classes(axis, labels)
-        check_unique(found, f"the {name}s of costs")
-        if not allow_extra:
-            check_known(found, labels, f"the {name}s of costs")
-        place_of = {label: position for position, label in enumerate(found)}
-        for label in labels:
-            if label not in place_of:
-                raise ValueError(f"costs have no {name} for class {label!r}: add that {name}.")
-        positions.append([place_of[label] for label in labels])
-    cells: NDArray[Any] = np.asarray(frame.to_numpy())[np.ix_(*positions)]
-    return cells
-
-
-def _cells_of_array(costs: Any, labels: Sequence[Any]) -> NDArray[Any]:
-    """Return the cells of a square array-like, in its own order."""
-    # Objects keep a string or a None as it is, to be named later with its cell.
+def _cells_of_array(costs: Any) -> NDArray[Any]:
+    """Return the cells of an array-like; strings and None stay as they are."""
     cells = costs if isinstance(costs, np.ndarray) else np.asarray(costs, dtype=object)
-    if isinstance(costs, str) or cells.ndim == 0:
+    if cells.ndim == 0:
         raise TypeError(
-            f"costs are of type {type(costs).__name__}: give None, a K x K array, "
-            "a mapping {truth: {prediction: cost}} or a labelled data frame; read_costs takes "
-            "files, costs_from_class_weights takes weights."
-        )
-    if cells.ndim == 1:
-        raise ValueError(
-            f"costs have shape {cells.shape}: give a row of {len(labels)} prices for each truth; "
-            "costs_from_class_weights makes them of a weight for each class."
-        )
-    if cells.shape != (len(labels), len(labels)):
-        raise ValueError(
-            f"costs have shape {cells.shape} where the {listed(labels)} need "
-            f"({len(labels)}, {len(labels)}): if some class may be missing from the training "
-            "data, give a labelled mapping or DataFrame instead of an array."
+            f"costs are of type {type(costs).__name__}: give None, a K x K array, a mapping "
+            "{truth: {prediction: cost}} or a data frame; read_costs takes files, "
+            "costs_from_class_weights takes weights."
         )
     return cells
 
 
 def _as_floats(cells: NDArray[Any], labels: Sequence[Any]) -> FloatArray:
-    """Return a float64 copy of the cells, all of which must be real numbers."""
-    is_certain = cells.dtype.kind in "biuf" or {*map(type, cells.ravel())} <= {float, int}
-    if not is_certain:
-        for (i, j), value in np.ndenumerate(cells):
-            if not isinstance(value, Real):
-                raise TypeError(
-                    f"the entry for {_cell(labels[i], labels[j])} is {value!r}: "
-                    "replace it by a number."
-                )
-    return np.array(cells, dtype=np.float64, order="C")
+    """Return a float64 copy of the cells, all of which must be real numbers from 0 on."""
+
+    def name(i: int, j: int) -> str:
+        return f"the entry for {cell_name(labels[i], labels[j])}"
+
+    for place, value in () if cells.dtype.kind in NUMERIC else np.ndenumerate(cells):
+        if not isinstance(value, Real):
+            raise TypeError(f"{name(*place)} is {value!r}: replace it by a number.")
+    matrix = np.array(cells, dtype=np.float64, order="C")
+    check_entries(matrix, name)
+    return matrix
 
 
-def _cell(truth: Any, prediction: Any) -> str:
+def cell_name(truth: Any, prediction: Any) -> str:
     """Return how messages name a cell."""
     return f"truth {truth!r} and prediction {prediction!r}"
 
 
-def check_entries(matrix: FloatArray, labels: Sequence[Any]) -> None:
-    """Refuse entries that are negative, NaN, infinite or nearly so, naming the first one."""
-    wrong = np.argwhere(~((matrix >= 0) & (matrix <= MAX_COST)))
-    if wrong.size:
-        i, j = wrong[0]
-        raise ValueError(
-            f"the entry for {_cell(labels[i], labels[j])} is {matrix[i, j]}: "
-            f"{remedy_for(matrix[i, j])}."
-        )
+def check_entries(values: FloatArray, name: Callable[..., str], remedy: str = "") -> None:
+    """Refuse entries that are negative, NaN or too large; `name` makes a name of an index."""
+    wrong = np.argwhere(~((values >= 0) & (values <= MAX_COST)))
+    if len(wrong):
+        cell = tuple(wrong[0].tolist())
+        if not remedy and values[cell] < 0:
+            remedy = "costs are 0 or more; costs_from_pairs takes negative ones, which are gains"
+        remedy = remedy or f"replace it by a number from 0 to {MAX_COST:g}"
+        raise ValueError(f"{name(*cell)} is {values[cell]}: {remedy}.")
 
 
-def remedy_for(entry: float) -> str:
-    """Return what to do about a cost that is negative, not finite or too large."""
-    if entry < 0:
-        return "costs are 0 or more; costs_from_prices takes negative prices, which are gains"
-    return f"replace it by a number from 0 to {MAX_COST:g}"
-
-
-def _without_price_of_being_right(matrix: FloatArray, labels: Sequence[Any]) -> FloatArray:
+def regret(matrix: FloatArray, labels: Sequence[Any]) -> FloatArray:
     """Subtract each diagonal entry from its row; mistakes must not turn into gains."""
-    reduced = matrix - np.diagonal(matrix)[:, np.newaxis]
-    if (reduced < 0).any():
-        i, j = np.argwhere(reduced < 0)[0]
+    difference = matrix - np.diagonal(matrix)[:, np.newaxis]
+    if (difference < 0).any():
+        i, j = np.argwhere(difference < 0)[0]
         raise ValueError(
-            f"diagonal not smaller than the rest of its row: for truth {labels[i]!r} being right "
-            f"costs {matrix[i, i]} and prediction {labels[j]!r} costs {matrix[i, j]}; "
-            "lower the diagonal entry, usually to 0."
+            f"for truth {labels[i]!r} being right costs {matrix[i, i]:g} and prediction "
+            f"{labels[j]!r} costs {matrix[i, j]:g}: lower the diagonal entry, usually to 0, and "
+            "check that truth comes before prediction."
         )
-    check_no_free_class(reduced, labels, "raise at least one cost off the diagonal of its row")
-    return reduced
+    check_no_free_class(difference, labels, "raise at least one cost off the diagonal of its row")
+    return difference
 
 
 def check_no_free_class(matrix: FloatArray, labels: Sequence[Any], remedy: str) -> None:
@@ -399,17 +342,22 @@ def check_no_free_class(matrix: FloatArray, labels: Sequence[Any], remedy: str) 
         raise ValueError(f"all mistakes on class {labels[free[0]]!r} are free: {remedy}.")
 
 
-def real_numbers(values: Any, name: str, remedy: str) -> FloatArray:
-    """Return an array-like as a float64 array, perhaps a view; refuse what has other values."""
+def real_numbers(values: Any, name: str, remedy: str, *shapes: tuple[int, ...]) -> FloatArray:
+    """Return an array-like as a float64 array, perhaps a view; refuse what has other values.
+
+    Where shapes are given it must have one of them.
+    """
     try:
         cells = np.asarray(values)
-        if cells.dtype.kind not in _NO_NUMBERS:
-            return np.asarray(cells, dtype=np.float64, order="C")
+        if cells.dtype.kind in _NO_NUMBERS:
+            raise TypeError
+        numbers = np.asarray(cells, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        pass
-    raise TypeError(
-        f"{name} must be a dense array of real numbers; got {type(values).__name__}: {remedy}."
-    )
+        wanted = f"must be a dense array of real numbers; got {type(values).__name__}"
+        raise TypeError(f"{name} {wanted}: {remedy}.") from None
+    if shapes and numbers.shape not in shapes:
+        raise ValueError(f"{name} has shape {numbers.shape}: {remedy}.")
+    return numbers
 
 
 def square(matrix: ArrayLike, name: str = "cost_matrix") -> FloatArray:
@@ -419,7 +367,7 @@ def square(matrix: ArrayLike, name: str = "cost_matrix") -> FloatArray:
     if copy.ndim != 2 or copy.shape[0] != copy.shape[1] or len(copy) < 2:
         raise ValueError(f"{name} has shape {copy.shape}: {wanted}.")
     if not np.isfinite(copy).all():
-        check_entries(copy, range(len(copy)))
+        check_entries(copy, lambda i, j: f"the entry for {cell_name(i, j)}")
     return copy
 
 
@@ -450,7 +398,7 @@ def cost_star(cost_matrix: ArrayLike) -> FloatArray:
 
 
 def is_irreducible(cost_matrix: ArrayLike) -> bool:
-    """Tell whether positive costs lead, in one or more steps, from every class to every other.
+    """Whether positive costs lead, in one or more steps, from every class to every other.
 
     Parameters
     ----------
@@ -473,24 +421,11 @@ def is_irreducible(cost_matrix: ArrayLike) -> bool:
 
 
 def _absorbing_classes(matrix: FloatArray) -> Mask:
-    """Return a set of classes, as a mask (K,), that no positive cost leaves."""
-    priced = matrix > 0
-    from_first = _reached_from_first(priced)
-    if not from_first.all():
-        return from_first
-    to_first = _reached_from_first(priced.T)
-    return to_first if to_first.all() else ~to_first
-
-
-def _reached_from_first(links: Mask) -> Mask:
-    """Return which nodes can be reached from node 0, as a mask (K,)."""
-    reached = np.zeros(len(links), dtype=np.bool_)
-    reached[0] = True
-    while True:
-        grown = reached | links[reached].any(axis=0)
-        if np.array_equal(grown, reached):
-            return reached
-        reached = grown
+    """Return a smallest set of classes, as a mask (K,), that no positive cost leaves."""
+    leads = matrix > 0
+    n_sets, member = connected_components(leads, connection="strong")
+    sets = (member == number for number in range(n_sets))
+    return next(mask for mask in sets if not leads[np.ix_(mask, ~mask)].any())
 
 
 def stationary_distribution(
@@ -513,7 +448,7 @@ def stationary_distribution(
     Raises
     ------
     ValueError
-        If the costs are reducible: no such distribution gives every class a positive share.
+        If the costs are reducible: no such distribution gives every class a positive probability.
 
     Notes
     -----
@@ -531,67 +466,36 @@ def stationary_distribution(
     n_classes = len(rates)
     absorbing = _absorbing_classes(rates)
     if not absorbing.all():
-        labels = np.array([*(range(n_classes) if classes is None else classes)], dtype=object)
-        kept, lost = ([plain(label) for label in labels[mask]] for mask in (absorbing, ~absorbing))
+        labels = [plain(label) for label in (range(n_classes) if classes is None else classes)]
+        kept, lost = ([*compress(labels, mask)] for mask in (absorbing, ~absorbing))
         raise ValueError(
             f"these costs give no probabilities: for the truths {kept} every prediction in {lost} "
-            "is free; give every mistake a positive price, or use "
-            'decision="margin" of BAdaCostClassifier.'
+            'is free; give every mistake a positive cost, or use decision="margin".'
         )
     rates /= rates.max()
     with np.errstate(all="ignore"):
         for k in range(n_classes - 1, 0, -1):
             rates[:k, k] /= rates[k, :k].sum()
             rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
-        shares = np.ones(n_classes)
+        pi: FloatArray = np.ones(n_classes)
         for k in range(1, n_classes):
-            shares[k] = shares[:k] @ rates[:k, k]
-        pi: FloatArray = shares / shares.sum()
+            pi[k] = pi[:k] @ rates[:k, k]
+        pi /= pi.sum()
     if not np.isfinite(pi).all():
-        raise ValueError(
-            "the costs span too many orders of magnitude to compute probabilities: reduce their "
-            'range, or use decision="margin" of BAdaCostClassifier.'
-        )
+        wanted = 'reduce their range, or use decision="margin"'
+        raise ValueError(f"the costs span too many orders of magnitude: {wanted}.")
     return pi
 
 
-def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> Positions:
-    """Return the prediction with the lowest expected cost for every sample.
+def expected_costs(probabilities: NDArray[np.floating], costs: FloatArray) -> FloatArray:
+    """Expected costs of decisions, (n, K), under a matrix (K, K), or one for each sample (n, K, K).
 
-    Parameters
-    ----------
-    probabilities : array-like of shape (n, K)
-        Class probabilities of n samples.
-    cost_matrix : array-like of shape (K, K)
-        Costs ``C[truth, prediction]``: rows are the truth.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Class indices: the argmin over j of ``sum_i P[n, i] C[i, j]``, the lowest j on ties.
-
-    Examples
-    --------
-    >>> minimum_cost_decision([[0.7, 0.3], [0.9, 0.1]], [[0, 1], [5, 0]])
-    array([1, 0])
+    Those of a sample do not depend on the other samples.
     """
-    costs = square(cost_matrix)
-    beliefs = real_numbers(probabilities, "probabilities", "give a row of numbers for each sample")
-    if beliefs.ndim != 2 or beliefs.shape[1] != len(costs):
-        raise ValueError(
-            f"probabilities have shape {beliefs.shape}: give one row per sample and one column "
-            f"for each of the {len(costs)} classes of cost_matrix."
-        )
-    with np.errstate(over="ignore", invalid="ignore"):
-        expected = beliefs @ costs
-    wrong = np.flatnonzero(~np.isfinite(expected).all(axis=1))
-    if len(wrong):
-        raise ValueError(
-            f"the expected costs of sample {wrong[0]} are not finite: give probabilities from 0 to "
-            f"1, and costs from 0 to {MAX_COST:g}."
-        )
-    decisions: Positions = expected.argmin(axis=1)
-    return decisions
+    expected = np.zeros((len(probabilities), costs.shape[-1]))
+    for k in range(costs.shape[-2]):
+        expected += probabilities[:, k, None].astype(np.float64) * costs[..., k, :]
+    return expected
 
 
 def scale_costs(
@@ -638,7 +542,7 @@ def scale_costs(
     if scale == "reference":
         return costs / largest if largest > 1 else costs
     if not largest > 0:
-        raise ValueError("cost_matrix has no positive entry to scale: give mistakes a price.")
+        raise ValueError("cost_matrix has no positive entry to scale: give mistakes a cost.")
     costs = costs / largest
     if scale == "auto":
         return costs * (2.0 * (1.0 - 1.0 / len(costs)) ** 2 / costs.sum(axis=1).max())
@@ -653,7 +557,11 @@ def check_positive(**values: Any) -> None:
         check_number(name, plain(value), low=0.0, high=MAX_COST, open_low=True)
 
 
-def check_price(**values: Any) -> None:
-    """Refuse prices, given by name, that are no numbers, or infinite or nearly so."""
-    for name, value in values.items():
-        check_number(name, plain(value), low=-MAX_COST, high=MAX_COST)
+class CostMatrixMixin:
+    """Costs of a classifier, which has `classes_`."""
+
+    def _set_costs(self, costs: Any) -> None:
+        """Set `cost_matrix_`, as given, and `regret_matrix_`, with a zero diagonal."""
+        model: Any = self
+        self.cost_matrix_ = given_costs(costs, model.classes_)
+        self.regret_matrix_ = self.cost_matrix_ - np.diagonal(self.cost_matrix_)[:, np.newaxis]

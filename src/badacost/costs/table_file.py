@@ -6,7 +6,9 @@ r"""The file of a cost matrix: a CSV table, first row predictions, first column 
     healthy,,200
     sick,5000,
 
-The first cell is free text. Files are untrusted: an error names the line and the cell.
+The first cell is free text. Between the cells are commas, semicolons or tabs; numbers have a
+decimal point, or between semicolons and tabs a decimal comma. Files are untrusted: an error names
+the line, or the truth and the prediction.
 """
 
 from __future__ import annotations
@@ -14,44 +16,36 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
-from itertools import islice
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any, TextIO
 
 import numpy as np
 
-from badacost.arrays import FloatArray
-from badacost.atomic_file import replaced_file
-from badacost.budget import Budget, BudgetError
+from badacost._utils.arrays import FloatArray
 from badacost.costs.builders import labelled_costs
 from badacost.costs.matrix import (
-    MAX_COST,
     as_classes,
-    as_cost_matrix,
-    check_unique,
     class_labels,
-    costs_as_given,
-    listed,
+    class_positions,
+    given_costs,
     named_classes,
-    remedy_for,
 )
-from badacost.csv_dialect import (
-    SEPARATORS,
+from badacost.io.atomic_file import replaced_file
+from badacost.io.budget import Budget
+from badacost.io.csv_dialect import (
     as_number,
     guess_separator,
     with_decimal_points,
     with_formula,
     without_formula,
 )
-from badacost.user_file import open_regular
+from badacost.io.user_file import open_regular
 
-_BYTES_OF_CELL = 200
-_BYTES_OF_LINE = 450
 _BYTES_OF_CHARACTER = 8
+_BYTES_OF = {b",": 200, b";": 200, b"\t": 200, b"\n": 450, b"\r": 450}  # cells and lines
 _CORNER = "truth \\ prediction"
-_MAX_LENGTH_SHOWN = 40
+_PLAIN = "a number with a decimal point and without thousands separators"
 
 
 def read_costs(
@@ -90,7 +84,7 @@ def read_costs(
     OSError
         If there is no such file.
     ValueError
-        If it has no table of costs; the message names the line and the cell.
+        If it has no table of costs; the message names the line, or the truth and the prediction.
 
     Examples
     --------
@@ -102,21 +96,16 @@ def read_costs(
     ...     read_costs(path)
     {'ham': {'ham': 0.0, 'spam': 5.0}, 'spam': {'ham': 1.0, 'spam': 0.0}}
     """
-    budget = Budget.of(max_memory)
     try:
-        records = _records(_text_of(path, budget))
-        truths, matrix = _table(records)
+        truths, matrix = _table(_text_of(path, Budget.of(max_memory)))
         labels: list[Any] = truths
         if classes is not None:
             known = class_labels(classes)
             labels = as_classes(truths, known)
-            _check_classes(labels, known, records)
-        as_cost_matrix(matrix, labels)
-    except BudgetError as error:
-        raise ValueError(f"cannot read the costs {str(path)!r}: {error}.") from None
+            class_positions(labels, known, "the first column")
+        return labelled_costs(matrix, labels)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    return labelled_costs(matrix, labels)
 
 
 def write_costs(
@@ -152,12 +141,12 @@ def write_costs(
     if found is None:
         raise ValueError("costs do not name their classes: give classes, in the order of the rows.")
     labels = class_labels(found)
-    as_cost_matrix(costs, labels)
+    matrix = given_costs(costs, labels)
     names = [_writable(label) for label in labels]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([_CORNER, *names])
-    for name, row in zip(names, costs_as_given(costs, labels).tolist(), strict=True):
+    for name, row in zip(names, matrix.tolist(), strict=True):
         writer.writerow([name, *(repr(cost).removesuffix(".0") for cost in row)])
     class_labels(names)  # 0 and "0" are two classes, but one text
     if isinstance(path, str | PathLike):
@@ -172,16 +161,9 @@ def _writable(label: Any) -> str:
     name = str(label)
     text = name.encode(errors="replace").decode()
     if not name or name != text.strip():
-        raise ValueError(
-            f"label {_shown(name)} cannot be kept in a CSV file: rename the class: use "
-            "valid Unicode text without spaces around it."
-        )
+        wanted = "rename the class, by Unicode text without spaces around it"
+        raise ValueError(f"label {name!r:.40} cannot be kept in a CSV file: {wanted}.")
     return without_formula(name)
-
-
-def _shown(text: str) -> str:
-    """Return text for a message: in quotes, escaped, and not too long."""
-    return repr(text if len(text) <= _MAX_LENGTH_SHOWN else f"{text[:_MAX_LENGTH_SHOWN]}...")
 
 
 def _text_of(path: str | PathLike[str], budget: Budget) -> str:
@@ -189,11 +171,8 @@ def _text_of(path: str | PathLike[str], budget: Budget) -> str:
     with open_regular(path) as file:
         budget.check(_BYTES_OF_CHARACTER * os.fstat(file.fileno()).st_size)
         data = file.read()
-    n_cells = max(data.count(separator.encode()) for separator in SEPARATORS)
-    n_lines = data.count(b"\n") + data.count(b"\r")
-    budget.check(
-        _BYTES_OF_CHARACTER * len(data) + _BYTES_OF_CELL * n_cells + _BYTES_OF_LINE * n_lines
-    )
+    n_bytes = sum(size * data.count(mark) for mark, size in _BYTES_OF.items())
+    budget.check(_BYTES_OF_CHARACTER * len(data) + n_bytes)
     utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         return data.decode("utf-16" if utf_16 else "utf-8-sig")
@@ -201,124 +180,51 @@ def _text_of(path: str | PathLike[str], budget: Budget) -> str:
         raise ValueError("the file is not text in UTF-8: save it as CSV UTF-8.") from None
 
 
-def _records(text: str) -> list[tuple[int, list[str]]]:
-    """Return line numbers and stripped cells of all rows that are not blank."""
+def _table(text: str) -> tuple[list[str], FloatArray]:
+    """Return the truths and the costs of a file, with columns in the order of the rows."""
     separator = guess_separator(text)
+    (_, (_, *header)), *lines = _lines(text, separator)
+    n_columns = max((number for number, label in enumerate(header, 1) if label), default=0)
+    predictions = [with_formula(label) for label in header[:n_columns]]
+    truths = [with_formula(row[0]) for _, row in lines]
+    if "" in truths + predictions:
+        raise ValueError("a truth or prediction has no name: give every row and column a label.")
+    class_labels(truths, "the first column")
+    order = class_positions(predictions, truths, "the first row")
+    for line, row in lines:
+        if len(row) <= n_columns or any(row[n_columns + 1 :]):
+            problem = f"line {line} has {len(row)} cells where the first row has {n_columns + 1}"
+            raise ValueError(f"{problem}: give every class a column, and write {_PLAIN}.")
+    texts = [cell for _, row in lines for cell in row[1 : n_columns + 1]]
+    cells = iter(with_decimal_points(texts, separator))
+    matrix = []
+    for truth, (line, _) in zip(truths, lines, strict=True):
+        matrix.append([_cost(next(cells), line, truth, prediction) for prediction in predictions])
+    return truths, np.array(matrix)[:, order]
+
+
+def _lines(text: str, separator: str) -> list[tuple[int, list[str]]]:
+    """Return the lines that are not blank: their numbers and stripped cells."""
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True
     )
-    records = []
     try:
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if any(cells):
-                records.append((reader.line_num, cells))
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
-        raise ValueError(
-            f"line {reader.line_num} is not CSV ({error}): check its quotation marks."
-        ) from None
-    prices = [cell for _, (_, *cells) in records[1:] for cell in cells]
-    read = iter(with_decimal_points(prices, separator))
-    return records[:1] + [
-        (line, [truth, *islice(read, len(cells))]) for line, (truth, *cells) in records[1:]
-    ]
+        problem = f"line {reader.line_num} is not CSV ({error})"
+        raise ValueError(f"{problem}: check its quotation marks.") from None
+    lines = [(line, cells) for line, cells in rows if any(cells)]
+    if len(lines) < 3:
+        wanted = "give a row of predictions and 2 of costs"
+        raise ValueError(f"the file has {len(lines)} rows with text: {wanted}.")
+    return lines
 
 
-def _table(records: Sequence[tuple[int, list[str]]]) -> tuple[list[str], FloatArray]:
-    """Return the truths and the costs of rows, with columns in the order of the rows."""
-    if len(records) < 3:
-        raise ValueError(
-            f"the file has {len(records)} rows with text: give a row of predictions, and a row "
-            "for each class, at least 2."
-        )
-    (line, (_, *predictions)), *rows = records
-    while predictions and not predictions[-1]:
-        predictions.pop()
-    predictions = [with_formula(label) for label in predictions]
-    rows = [(line, [with_formula(truth), *cells]) for line, (truth, *cells) in rows]
-    truths = [cells[0] for _, cells in rows]
-    across = [(line, k + 2) for k in range(len(predictions))]
-    down = [(line, 1) for line, _ in rows]
-    _check_labels(predictions, across, "prediction")
-    _check_labels(truths, down, "truth")
-    _check_partners(predictions, across, "prediction", set(truths))
-    _check_partners(truths, down, "truth", set(predictions))
-    place_of = {prediction: column for column, prediction in enumerate(predictions)}
-    columns, matrix = [place_of[truth] for truth in truths], []
-    for line, (truth, *cells) in rows:
-        if len(cells) < len(predictions) or any(cells[len(predictions) :]):
-            raise ValueError(
-                f"line {line} has {len(cells) + 1} cells where the first row has "
-                f"{len(predictions) + 1}: give every class a column, and write numbers with a "
-                "decimal point and without thousands separators."
-            )
-        priced = [
-            _cost(text, truth, prediction, line, place)
-            for place, (text, prediction) in enumerate(zip(cells, predictions, strict=False), 2)
-        ]
-        matrix.append([priced[column] for column in columns])
-    return truths, np.array(matrix)
-
-
-def _check_labels(names: Sequence[str], places: Sequence[tuple[int, int]], kind: str) -> None:
-    """Refuse labels that are empty or repeated, naming line and cell."""
-    seen: dict[str, str] = {}
-    for name, (line, cell) in zip(names, places, strict=True):
-        place = f"line {line}, cell {cell}"
-        if not name:
-            raise ValueError(f"{place} is empty: name the {kind} there.")
-        if name in seen:
-            raise ValueError(
-                f"{place} repeats the {kind} {_shown(name)} of {seen[name]}: keep one of them."
-            )
-        seen[name] = place
-
-
-def _check_partners(
-    names: Sequence[str], places: Sequence[tuple[int, int]], kind: str, others: set[str]
-) -> None:
-    """Refuse a class that has a row and no column, or a column and no row."""
-    lacking = "row" if kind == "prediction" else "column"
-    for name, (line, cell) in zip(names, places, strict=True):
-        if name not in others:
-            raise ValueError(
-                f"line {line}, cell {cell} has the {kind} {_shown(name)}, which no {lacking} has: "
-                "give every class a row and a column, with its name at their beginning."
-            )
-
-
-def _cost(text: str, truth: str, prediction: str, line: int, place: int) -> float:
+def _cost(cell: str, line: int, truth: str, prediction: str) -> float:
     """Return the number in a cell; an empty one is zero on the diagonal."""
-    cost = as_number(text)
-    if cost is not None and 0 <= cost <= MAX_COST:
-        return cost
-    if not text and truth == prediction:
-        return 0.0
-    cell = f"line {line}, cell {place} (truth {_shown(truth)}, prediction {_shown(prediction)})"
-    if not text:
-        raise ValueError(f"{cell} is empty: give every mistake a price.")
+    cost = 0.0 if truth == prediction and not cell else as_number(cell)
     if cost is None:
-        raise ValueError(
-            f"{cell} is {_shown(text)}: write a number with a decimal point and without "
-            "thousands separators."
-        )
-    raise ValueError(f"{cell} is {_shown(text)}: {remedy_for(cost)}.")
-
-
-def _check_classes(
-    names: Sequence[Any], labels: Sequence[Any], records: Sequence[tuple[int, list[str]]]
-) -> None:
-    """Refuse a file whose truths are not the classes, one each."""
-    known, found = set(labels), set(names)
-    for name, (line, cells) in zip(names, records[1:], strict=True):
-        if name not in known:
-            near = get_close_matches(cells[0], [str(label) for label in labels], n=1)
-            raise ValueError(
-                f"line {line}, cell 1 has the truth {_shown(cells[0])}, which is not among the "
-                f"{listed(labels)}: remove its row and column, or "
-                f"{f'write {_shown(near[0])}' if near else 'correct the label'}."
-            )
-    check_unique(names, "the truths of the file")
-    for label in labels:
-        if label not in found:
-            raise ValueError(f"no row has the truth {label!r}: add a row and a column for it.")
+        place = f"truth {truth!r:.40} and prediction {prediction!r:.40} in line {line}"
+        wanted = f"give every mistake a cost, and write {_PLAIN}"
+        raise ValueError(f"the cost of {place} is {cell!r:.40}: {wanted}.")
+    return cost

@@ -1,4 +1,4 @@
-"""Data sets to try things out with, as tables; those of the paper are found or fetched."""
+"""Data sets to try things out with, as tables; those of UCI are read from files or fetched."""
 
 from badacost.datasets.catalogue import DATASETS, Dataset, find_dataset
 from badacost.datasets.uci import UCI_NAMES, load_uci

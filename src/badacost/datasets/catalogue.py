@@ -1,4 +1,4 @@
-"""Data sets to try things out with, each as a table and with a cost matrix that suits it.
+"""Data sets to try things out with, each as a table with an example cost matrix.
 
 Five come with scikit-learn and need no network. The others are the UCI sets of the paper's Table 1,
 which `badacost.datasets.load_uci` finds on this machine or, but for one, fetches from OpenML.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,34 +20,35 @@ from badacost.costs import (
     labelled_costs,
     ordinal_costs,
 )
-from badacost.datasets.uci import load_uci
+from badacost.datasets.uci import UCI_TABLES, UciTable, load_uci
 from badacost.tabular.frames import import_pandas, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Costs = dict[Any, dict[Any, float]]
+Table = tuple[dict[str, Any], NDArray[Any]]  # columns by name, and labels
 _IN_SCIKIT_LEARN = "scikit-learn"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set that can be had as a table.
+    """A data set that is available as a table.
 
     Attributes
     ----------
     name : str
-        How commands call it.
+        Name, also for the command line.
     n_rows, n_columns, n_classes : int
-        Its size; the target is not among the columns.
+        Size of the table; the target is not counted as a column.
     target : str
         Name of the column of the classes.
     source : str
-        Where it comes from.
+        Origin of the data.
     needs_download : bool
         Whether it is fetched from a server if its file is not on this machine.
     about : str
-        What it is of, and what its example costs mean.
+        Description of the data and of the example costs.
 
     Examples
     --------
@@ -63,7 +65,7 @@ class Dataset:
     source: str
     needs_download: bool
     about: str
-    _columns: Callable[[], tuple[dict[str, Any], NDArray[Any]]]
+    _columns: Callable[[], Table]
     _costs: Callable[[NDArray[Any]], Costs]
 
     def load(self) -> pd.DataFrame:
@@ -84,7 +86,7 @@ class Dataset:
         return import_pandas().DataFrame(columns | {self.target: labels})
 
     def example_costs(self) -> Costs:
-        """Return example costs ``{truth: {prediction: price}}``; the prices are invented.
+        """Return example costs ``{truth: {prediction: cost}}``; they are invented.
 
         Returns
         -------
@@ -127,44 +129,38 @@ def find_dataset(name: str) -> Dataset:
     return named[key]
 
 
-def _bundled(loader: str) -> Callable[[], tuple[dict[str, Any], NDArray[Any]]]:
+def _bundled(loader: str) -> Table:
     """Read a set of scikit-learn; numbers of classes become their names."""
+    from sklearn import datasets
 
-    def columns() -> tuple[dict[str, Any], NDArray[Any]]:
-        from sklearn import datasets
-
-        bunch = getattr(datasets, f"load_{loader}")()
-        names = np.array([str(name) for name in bunch.target_names], dtype=object)
-        return dict(zip(bunch.feature_names, bunch.data.T, strict=True)), names[bunch.target]
-
-    return columns
+    bunch = getattr(datasets, f"load_{loader}")()
+    names = np.array([str(name) for name in bunch.target_names], dtype=object)
+    return _columns(bunch), names[bunch.target]
 
 
-def _graded_diabetes() -> tuple[dict[str, Any], NDArray[Any]]:
+def _graded_diabetes() -> Table:
     """Progression after one year in quartiles, from 0 to 3."""
     from sklearn.datasets import load_diabetes
 
     bunch = load_diabetes(scaled=False)
     grades = np.digitize(bunch.target, np.quantile(bunch.target, [0.25, 0.5, 0.75]))
-    return dict(zip(bunch.feature_names, bunch.data.T, strict=True)), grades
+    return _columns(bunch), grades
 
 
-def _from_uci(name: str) -> Callable[[], tuple[dict[str, Any], NDArray[Any]]]:
-    def columns() -> tuple[dict[str, Any], NDArray[Any]]:
-        bunch: Any = load_uci(name)
-        named = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
-        return named, bunch.target.astype(object)
-
-    return columns
+def _from_uci(name: str) -> Table:
+    """Read a set of UCI."""
+    bunch: Any = load_uci(name)
+    return _columns(bunch), bunch.target.astype(object)
 
 
-def _missed(ratios: dict[Any, float]) -> Callable[[NDArray[Any]], Costs]:
-    """Costs in which mistakes on some classes cost so many times as much as others."""
+def _columns(bunch: Any) -> dict[str, Any]:
+    """Return the features of a set by their names."""
+    return dict(zip(bunch.feature_names, bunch.data.T, strict=True))
 
-    def costs(labels: NDArray[Any]) -> Costs:
-        return costs_from_ratios(ratios, classes=np.unique(labels))
 
-    return costs
+def _missed(ratios: dict[Any, float], labels: NDArray[Any]) -> Costs:
+    """Costs of 1, or higher by these ratios for some mistakes."""
+    return costs_from_ratios(ratios, classes=np.unique(labels))
 
 
 def _graded(labels: NDArray[Any]) -> Costs:
@@ -177,60 +173,40 @@ def _balanced(labels: NDArray[Any]) -> Costs:
     return labelled_costs(costs_from_class_weights("balanced", y=labels).round(3), classes)
 
 
-def _uci(
-    name: str, title: str, n_rows: int, n_columns: int, n_classes: int, on_openml: bool = True
-) -> Dataset:
+def _uci(name: str, table: UciTable) -> Dataset:
     return Dataset(
-        name,
-        n_rows,
-        n_columns,
-        n_classes,
-        "class",
-        "UCI" if on_openml else "UCI, own file",
-        on_openml,
-        f"{title}. Mistakes on rare classes cost more.",
-        _from_uci(name),
-        _balanced,
-    )
+        name, table.n_rows, table.n_columns, table.n_classes, "class",
+        "UCI" if table.openml else "UCI, own file", table.openml is not None,
+        f"{table.title}. Mistakes on rare classes cost more.", partial(_from_uci, name), _balanced,
+    )  # fmt: skip
 
 
 DATASETS: tuple[Dataset, ...] = (
     Dataset(
         "iris", 150, 4, 3, "species", _IN_SCIKIT_LEARN, False,
         "Three kinds of flowers. To take virginica for versicolor costs ten times as much.",
-        _bundled("iris"), _missed({("virginica", "versicolor"): 10.0}),
+        partial(_bundled, "iris"), partial(_missed, {("virginica", "versicolor"): 10.0}),
     ),
     Dataset(
         "wine", 178, 13, 3, "cultivar", _IN_SCIKIT_LEARN, False,
         "Wines of three growers by their chemistry. Mistakes on class_2 cost five times as much.",
-        _bundled("wine"), _missed({"class_2": 5.0}),
+        partial(_bundled, "wine"), partial(_missed, {"class_2": 5.0}),
     ),
     Dataset(
         "breast-cancer", 569, 30, 2, "diagnosis", _IN_SCIKIT_LEARN, False,
         "Cells under the microscope. A missed malignant tumour costs 20, a false alarm 1.",
-        _bundled("breast_cancer"), _missed({"malignant": 20.0}),
+        partial(_bundled, "breast_cancer"), partial(_missed, {"malignant": 20.0}),
     ),
     Dataset(
         "digits", 1797, 64, 10, "digit", _IN_SCIKIT_LEARN, False,
         "Written digits, 8 x 8 pixels. Mistakes on the eights cost twenty times as much.",
-        _bundled("digits"), _missed({"8": 20.0}),
+        partial(_bundled, "digits"), partial(_missed, {"8": 20.0}),
     ),
     Dataset(
         "diabetes", 442, 10, 4, "grade", _IN_SCIKIT_LEARN, False,
         "Progression after a year in four grades. A grade too low costs 5, a grade too high 1.",
         _graded_diabetes, _graded,
     ),
-    _uci("car", "Car evaluation", 1728, 6, 4),
-    _uci("chess", "Chess, king and rook against king", 28056, 6, 18),
-    _uci("isolet", "Spoken letters", 7797, 617, 26),
-    _uci("satimage", "Land seen from a satellite", 6435, 36, 6),
-    _uci("letter", "Printed letters", 20000, 16, 26),
-    _uci("shuttle", "States of a space shuttle", 58000, 9, 7),
-    _uci("cmc", "Choice of contraceptives", 1473, 9, 3),
-    _uci("cnae9", "Descriptions of companies in words", 1080, 856, 9),
-    _uci("optdigits", "Written digits, scanned", 5620, 64, 10),
-    _uci("pendigits", "Written digits, by the pen", 10992, 16, 10),
-    _uci("segmentation", "Patches of outdoor pictures", 2310, 19, 7),
-    _uci("waveform", "Waves with noise", 5000, 21, 3, on_openml=False),
+    *(_uci(name, table) for name, table in UCI_TABLES.items()),
 )  # fmt: skip
 """Data sets that `find_dataset` knows, those that need no network first."""

@@ -15,7 +15,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Planes
+from badacost._utils.arrays import FloatArray, IndexArray
+from badacost._utils.parallel import Threads
+from badacost.detection.arrays import Planes
 from badacost.detection.cascade import Cascade, Scanner, Windows
 from badacost.detection.channels import rgb_to_luv
 from badacost.detection.decorrelation import decorrelate, half
@@ -28,7 +30,6 @@ from badacost.detection.pyramid import (
     level_layouts,
     pyramid_bytes,
 )
-from badacost.threads import Threads
 
 _MAX_VALUES = 2**29  # of the features of a level, which kernels can count
 

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray
-from badacost.budget import Budget, BudgetError
+from badacost._utils.arrays import FloatArray, IndexArray
 from badacost.detection import box_tree_kernels
+from badacost.io.budget import Budget, BudgetError
 
 Denominator = Literal["union", "min", "first"]
 DENOMINATORS = {

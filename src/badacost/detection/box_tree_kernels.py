@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import njit
 
 _LEAF = 8
 _DEEPEST = 64  # no tree has as many levels

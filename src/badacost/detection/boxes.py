@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
+from badacost._utils.validation import check_choice, check_number
 from badacost.detection.box_tree import check_pairs
-from badacost.validation import check_choice, check_number
 
 if TYPE_CHECKING:
     import pandas as pd

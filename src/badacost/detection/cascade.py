@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_number
 from badacost.detection import cascade_kernels
 from badacost.detection.pose import PoseRegression
-from badacost.threads import Threads
 from badacost.tree.forest import Forest
-from badacost.validation import check_number
 
 _MAX_SIDE = 4096
 _MAX_LABELS = 4096

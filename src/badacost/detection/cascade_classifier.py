@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_number
 from badacost.detection.box_tree import BoxTree
 from badacost.detection.boxes import Detections
 from badacost.detection.detector import Detector
 from badacost.detection.images import read_image
 from badacost.detection.reference import load_detector
 from badacost.detection.suppression import Suppression
-from badacost.validation import check_number
 
 _MAX_SCALE_FACTOR = 2.0
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import njit
 
 _BLOCK = 1024
 _COLUMNS = 64  # of a block of neighbours

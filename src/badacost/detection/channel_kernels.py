@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import njit
 
 _HALF = np.float32(0.5)
 _ONE = np.float32(1.0)

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import IndexArray, Planes
+from badacost._utils.arrays import IndexArray
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_flag, check_number
 from badacost.detection import channel_kernels
-from badacost.threads import Threads
-from badacost.validation import check_flag, check_number
+from badacost.detection.arrays import Planes
 
 COLOUR, MAGNITUDE, HISTOGRAM = range(3)
 _MAX_RADIUS = 64

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
+from badacost._utils.parallel import Threads
+from badacost.backends.device import Device, cuda_device
 from badacost.detection.backend import Layout
 from badacost.detection.cascade import Cascade, Windows
 from badacost.detection.cuda_features import (
@@ -26,8 +28,6 @@ from badacost.detection.cuda_features import (
     places_of,
 )
 from badacost.detection.images import Pixels
-from badacost.gpu.device import Device, cuda_device
-from badacost.threads import Threads
 
 _TILE = (8, 32)  # rows and columns of windows that a block looks at; columns as in detector.cu
 _FIRST_STAGE = 16  # trees, after those that cannot reject a window, that tiles go through

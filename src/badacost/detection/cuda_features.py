@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import Planes
+from badacost.backends.device import Device
+from badacost.detection.arrays import Planes
 from badacost.detection.backend import Layout
 from badacost.detection.channels import (
     BYTES_TO_XYZ,
@@ -32,9 +33,8 @@ from badacost.detection.channels import (
 from badacost.detection.decorrelation import half, halving_shares
 from badacost.detection.images import Pixels
 from badacost.detection.pyramid import channel_factors, halves_colours
-from badacost.gpu.device import Device
 
-SOURCE = "detector"
+SOURCE = "detection/detector"
 THREADS = 128  # of a block
 WALKERS = 32  # threads of a block that have much to do each: few, on many processors
 _MAX_VALUES = 2**31  # of an array: places in it are 32 bit integers

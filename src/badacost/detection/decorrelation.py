@@ -14,11 +14,12 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray, Planes
+from badacost._utils.arrays import FloatArray
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_number
 from badacost.detection import decorrelation_kernels
+from badacost.detection.arrays import Planes
 from badacost.detection.channels import check_planes
-from badacost.threads import Threads
-from badacost.validation import check_number
 
 _RESAMPLING_NORM = 1.0 + 1e-6
 _MAX_FILTERS = 64

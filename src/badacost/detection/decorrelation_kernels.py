@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import njit
 
 SIZE = 5  # rows and columns of a filter
 AT_ONCE = 4  # filters that are applied to a row while it is in registers

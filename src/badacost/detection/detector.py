@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, Positions
+from badacost._utils.arrays import FloatArray, Positions
+from badacost._utils.parallel import Threads, number_of_threads
+from badacost._utils.validation import check_choice, check_number
+from badacost.backends.device import cuda_device
+from badacost.classifiers.saving import forest_from_arrays, forest_to_arrays
 from badacost.detection.backend import Backend, CPUBackend, Layout
 from badacost.detection.boxes import Detections, with_aspect_ratios
 from badacost.detection.cascade import MAX_NODES, Cascade
@@ -28,12 +32,7 @@ from badacost.detection.pose import PoseRegression
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.suppression import Suppression
-from badacost.gpu.device import cuda_device
-from badacost.model_file import ModelFile, refuse
-from badacost.persistence import load_model, save_model, saved_model
-from badacost.threads import Threads
-from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
-from badacost.validation import check_choice, check_number
+from badacost.io.model_file import ModelFile, load_model, refuse, save_model, saved_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -48,6 +47,13 @@ _HEADER = {
     "aspect_ratios", "curve",
 }  # fmt: skip
 _POSE_ARRAYS = ("weights", "intercepts", "costs")
+_MAX_DEFAULT_JOBS = 4  # images at a time by default: each takes memory
+
+
+def images_at_a_time(n_jobs: int | None) -> int:
+    """Number of images to search at the same time: by default one on each core, four at most."""
+    n_threads = number_of_threads(n_jobs)
+    return min(n_threads, _MAX_DEFAULT_JOBS) if n_jobs is None else n_threads
 
 
 @saved_model
@@ -191,7 +197,7 @@ class Detector:
         image : str, path-like, PIL image or ndarray
             See `badacost.detection.images.read_image`: RGB, grey, RGBA; bytes, 16 bits, floats.
         n_jobs : int, optional
-            Number of threads, -1 for all cores; boxes are the same for any number.
+            Number of threads, by default one for each core; boxes are the same for any number.
 
         Returns
         -------
@@ -210,8 +216,8 @@ class Detector:
         >>> overlaps(scene.boxes, found.boxes).max(axis=1) > 0.5  # each car is found
         array([ True,  True])
         """
-        with Threads(n_jobs) as threads:
-            return self.suppressed(self._candidates(image, threads))
+        threads = Threads(n_jobs)
+        return self.suppressed(self._candidates(image, threads))
 
     def detect_many(
         self, images: Iterable[Source], *, n_jobs: int | None = None
@@ -223,7 +229,8 @@ class Detector:
         images : iterable
             Images as `detect` takes them; they are read as they are needed.
         n_jobs : int, optional
-            Images that are worked on at the same time, -1 for one on each core.
+            Images that are searched at the same time, -1 for one on each core; by default one on
+            each core, four at most.
 
         Yields
         ------
@@ -239,16 +246,15 @@ class Detector:
         >>> [len(found) for found in synthetic_cars().detect_many(images, n_jobs=2)]
         [2, 2]
         """
-        with Threads(n_jobs) as threads:
-            n_threads = threads.n_threads
+        n_threads = images_at_a_time(n_jobs)
         if n_threads == 1:
-            yield from map(self.detect, images)
+            yield from (self.detect(image, n_jobs=1) for image in images)
             return
         waiting: deque[Future[Detections]] = deque()
         with ThreadPoolExecutor(n_threads) as pool:
             try:
                 for image in images:
-                    waiting.append(pool.submit(self.detect, image))
+                    waiting.append(pool.submit(self.detect, image, n_jobs=1))
                     if len(waiting) > n_threads:
                         yield waiting.popleft().result()
                 while waiting:
@@ -358,8 +364,8 @@ class Detector:
         >>> len(detector.candidates(image)) > len(detector.detect(image))
         True
         """
-        with Threads(n_jobs) as threads:
-            return self._candidates(image, threads)
+        threads = Threads(n_jobs)
+        return self._candidates(image, threads)
 
     def suppressed(self, candidates: Detections) -> Detections:
         """Return the boxes that `detect` makes of candidates, best first.
@@ -589,9 +595,9 @@ class Detector:
         """
         check_choice("keep", keep, ("windows", "boxes"))
         lowest = [np.full(cascade.forest.n_trees, np.inf) for cascade in self.cascades]
-        with Threads(n_jobs) as threads:
-            for image in images:
-                self._lower(lowest, image, keep, threads)
+        threads = Threads(n_jobs)
+        for image in images:
+            self._lower(lowest, image, keep, threads)
         if not any(np.isfinite(traces).any() for traces in lowest):
             raise ValueError("nothing was found to calibrate with: give images with objects.")
         return replace(

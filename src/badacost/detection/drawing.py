@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost._utils.validation import check_number
 from badacost.detection.boxes import Detections
 from badacost.detection.images import import_pil, read_image
-from badacost.validation import check_number
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw

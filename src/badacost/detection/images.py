@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.budget import Budget, shown
-from badacost.user_file import open_regular
-from badacost.validation import check_flag, check_number
+from badacost._utils.validation import check_flag, check_number
+from badacost.io.budget import Budget, shown
+from badacost.io.user_file import open_regular
 
 if TYPE_CHECKING:
     from av import VideoFrame

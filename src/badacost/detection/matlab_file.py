@@ -11,6 +11,7 @@ import io
 import math
 import os
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from badacost.budget import Budget, BudgetError
-from badacost.model_file import ModelFileError, describe, open_model, refuse
+from badacost.io.budget import DEFAULT_MEMORY, Budget, BudgetError
+from badacost.io.model_file import ModelFileError, describe, open_model, refuse
 
 _MAGIC = b"MATLAB 5.0 MAT-file"
 _HEADER_BYTES = 128
@@ -42,6 +43,26 @@ _BYTES_OF_NUMBER, _BYTES_OF_LETTER = 8, 8
 _PEEK = 1024  # bytes in which the header of a variable is found, packed or not
 _BLOCK = 2**20  # that is unpacked at once
 _VARIABLES_PER_CHECK = 4096
+_SECONDS_PER_BYTE = 60 / DEFAULT_MEMORY
+
+
+class Clock:
+    """Seconds of this thread that parsing may still take: a minute for each gigabyte of a budget.
+
+    Entries of these files can refer to each other, so that a small file can take long.
+    """
+
+    def __init__(self, budget: Budget):
+        self._seconds = max(budget.max_memory * _SECONDS_PER_BYTE, 1.0)
+        self._end = time.thread_time() + self._seconds
+
+    def check(self) -> None:
+        """Raise when the time is over."""
+        if time.thread_time() > self._end:
+            raise BudgetError(
+                f"reading takes more than {self._seconds:.0f} s: split the file, or raise "
+                "max_memory= (--max-memory), which also raises the time limit"
+            )
 
 
 def is_matlab(path: str | os.PathLike[str]) -> bool:
@@ -104,7 +125,7 @@ class _Place(NamedTuple):
 def _find(file: BinaryIO, name: bytes, order: str, budget: Budget) -> _Place:
     """Return where a variable is; all others are passed over by their lengths."""
     size, position = os.fstat(file.fileno()).st_size, _HEADER_BYTES
-    clock, number = budget.clock(), 0
+    clock, number = Clock(budget), 0
     while position < size:
         if number % _VARIABLES_PER_CHECK == 0:
             clock.check()
@@ -179,7 +200,7 @@ class _Walk:
     def __init__(self, data: memoryview, order: str, budget: Budget):
         self._data = data
         self._order = order
-        self._budget, self._clock = budget, budget.clock()
+        self._budget, self._clock = budget, Clock(budget)
         self._memory = len(data)
 
     def take(self, n_bytes: int) -> None:

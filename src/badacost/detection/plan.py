@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
+from badacost._utils.parallel import Threads
 from badacost.detection.backend import Backend, CPUBackend, Layout
 from badacost.detection.boxes import Detections
 from badacost.detection.cascade import Windows
 from badacost.detection.images import Pixels
-from badacost.threads import Threads
 
 if TYPE_CHECKING:
     from badacost.detection.detector import Detector

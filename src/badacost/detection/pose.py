@@ -15,7 +15,7 @@ from scipy.linalg import solve
 from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_limits
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
 from badacost.costs import as_cost_matrix
 from badacost.detection.pose_kernels import add_products
 

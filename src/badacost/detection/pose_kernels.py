@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import njit
 
 _BLOCK = 16  # windows that share what is read of the weights
 

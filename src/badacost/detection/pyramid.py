@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray, Planes
-from badacost.budget import Budget, shown
+from badacost._utils.arrays import FloatArray
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_number
 from badacost.detection import channel_kernels
+from badacost.detection.arrays import Planes
 from badacost.detection.channels import (
     COLOUR,
     MAGNITUDE,
@@ -39,8 +41,7 @@ from badacost.detection.channels import (
     rgb_to_luv,
 )
 from badacost.detection.images import ImageError
-from badacost.threads import Threads
-from badacost.validation import check_number
+from badacost.io.budget import Budget, shown
 
 _N_TRIALS = 100
 _FEATURES_PER_FILE = 2.5  # what the features of an image may take, beside a file

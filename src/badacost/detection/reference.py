@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io.matlab import mat_struct
 
-from badacost.arrays import FloatArray
-from badacost.budget import Budget, BudgetError
+from badacost._utils.arrays import FloatArray
 from badacost.detection.annotations.views import Views
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import (
@@ -29,7 +28,8 @@ from badacost.detection.detector import MAX_CASCADES, Detector
 from badacost.detection.matlab_file import is_matlab, read_variable
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.suppression import Suppression
-from badacost.model_file import ModelFileError, describe, refuse
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.model_file import ModelFileError, describe, refuse
 from badacost.tree.forest import Forest
 
 # Middles of the yaw ranges of the published face detectors, as headings.

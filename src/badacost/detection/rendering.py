@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
 
 Colours = NDArray[np.float32]
 

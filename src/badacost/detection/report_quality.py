@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.boxes import Detections, overlaps
 from badacost.detection.drawing import draw

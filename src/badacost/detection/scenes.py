@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_number
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import overlaps
 from badacost.detection.images import Pixels
 from badacost.detection.rendering import Camera, Colours, Layer, Mesh, Solid
-from badacost.validation import check_number
 
 _MAX_OVERLAP = 0.02
 _TRIES = 60

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from badacost.arrays import FloatArray, Mask
-from badacost.validation import check_number
+from badacost._utils.arrays import FloatArray, Mask
+from badacost._utils.validation import check_number
 
 _MAX = 1e9
 _MIN_SLOPE = 1e-3  # by standard deviation of the scores

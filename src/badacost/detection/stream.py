@@ -28,14 +28,11 @@ from badacost.detection.images import (
     read_image,
     video_frames,
 )
-from badacost.threads import Threads
-from badacost.user_file import open_regular
+from badacost.io.user_file import open_regular
 
 if TYPE_CHECKING:
     from badacost.detection.boxes import Detections
     from badacost.detection.detector import Detector
-
-_MAX_DEFAULT_JOBS = 4  # images at a time where nobody asks for more: each takes memory
 
 
 @dataclass(frozen=True)
@@ -115,6 +112,8 @@ def predict(
     detector: Detector, source: Any, *, stream: bool, bgr: bool, n_jobs: int | None
 ) -> Iterator[Detections] | list[Detections]:
     """Return what is found in each image of a source; `Detector.predict` documents it."""
+    from badacost.detection.detector import images_at_a_time
+
     found = _predicted(detector, images_of(source, bgr=bgr), images_at_a_time(n_jobs))
     if stream:
         return found
@@ -156,13 +155,6 @@ def file_images(path: Path, *, every: int = 1) -> Iterator[ImageSource | Unreada
             yield ImageSource(str(path), _size(pixels), path, pixels=pixels)
     except ImageError as error:
         yield Unreadable(str(path), error)
-
-
-def images_at_a_time(n_jobs: int | None) -> int:
-    """Return how many images to search at the same time: by default one on each core, 4 at most."""
-    with Threads(-1 if n_jobs is None else n_jobs) as threads:
-        n_threads = threads.n_threads
-    return min(n_threads, _MAX_DEFAULT_JOBS) if n_jobs is None else n_threads
 
 
 def search(

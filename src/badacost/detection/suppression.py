@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost._utils.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost._utils.validation import check_choice, check_flag, check_number
 from badacost.detection import box_tree_kernels
 from badacost.detection.box_tree import DENOMINATORS, BoxTree, sorted_coordinates
 from badacost.detection.boxes import MAX_COORDINATE, Detections
-from badacost.validation import check_choice, check_flag, check_number
 
 _MIN_DOUBT = 1e-12  # of a probability
 _PAIRS_AT_ONCE = 2**20  # of boxes that stay and those that vote for them

@@ -4,52 +4,74 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from badacost.arrays import FloatArray
-from badacost.boosting.badacost import BAdaCostClassifier
-from badacost.boosting.costboost import CostBoostClassifier
-from badacost.boosting.stagewise import MAX_SCORED, StagewiseClassifier, Task
-from badacost.categorical_columns import CategoricalColumns, categorical_positions
-from badacost.costs.matrix import warn_of_alphabet
+from badacost._utils.validation import check_number
+from badacost.classifiers.badacost import BAdaCostClassifier
+from badacost.classifiers.base import Given, StagewiseClassifier
+from badacost.classifiers.costboost import CostBoostClassifier
+from badacost.distributed.cluster import current_client, dask_distributed, outside_of_tasks
 from badacost.distributed.collections import (
     check_collections,
-    current_client,
     is_collection,
     meta_of,
-    outside_of_tasks,
+    predict_lazily,
 )
-from badacost.distributed.lazy import predict_lazily
-from badacost.distributed.parts import MAX_REBUILDS
-from badacost.distributed.requirement import dask_distributed
-from badacost.distributed.training_set import BinnedSamples, ClusterRows
-from badacost.threads import Threads
-from badacost.tree.binning import BinnedData
-from badacost.tree.sampling import RowSketch
-from badacost.validation import check_number
+from badacost.distributed.shards import HEARTBEAT_TIMEOUT, MAX_REBUILDS
+from badacost.distributed.training_set import ClusterRows
 
 if TYPE_CHECKING:
     _Classifier = StagewiseClassifier
-else:  # its fields would take the place of those of the classifiers
+else:  # its fields would override those of the classifiers
     _Classifier = object
 
 
-class DaskTraining(_Classifier):
-    """What the classifiers on a cluster share: fits on dask collections, and lazy predictions."""
+_LAZY = ("predict", "predict_proba", "predict_costs", "cost_scores", "decision_function", "apply")
+_STAGED = [f"staged_{name}" for name in _LAZY if name not in ("predict_costs", "apply")]
 
-    client: Any
-    max_rebuilds: int
+
+def _method(name: str) -> Any:
+    """A method of the ordinary estimator, where that has it.
+
+    Those that are `_LAZY` return a dask collection for a dask collection, which others refuse.
+    """
+
+    def method(self: Any, *given: Any, **named: Any) -> Any:
+        check_is_fitted(self)
+        local = self.to_local()
+        if not any(map(is_collection, (*given, *named.values()))):
+            return getattr(local, name)(*given, **named)
+        if name not in _LAZY:
+            raise TypeError(
+                f"{name} takes rows that are in this process, not dask collections: compute what "
+                f"fits into memory, with X.compute(), or use what is lazy: {', '.join(_LAZY)}."
+            )
+        local.callbacks = None  # workers do not need them
+        return predict_lazily(local, name, *given, **named)
+
+    method.__name__ = name
+    lazy = "; lazy as X is" * (name in _LAZY)
+    method.__doc__ = f"Return `{name}` of the ordinary estimator{lazy}."
+    return available_if(lambda model: hasattr(super(DaskTraining, model), name))(method)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DaskTraining(_Classifier):
+    """Base of the classifiers on a cluster: fits on dask collections, and lazy predictions."""
+
+    client: Any = None
+    max_rebuilds: int = MAX_REBUILDS
+    heartbeat_timeout: float = HEARTBEAT_TIMEOUT
+
     _local: ClassVar[type[StagewiseClassifier]]
 
     def fit(  # type: ignore[override]  # no batches, no costs of samples
@@ -80,99 +102,38 @@ class DaskTraining(_Classifier):
         self
             The fitted estimator.
         """
+        return self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val))
+
+    def _fit_in_place(self, training: Given, unseen: Given, sample_cost: Any = None) -> None:
+        """Describe the rows on the workers, and fit."""
+        (X, y, sample_weight), (X_val, y_val, sample_weight_val) = training, unseen
         dask_distributed()
-        self._check_parameters()
         names = "X y sample_weight X_val y_val sample_weight_val"
         check_collections(names, X, y, sample_weight, X_val, y_val, sample_weight_val)
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val belong together: give both of them or neither.")
-        if X_val is None and sample_weight_val is not None:
-            raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
-        self.__dict__.pop("n_estimators_", None)
+        self._begin(X_val, y_val, sample_weight_val)
         validate_data(self, meta_of(X), reset=True, skip_check_array=True)
         if X_val is not None:
             validate_data(self, meta_of(X_val), reset=False, skip_check_array=True)
         client, started = current_client(self.client), time.perf_counter()
-        with outside_of_tasks():
-            rows = self._rows(client, X, y, sample_weight)
-            with rows.parts:
-                unseen = None
-                try:
-                    if X_val is not None:
-                        unseen = self._rows(client, X_val, y_val, sample_weight_val)
-                    self._fit_rows(rows, unseen)
-                finally:
-                    if unseen is not None:
-                        unseen.parts.close()
-        asked = rows.parts
-        #: Seconds of the fit, of parts at work and of communication, and the number of calls.
+        with outside_of_tasks(), ExitStack() as stack:
+            rows = ClusterRows(self, stack, client, X, y, sample_weight)
+            validation = None
+            if X_val is not None:
+                given = X_val, y_val, sample_weight_val, True
+                validation = partial(ClusterRows, self, stack, client, *given)
+            self._fit_rows(rows, validation, resumed=False)
+        #: Seconds of the fit, of shards at work and of communication, and the number of calls.
         self.cluster_seconds_ = {
             "fit": time.perf_counter() - started,
-            "work": asked.worked,
-            "communication": asked.waited - asked.worked,
-            "n_calls": asked.n_asked,
+            "work": rows.shards.worked,
+            "communication": rows.shards.waited - rows.shards.worked,
+            "n_calls": rows.shards.n_calls,
         }
-        return self
-
-    def _rows(self, client: Any, X: Any, y: Any, weight: Any) -> ClusterRows:
-        positions = categorical_positions(meta_of(X), self._categorical_features)
-        return ClusterRows(client, X, y, weight, positions, self.max_rebuilds)
-
-    def _fit_rows(self, rows: ClusterRows, unseen: ClusterRows | None) -> None:
-        """Fit, once rows are on the workers."""
-        self._columns = CategoricalColumns.of_counts(rows.categories)
-        rows.check(self._columns)
-        self.classes_ = rows.classes
-        self._mean_costs = None
-        self._prepare()
-        warn_of_alphabet(self.cost_matrix, rows.classes, rows.like, stacklevel=4)
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._forget_rounds()
-        if unseen is not None:
-            self._check_unseen(unseen)
-        held = None
-        if unseen is None and self._holds_out:
-            mask = self._held_out(rows.mixed(self._seed), rows.y, rows.weight)
-            held = rows.hold_out(mask)
-        n = len(rows.y)
-        some = rows.some(np.arange(0, n, n // MAX_SCORED + 1))
-        with Threads(self.n_jobs) as threads:
-            empty = RowSketch(self._seed, self.binning, self._columns.codes())
-            parted = rows.bin(empty, self.max_bins, threads)
-            validation: Any = None
-            if unseen is not None:
-                samples = unseen.unseen(parted.mapper, held_out=False)
-                validation = samples, unseen.y, unseen.weight
-            elif held is not None:
-                validation = rows.unseen(parted.mapper, held_out=True), *held
-            nothing = np.empty((len(parted.mapper.edges), 0), np.uint8)
-            kept = rows.kept if getattr(self, "cv", None) is not None else np.empty(0, bool)
-            task = Task(
-                BinnedSamples(BinnedData(parted.mapper, nothing)),
-                parted.y,
-                parted.weight,
-                validation,
-                threads,
-                kept,
-                parted=parted,
-            )
-            self._boost(task)
-        self.__dict__.pop("oof_probabilities_", None)
-        self._warn_if_constant(some)
-
-    def _check_unseen(self, unseen: ClusterRows) -> None:
-        """Check validation data, and number their classes as those of the training data."""
-        unknown = np.setdiff1d(unseen.classes, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y_val has classes that y does not have: {unknown.tolist()}.")
-        place = {label: k for k, label in enumerate(self.classes_.tolist())}
-        numbers = np.array([place[label] for label in unseen.classes.tolist()])
-        unseen.y = numbers[unseen.y]
-        unseen.check(self._columns, "sample_weight_val")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("max_rebuilds", self.max_rebuilds, Integral, low=0)
+        check_number("heartbeat_timeout", self.heartbeat_timeout, low=0.0, open_low=True)
         if self.warm_start:
             raise ValueError(
                 "warm_start needs all samples in this process: fit anew with more rounds, or go on "
@@ -195,108 +156,15 @@ class DaskTraining(_Classifier):
         BAdaCostClassifier or CostBoostClassifier
             The estimator, fitted if this one is.
         """
-        names = signature(self._local).parameters
-        local = self._local(**{name: getattr(self, name) for name in names})
-        own = set(self.get_params(deep=False))
-        for name, value in self.__dict__.items():
-            if name not in own and name != "cluster_seconds_":
-                setattr(local, name, value)
+        given = self.get_params(deep=False)
+        local = self._local(**{k: given[k] for k in signature(self._local).parameters})
+        not_fitted = {*given, "cluster_seconds_"}
+        local.__dict__.update({k: v for k, v in vars(self).items() if k not in not_fitted})
         return local
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ordinary estimator to a file that `badacost.load` reads."""
         self.to_local().save(path)
-
-    def _answer(self, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-        """What the ordinary estimator says, lazily if X is a dask collection."""
-        check_is_fitted(self)
-        local = self.to_local()
-        if not is_collection(X):
-            return getattr(local, method)(X)
-        check_collections("X", X)
-        local.callbacks = None  # they need not be known to workers
-        return predict_lazily(local, method, X, columns, dtype)
-
-    @property
-    def _labels(self) -> list[Any]:
-        return self.classes_.tolist()
-
-    def predict(self, X: Any) -> Any:
-        """Return the classes that the decision rule chooses.
-
-        Parameters
-        ----------
-        X : dask array or data frame, or what the ordinary estimator takes
-            Samples.
-
-        Returns
-        -------
-        dask array or series, or ndarray, of shape (n_samples,)
-            Classes; for dask collections they are computed when they are asked for, and a series
-            has the index of X.
-        """
-        check_is_fitted(self)
-        return self._answer("predict", X, None, self.classes_.dtype)
-
-    @available_if(lambda model: super().predict_proba)
-    def predict_proba(self, X: Any) -> Any:
-        """Return class probabilities, as `predict` does with classes; columns are classes."""
-        check_is_fitted(self)
-        return self._answer("predict_proba", X, self._labels, np.float64)
-
-    @available_if(lambda model: super().predict_costs)
-    def predict_costs(self, X: Any) -> Any:
-        """Return the expected cost of each decision, as `predict` does with classes."""
-        check_is_fitted(self)
-        return self._answer("predict_costs", X, self._labels, np.float64)
-
-    def cost_scores(self, X: Any) -> Any:
-        """Return the cost scores, as `predict` does with classes; columns are classes."""
-        check_is_fitted(self)
-        return self._answer("cost_scores", X, self._labels, np.float64)
-
-    def decision_function(self, X: Any) -> Any:
-        """Return what the decision rule compares, as `predict` does with classes."""
-        check_is_fitted(self)
-        columns = None if len(self.classes_) == 2 else self._labels
-        return self._answer("decision_function", X, columns, np.float64)
-
-    def apply(self, X: Any) -> Any:
-        """Return leaves, as `predict` does with classes; columns are trees."""
-        check_is_fitted(self)
-        return self._answer("apply", X, [*range(self.forest_.n_trees)], np.int32)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy of rows that are in this process."""
-        _check_computed("score", X, y, sample_weight)
-        return super().score(X, y, sample_weight)
-
-    @available_if(lambda model: super().decide)
-    def decide(self, X: Any, costs: Any = None, **prices: Any) -> NDArray[Any]:
-        """Return decisions about rows that are in this process, under any prices."""
-        _check_computed("decide", X)
-        return super().decide(X, costs, **prices)
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Return the `predict` of every round, for rows that are in this process."""
-        _check_computed("staged_predict", X)
-        return super().staged_predict(X)
-
-    @available_if(lambda model: super().staged_predict_proba)
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
-        """Return the `predict_proba` of every round, for rows that are in this process."""
-        _check_computed("staged_predict_proba", X)
-        return super().staged_predict_proba(X)
-
-    def staged_cost_scores(self, X: Any) -> Iterator[FloatArray]:
-        """Return the `cost_scores` of every round, for rows that are in this process."""
-        _check_computed("staged_cost_scores", X)
-        return super().staged_cost_scores(X)
-
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """Return the `decision_function` of every round, for rows that are in this process."""
-        _check_computed("staged_decision_function", X)
-        return super().staged_decision_function(X)
 
     def __sklearn_clone__(self) -> Any:
         given = self.get_params(deep=False)
@@ -307,49 +175,38 @@ class DaskTraining(_Classifier):
         return super().__getstate__() | {"client": None}
 
 
-def _check_computed(method: str, *given: Any) -> None:
-    """Raise where data are dask collections, which would be loaded into this process."""
-    if any(map(is_collection, given)):
-        raise TypeError(
-            f"{method} takes rows that are in this process, not dask collections: compute what "
-            "fits into memory, with X.compute(), or use what is lazy: predict, predict_proba, "
-            "predict_costs, cost_scores, decision_function and apply."
-        )
+for _name in (*_LAZY, *_STAGED, "score", "decide"):
+    setattr(DaskTraining, _name, _method(_name))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):  # type: ignore[misc]
     """`BAdaCostClassifier` on the workers of a Dask cluster: the same model, to the last byte.
 
-    Each worker holds the bins, classes and weights of its chunks of rows; sums over all rows do not
-    depend on how these are divided. A worker that is lost is replaced by another, which builds its
-    part again from the dask collections and goes on. Needs ``pip install badacost[dask]``.
+    Each worker holds the bins, classes and weights of its chunks of rows: a shard. Sums over all
+    rows do not depend on the division into shards. If a worker is lost, its shard is rebuilt on
+    another one from the dask collections. Needs ``pip install badacost[dask]``.
 
-    Parameters
+    Parameters and fitted attributes are those of `BAdaCostClassifier`, but `estimator`,
+    `warm_start`, ``binning="exact"`` and `device` are not for clusters. Callbacks are called in
+    this process, without the predictions of the learners. `n_jobs` is the number of threads of this
+    process, which searches the splits; workers use the threads that they have.
+
+    Attributes
     ----------
-    cost_matrix, n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split,
-    min_samples_leaf, max_features, criterion, binning, max_bins, categorical_features, subsample,
-    early_stopping, validation_fraction, n_iter_no_change, tol, callbacks, random_state, verbose,
-    decision, scoring, cost_scale, n_refinements
-        See `BAdaCostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
-        process, without the answers of the learners.
-    estimator, warm_start, device
-        Not for clusters: leave them as they are.
-    n_jobs : int or None, default=None
-        Threads of this process, which searches the splits. Workers use the threads that they have.
     client : dask.distributed.Client or None, default=None
         The cluster; None is the active client.
     max_rebuilds : int, default=10
         Maximum number of workers that may be lost before the fit ends with an error.
+    heartbeat_timeout : float, default=60.0
+        Seconds without a heartbeat after which a worker that the fit waits for is restarted and
+        its shard rebuilt. Workers send heartbeats while they compute, however long that takes.
 
-    Attributes
-    ----------
-    cluster_seconds_ : dict
-        Seconds of the fit ("fit"), of the slowest parts at work ("work"), of the rest of the time
-        that was spent waiting for them ("communication"), and the number of questions ("n_calls").
-    classes_, cost_matrix_, charged_costs_, forest_, estimator_weights_, n_estimators_,
-    train_score_, validation_score_, stop_reason_, categories_, n_features_in_, feature_names_in_
-        See `BAdaCostClassifier`.
+    Notes
+    -----
+    A fit sets ``cluster_seconds_``, a dictionary: seconds of the fit ("fit"), of the slowest shards
+    at work ("work") and of the rest of the time spent waiting for them ("communication"), and the
+    number of calls ("n_calls").
 
     Examples
     --------
@@ -363,17 +220,13 @@ class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):  # type: ignore[
     >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = DaskBAdaCostClassifier(costs, n_estimators=20, client=client).fit(X, y)
     >>> model.predict(X)
-    dask.array<_of_block, shape=(178,), dtype=int64, chunksize=(60,), chunktype=numpy.ndarray>
+    dask.array<_predict_block, shape=(178,), dtype=int64, chunksize=(60,), chunktype=numpy.ndarray>
     >>> model.predict(X)[[0, 60, 177]].compute()
     array([0, 1, 2])
     >>> model.to_local()  # the ordinary estimator, to save or to explain
     BAdaCostClassifier(cost_matrix=[[0, 1, 5], [1, 0, 2], [10, 8, 0]],
                        n_estimators=20)
     """
-
-    cost_matrix: Any = field(default=None, kw_only=False)
-    client: Any = None
-    max_rebuilds: int = MAX_REBUILDS
 
     _local: ClassVar[type[StagewiseClassifier]] = BAdaCostClassifier
 
@@ -382,30 +235,14 @@ class DaskBAdaCostClassifier(DaskTraining, BAdaCostClassifier):  # type: ignore[
 class DaskCostBoostClassifier(DaskTraining, CostBoostClassifier):
     """`CostBoostClassifier` on the workers of a Dask cluster: the same model, to the last byte.
 
-    See `DaskBAdaCostClassifier` for what happens on the cluster. The folds are those of the
-    ordinary estimator, so that samples left out tell when to stop, wherever they are.
-
-    Parameters
-    ----------
-    cost_matrix, n_estimators, learning_rate, n_folds, cv, tree, max_depth, max_leaf_nodes,
-    min_samples_split, min_samples_leaf, min_hessian, l2, n_directions, max_features, binning,
-    max_bins, categorical_features, subsample, early_stopping, validation_fraction,
-    n_iter_no_change, tol, callbacks, random_state, verbose
-        See `CostBoostClassifier`. Binning "exact" is not for clusters. Callbacks are called in this
-        process, without the answers of the learners.
-    warm_start, device
-        Not for clusters: leave them as they are.
-    n_jobs, client, max_rebuilds
-        See `DaskBAdaCostClassifier`.
+    Parameters and fitted attributes are those of `CostBoostClassifier`, without
+    ``oof_probabilities_``; see `DaskBAdaCostClassifier` for those that are not for clusters, and
+    for what happens there. Folds are those of the ordinary estimator, wherever their samples are.
 
     Attributes
     ----------
-    cluster_seconds_
+    client, max_rebuilds, heartbeat_timeout
         See `DaskBAdaCostClassifier`.
-    classes_, cost_matrix_, charged_costs_, oof_cost_, log_prior_, forest_, estimator_weights_,
-    n_estimators_, train_score_, validation_score_, stop_reason_, categories_, n_features_in_,
-    feature_names_in_
-        See `CostBoostClassifier`. There are no ``oof_probabilities_``.
 
     Examples
     --------
@@ -421,9 +258,5 @@ class DaskCostBoostClassifier(DaskTraining, CostBoostClassifier):
     >>> model.predict_proba(X)[[0, 177]].compute().argmax(axis=1)
     array([0, 2])
     """
-
-    cost_matrix: Any = field(default=None, kw_only=False)
-    client: Any = None
-    max_rebuilds: int = MAX_REBUILDS
 
     _local: ClassVar[type[StagewiseClassifier]] = CostBoostClassifier

@@ -1,29 +1,135 @@
-"""A training set on a cluster: rows on the workers, classes and weights of all rows here."""
+"""A training set on a cluster: rows on the workers, classes and weights of all rows here.
+
+A worker holds its rows as given, then as checked blocks, then as bins. Classes and weights are sent
+to the client, which checks those of all rows, and are returned to the workers with the bins.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import pairwise, zip_longest
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array
 
-from badacost.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
-from badacost.boosting.fit_part import PartedRows
-from badacost.boosting.learners import SampleSet
-from badacost.categorical_columns import CategoricalColumns
-from badacost.distributed.collections import chunks_of
-from badacost.distributed.parts import DaskParts, cannot_be_computed_again, place_chunks
-from badacost.distributed.requirement import dask_distributed
-from badacost.distributed.rows import Description, RowsPart, several_types
-from badacost.parts import ByPart
-from badacost.threads import Threads
-from badacost.tree.binning import BinMapper, BinnedData
-from badacost.tree.sampling import RowSketch
-from badacost.validation import check_sample_weight, distinct_classes, positions_in
+from badacost._utils.arrays import FloatArray, Labels, Mask
+from badacost._utils.categorical_columns import (
+    CategoricalColumns,
+    categorical_positions,
+    count_categories,
+)
+from badacost._utils.large_samples import LargeSamples
+from badacost._utils.parallel import Threads
+from badacost._utils.user_warnings import warn_user
+from badacost._utils.validation import (
+    SAMPLES,
+    check_sample_weight,
+    check_two_classes,
+    helpful_errors,
+    positions_in,
+)
+from badacost.backends.shards import Shard, ShardedData, Shards, per_shard
+from badacost.boosting.folds import mix_samples, value_ranges, varying_columns
+from badacost.classifiers.training_data import (
+    ChunkSummary,
+    SampleSet,
+    Summary,
+    Task,
+    summarize_chunk,
+)
+from badacost.distributed.cluster import dask_distributed, wait_for_workers, worker_threads
+from badacost.distributed.collections import chunks_of, meta_of
+from badacost.distributed.shards import DaskShards, is_scattered
+from badacost.tree.binning import BinMapper, BinnedData, RowSketch
+
+
+class RowsShard(Shard):
+    """The rows of a worker, built from its chunks of Dask collections."""
+
+    X: Any  # samples, until they are replaced by bins
+    held_out: Any  # samples that were set aside
+
+    def __init__(self, X: list[Any], y: Sequence[Any] = (), weight: Sequence[Any] = ()):
+        self._chunks, self._y, self._weight, self.X = X, y, weight, None
+
+    def describe(
+        self, columns: list[Any], suffix: str
+    ) -> tuple[int, list[ChunkSummary], list[NDArray[Any]]]:
+        """Number of rows, which have these columns; summaries of the classes; weights.
+
+        Chunks of the three may be of different rows. Errors name y with a suffix.
+        """
+        for X in self._chunks:
+            check_columns(X, columns)
+        classes = [summarize_chunk(y, y, None, (), suffix=suffix) for y in self._y]
+        n_rows = sum(X.shape[0] for X in self._chunks)
+        return n_rows, classes, [np.asarray(part) for part in self._weight]
+
+    def count_categories(self, positions: list[int], kept: Mask) -> list[dict[int, Counter[Any]]]:
+        """Count the categories of some columns in the rows that have a weight."""
+        rows = np.split(kept, np.cumsum([X.shape[0] for X in self._chunks])[:-1])
+        pairs = zip(self._chunks, rows, strict=True)
+        return [count_categories(X, positions, some) for X, some in pairs if len(some)]
+
+    def check(self, columns: CategoricalColumns, kept: Mask) -> None:
+        """Make numbers of the samples, and drop those without weight."""
+        blocks = []
+        for X in self._chunks:
+            encoded = columns.encode(X)
+            with helpful_errors(encoded):
+                blocks.append(check_array(encoded, input_name="X", ensure_min_samples=0, **SAMPLES))
+        self._chunks, self._y, self._weight = [], (), ()
+        shape = sum(map(len, blocks)), blocks[0].shape[1]
+        self.X = LargeSamples(partial(iter, blocks), shape)[kept]
+
+    def value_ranges(self) -> NDArray[np.uint64]:
+        """Ranges of the values of each feature, see `badacost.boosting.folds.value_ranges`."""
+        return value_ranges(self.X)
+
+    def mixed_values(self, seed: int, columns: list[int]) -> NDArray[np.uint64]:
+        """Hashes (n_rows,) of the rows by some features, see `mix_samples`."""
+        return mix_samples(self.X, seed, columns)
+
+    def hold_out(self, held: Mask) -> None:
+        """Set some rows aside for validation."""
+        self.X, self.held_out = self.X[~held], self.X[held]
+
+    def sketch(self, sketch: RowSketch, weight: FloatArray, first_row: int) -> RowSketch:
+        """Add all rows to an empty sketch."""
+        sketch.add_all(self.X, weight, worker_threads(), first_row)
+        return sketch
+
+    def bin(
+        self, mapper: BinMapper, y: Labels, weight: FloatArray, first_row: int, bins: Any = None
+    ) -> None:
+        """Replace the values of the rows by bins, those that are sent or their own."""
+        threads = worker_threads()
+        if bins is None:
+            bins = mapper.transform(self.X, threads, fitted=True)
+        self.X = None
+        data = BinnedData(mapper, np.require(bins, requirements=["C", "W"]))
+        super().__init__(data, y, weight, first_row, threads)
+
+    def unseen_bins(self, mapper: BinMapper, rows: str) -> NDArray[np.unsignedinteger]:
+        """Bins of rows that are no training samples: those "held_out", or all, "X"."""
+        return mapper.transform(getattr(self, rows), worker_threads())
+
+
+def check_columns(X: Any, expected: list[Any]) -> None:
+    """Raise unless a chunk has the columns of the whole: names, or positions in an array."""
+    given = [*X.columns] if hasattr(X, "columns") else [*range(X.shape[1])]
+    for place, (found, wanted) in enumerate(zip_longest(given, expected, fillvalue="no column")):
+        if found != wanted:
+            raise ValueError(
+                f"A partition of X has {found!r:.80} at position {place}, where X has "
+                f"{wanted!r:.80}: give all partitions the same columns, in the same order, for "
+                "example with X.map_partitions(lambda part: part[columns])."
+            )
 
 
 class ClusterRows:
@@ -31,142 +137,156 @@ class ClusterRows:
 
     Attributes
     ----------
-    parts : DaskParts
-        What holds the samples.
+    shards : DaskShards
+        The samples.
     classes : ndarray
-        Distinct classes, in their order.
-    like : object
-        Something whose type tells the order of the classes, if there is one.
+        Distinct labels.
+    label_template : object
+        Labels whose type may determine the order of the classes.
     y, weight : ndarray of shape (n_samples,)
-        Classes, as positions among these, and weights; of samples that have a weight, once they
-        are checked.
+        Classes, as positions, and weights of the samples that have a weight.
     kept : ndarray of bool
         Which of the samples have a weight.
     """
 
     def __init__(
-        self, client: Any, X: Any, y: Any, weight: Any, positions: list[int], max_rebuilds: int
+        self,
+        estimator: Any,
+        stack: ExitStack,
+        client: Any,
+        X: Any,
+        y: Any,
+        weight: Any,
+        is_validation: bool = False,
     ):
-        given = [data for data in (X, y, weight) if data is not None]
-        if cannot_be_computed_again(client, given):
-            warnings.warn(
+        """Check the rows, as an estimator is set, or fitted; `stack` closes the shards."""
+        if is_scattered(client, [data for data in (X, y, weight) if data is not None]):
+            warn_user(
                 "Some of the data were scattered, so that they cannot be rebuilt if a worker is "
                 "lost: the fit would end with an error. Data that are read or computed on the "
                 "cluster can be, also if they are persisted.",
                 UserWarning,
-                stacklevel=5,
             )
-        persisted = bool(dask_distributed().futures_of(X))
-        chunks, workers = place_chunks(client, chunks_of(client, X, y, weight), persisted)
-        self.parts = DaskParts(client, RowsPart, chunks, workers, max_rebuilds=max_rebuilds)
-        try:
-            self._describe(self.parts.ask("describe", positions), weight is not None)
-        except BaseException:
-            self.parts.close()
-            raise
+        self.shards: DaskShards[RowsShard] = stack.enter_context(
+            DaskShards(
+                client,
+                RowsShard,
+                [chunks_of(X), chunks_of(y), [] if weight is None else chunks_of(weight)],
+                persisted=bool(dask_distributed().futures_of(X)),
+                max_rebuilds=estimator.max_rebuilds,
+                heartbeat_timeout=estimator.heartbeat_timeout,
+            )
+        )
+        meta, suffix = meta_of(X), "_val" * is_validation
+        columns = [*getattr(meta, "columns", range(meta.shape[1]))]
+        described = self.shards.map(RowsShard.describe, columns, suffix)
+        self._ends = np.cumsum([0, *(n_rows for n_rows, *_ in described)]).tolist()
+        summaries = [chunk for _, chunks, _ in described for chunk in chunks]
+        if (n_classes := sum(len(chunk.codes) for chunk in summaries)) != self._ends[-1]:
+            raise ValueError(
+                f"X{suffix} has {self._ends[-1]} rows, but y{suffix} has {n_classes} classes."
+            )
+        summary = Summary(summaries)
+        self.label_template = summary.label_template
+        if is_validation:
+            positions_in(estimator.classes_, summary.classes, "y_val")  # no others
+            self.classes = estimator.classes_
+        else:
+            check_two_classes(summary.classes)
+            self.classes = summary.classes
+        self._seed: int = estimator._seed
+        self.y: Labels = summary.positions_in(self.classes)
+        weights = [part for *_, parts in described for part in parts]
+        self.weight: FloatArray = check_sample_weight(
+            np.concatenate(weights) if weights else None,
+            self._ends[-1],
+            f"sample_weight{suffix}",
+        )
+        self.kept: Mask = self.weight > 0.0
+        kept = self._by_shard(self.kept)
+        if not is_validation:
+            positions = categorical_positions(meta, estimator._categorical_features)
+            counted: list[Any] = []
+            if positions:
+                counted = self.shards.map(RowsShard.count_categories, positions, kept)
+            chunks = [chunk for shard in counted for chunk in shard]
+            estimator._columns = CategoricalColumns.of_counts(
+                {p: sum((chunk[p] for chunk in chunks), Counter()) for p in positions}
+            )
+        self.shards.update(RowsShard.check, estimator._columns, kept)
+        self._choose(self.kept)
+        self._held_out: Any = None
 
-    def _describe(self, described: list[list[Description]], weighted: bool) -> None:
-        """Put together what the chunks have."""
-        chunks = [chunk for part in described for chunk in part]
-        lengths = [sum(len(chunk.codes) for chunk in part) for part in described]
-        self.ends = np.cumsum([0, *lengths]).tolist()
-        if not self.ends[-1]:
-            raise ValueError("X has no rows: at least 2 samples of different classes are needed.")
-        known = _distinct([chunk.labels for chunk in chunks if len(chunk.labels)])
-        order = next((chunk.order for chunk in chunks if chunk.order is not None), None)
-        self.like: Any = known[:0]
-        if order is not None:
-            import pandas as pd
-
-            self.like = pd.Series(pd.Categorical([], categories=order, ordered=True))
-        self.classes = distinct_classes(known, self.like)
-        self.y: Labels = np.concatenate([self._positions(chunk) for chunk in chunks])
-        given = [chunk.weight for chunk in chunks if chunk.weight is not None]
-        self.weight: Any = np.concatenate(given) if weighted else None
-        self.kept: Mask = np.ones(len(self.y), bool)
-        self.categories: dict[int, Counter[Any]] = {}
-        for chunk in chunks:
-            for position, counts in chunk.categories.items():
-                self.categories.setdefault(position, Counter()).update(counts)
-
-    def _positions(self, chunk: Description) -> Labels:
-        places = positions_in(self.classes, chunk.labels)
-        return places.astype(np.min_scalar_type(len(self.classes)))[chunk.codes]
-
-    def check(self, columns: CategoricalColumns, name: str = "sample_weight") -> None:
-        """Make numbers of the samples, and drop those without weight."""
-        self.weight = check_sample_weight(self.weight, len(self.y), name)
-        self.kept = self.weight > 0.0
-        all_kept = bool(self.kept.all())
-        kept = ByPart([None] * (len(self.ends) - 1)) if all_kept else self._handed_out(self.kept)
-        self.parts.ask("check", columns, kept, keep=True)
-        if not all_kept:
-            self._choose(self.kept)
-
-    def _handed_out(self, rows: NDArray[Any]) -> ByPart:
-        """An array with one item for each row, cut into those of the parts."""
-        return ByPart(rows[a:b] for a, b in pairwise(self.ends))
+    def _by_shard(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """An array with one item for each row, divided among the shards."""
+        return per_shard(rows[a:b] for a, b in pairwise(self._ends))
 
     def _choose(self, chosen: Mask) -> None:
-        """Go on with some rows, which is what the parts have."""
-        self.ends = np.r_[0, np.cumsum(chosen)][self.ends].tolist()
+        """Go on with the rows that the shards still have."""
+        self._ends = np.r_[0, np.cumsum(chosen)][self._ends].tolist()
         self.y, self.weight = self.y[chosen], self.weight[chosen]
 
-    def mixed(self, seed: int) -> NDArray[np.uint64]:
-        """Numbers that depend on the values of the rows."""
-        return np.concatenate(self.parts.ask("mixed_values", seed))
+    def mixed(self) -> NDArray[np.uint64]:
+        """Hashes (n_samples,) of the samples and the seed; constant features do not count."""
+        columns = varying_columns(self.shards.map(RowsShard.value_ranges))
+        return np.concatenate(self.shards.map(RowsShard.mixed_values, self._seed, columns))
 
-    def hold_out(self, held: Mask) -> tuple[Labels, FloatArray]:
-        """Lay some rows aside; return their classes and weights."""
-        self.parts.ask("hold_out", self._handed_out(held), keep=True)
-        laid_aside = self.y[held], self.weight[held]
+    def hold_out(self, held: Mask) -> None:
+        """Set some rows aside for validation."""
+        self.shards.update(RowsShard.hold_out, self._by_shard(held))
+        self._held_out = (self.shards, "held_out"), self.y[held], self.weight[held]
         self._choose(~held)
-        return laid_aside
 
-    def some(self, rows: RowNumbers) -> Samples:
-        """Values of some rows, in increasing order, as long as they are no bins."""
-        cuts = np.searchsorted(rows, self.ends)
-        starts = zip(pairwise(cuts), self.ends, strict=False)
-        by_part = ByPart(rows[a:b] - first for (a, b), first in starts)
-        return np.concatenate(self.parts.ask("some_rows", by_part))
+    def task(self, estimator: Any, threads: Threads, validation: Any) -> Task:
+        """The task of boosting; `validation` are other rows on the cluster, or None."""
+        data = self._bin(estimator, threads)
+        seen: Any = self._held_out
+        if validation is not None:
+            seen = (validation.shards, "X"), validation.y, validation.weight
+        if seen is not None:  # their bins come to this process
+            (shards, rows), *more = seen
+            bins = shards.map(RowsShard.unseen_bins, data.mapper, rows)
+            seen = _binned(data.mapper, *bins), *more
+        samples = _binned(data.mapper, np.empty((len(data.mapper.edges), 0), np.uint8))
+        return Task(
+            samples, data.y, data.weight, seen, threads, self.kept, shards=data, on_cluster=True
+        )
 
-    def bin(self, empty: RowSketch, max_bins: int, threads: Threads) -> PartedRows:
+    def _bin(self, estimator: Any, threads: Threads) -> ShardedData:
         """Choose bins, and put the samples into them."""
-        weight, first_rows = self._handed_out(self.weight), ByPart(self.ends[:-1])
-        merged, *others = self.parts.ask("sketch", empty, weight, first_rows)
+        codes = estimator._columns.codes()
+        empty = RowSketch(estimator._seed, estimator.binning, codes)
+        weight, first_rows = self._by_shard(self.weight), per_shard(self._ends[:-1])
+        merged, *others = self.shards.map(RowsShard.sketch, empty, weight, first_rows)
         for other in others:
             merged.merge(other)
-        mapper = BinMapper.from_sketch(merged, max_bins=max_bins, threads=threads)
-        given = self._handed_out(self.y), weight, first_rows
-        self.parts.ask("bin", mapper, *given, keep=True)
-        return PartedRows(self.parts, mapper, self.y, self.weight, self.ends)
-
-    def unseen(self, mapper: BinMapper, *, held_out: bool) -> SampleSet:
-        """Rows that were held out, or all, in bins: they come to this process."""
-        bins = self.parts.ask("unseen_bins", mapper, held_out)
-        return BinnedSamples(BinnedData(mapper, np.concatenate(bins, axis=1)))
+        mapper = BinMapper.from_sketch(merged, max_bins=estimator.max_bins, threads=threads)
+        self.shards.update(RowsShard.bin, mapper, self._by_shard(self.y), weight, first_rows)
+        shards = cast(Shards[Shard], self.shards)
+        return ShardedData(shards, mapper, self.y, self.weight, self._ends)
 
 
-class BinnedSamples(SampleSet):
-    """Samples that are bins from the beginning."""
-
-    def __init__(self, data: BinnedData):
-        super().__init__(None)
-        self.data, self.mapper = data, data.mapper
-
-    def bin_like(self, other: SampleSet, threads: Threads) -> None:
-        """They have the bins already."""
+def _binned(mapper: BinMapper, *bins: NDArray[np.unsignedinteger]) -> SampleSet:
+    """Samples in bins."""
+    return SampleSet(data=BinnedData(mapper, np.concatenate(bins, axis=1)))
 
 
-def _distinct(labels: list[NDArray[Any]]) -> NDArray[Any]:
-    """Distinct labels of all chunks, checked."""
-    try:
-        known = np.unique(np.concatenate(labels))
-    except TypeError as error:
-        raise several_types() from error
-    if known.dtype.kind == "f" and np.isnan(known).any():
-        raise ValueError("y contains NaN: leave out samples without a class.")
-    check_classification_targets(np.tile(known, 3))  # it would warn of labels that occur once
-    if len(known) < 2:
-        raise ValueError(f"y must have at least 2 classes; it has 1 class only: {known[0]}.")
-    return known
+def scatter_rows(
+    data: BinnedData, y: Labels, weight: FloatArray, threads: Threads, *, client: Any
+) -> ShardedData:
+    """Rows that this process holds in bins, a block of them for each worker.
+
+    Like `ShardedData.local`, but the shards have to be closed. A block that is lost with its worker
+    is sent again, to another one. `threads` are not used.
+    """
+    n_shards = min(len(wait_for_workers(client)), len(y))
+    with ExitStack() as stack:
+        shards: DaskShards[RowsShard] = DaskShards(client, RowsShard, [[None] * n_shards])
+        stack.enter_context(shards)
+        ends = np.linspace(0, len(y), len(shards) + 1).astype(int).tolist()
+        rows = ShardedData(cast(Shards[Shard], shards), data.mapper, y, weight, ends)
+        bins = per_shard(data.bins[:, a:b] for a, b in pairwise(ends))
+        given = rows.split(y), rows.split(weight), per_shard(ends[:-1]), bins
+        shards.update(RowsShard.bin, data.mapper, *given)
+        stack.pop_all()
+    return rows

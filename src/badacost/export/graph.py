@@ -1,23 +1,30 @@
-"""A graph of ONNX operators under construction: values have names, constants are kept once."""
+"""A graph of ONNX operators under construction: values have names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-_ML_DOMAIN = "ai.onnx.ml"
-_ML_OPERATORS = ("LabelEncoder", "TreeEnsemble", "TreeEnsembleRegressor")
+ML_DOMAIN = "ai.onnx.ml"
+_UFUNCS = {
+    "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "negative": "Neg",
+    "matmul": "MatMul", "exp": "Exp", "log": "Log", "minimum": "Min", "maximum": "Max",
+    "equal": "Equal", "less": "Less", "greater_equal": "GreaterOrEqual",
+}  # fmt: skip
 
 
-def import_onnx() -> Any:
-    """Return onnx, or say how to install it."""
+def import_extra(name: str = "onnx") -> Any:
+    """Return onnx or skl2onnx, or raise an error with how to install it."""
     try:
-        import onnx
+        return import_module(name)
     except ImportError as error:
-        raise ImportError('an export needs onnx: type pip install "badacost[onnx]".') from error
-    return onnx
+        raise ImportError(
+            f'this export needs {name}: type pip install "badacost[onnx]".'
+        ) from error
 
 
 class Value(NamedTuple):
@@ -28,103 +35,106 @@ class Value(NamedTuple):
     shape: Sequence[int | None]
 
     def info(self) -> Any:
-        """Return the description that ONNX has of it."""
-        helper = import_onnx().helper
+        """Return the value as ONNX describes it."""
+        helper = import_extra().helper
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
         return helper.make_tensor_value_info(self.name, kind, list(self.shape))
 
 
-class Node(NamedTuple):
-    """An operator with its inputs and outputs."""
+class Tensor(NDArrayOperatorsMixin):
+    """A value of a graph; arithmetic and universal functions of numpy add operators to the graph.
 
-    operator: str
-    inputs: list[str]
-    outputs: list[str]
-    attributes: dict[str, Any]
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from badacost.export.graph import Graph, Tensor
+    >>> graph = Graph("", 5)
+    >>> half = np.exp(Tensor(graph, "X")) / 2.0
+    >>> [node.op_type for node in graph.nodes]
+    ['Exp', 'Div']
+    """
 
-    @property
-    def domain(self) -> str:
-        """The set of operators that it belongs to."""
-        return _ML_DOMAIN if self.operator in _ML_OPERATORS else ""
+    def __init__(self, graph: Graph, name: str):
+        self.graph, self.name = graph, name
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Tensor:
+        return self.graph.add(_UFUNCS[ufunc.__name__], *inputs)
+
+    def cast(self, dtype: Any) -> Tensor:
+        """Convert to another type."""
+        kind = import_extra().helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.graph.add("Cast", self, to=kind)
+
+    def __getitem__(self, key: tuple[slice, slice]) -> Tensor:
+        """Take successive columns of a matrix, as in ``x[:, 1:]``."""
+        begin, end = key[1].start or 0, key[1].stop or np.iinfo(np.int64).max
+        return self.graph.add("Slice", self, [begin], [end], [1])
+
+    def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Tensor:
+        result: Tensor = getattr(self, function.__name__)(*given[1:], **options)
+        return result
+
+    def sum(self, *, axis: int, keepdims: bool = False) -> Tensor:
+        """Sum along an axis."""
+        return self.graph.add("ReduceSum", self, [axis], keepdims=int(keepdims))
+
+    def max(self, *, axis: int, keepdims: Literal[True]) -> Tensor:
+        """Maximum along an axis, which is kept."""
+        return self._ranked([1], axis=axis)
+
+    def sort(self, *, axis: int) -> Tensor:
+        """Sort along an axis."""
+        size = self.graph.add("Gather", self.graph.add("Shape", self), [axis])
+        return self._ranked(size, axis=axis, largest=0)
+
+    def _ranked(self, size: Any, **attributes: int) -> Tensor:
+        names = [self.graph.name("ranked"), self.graph.name("places")]
+        return self.graph.add("TopK", self, size, names=names, **attributes)
 
 
 class Graph:
     """Operators in the order in which they run; names begin with a prefix.
 
+    `dtype` is the type of the numbers that the trees test.
+
     Only operators that have not changed since version 13 of the operator set are added, so that a
-    graph may stand in models of any later version.
+    graph may be a part of models of any later version.
     """
 
-    def __init__(self, prefix: str, ml_opset: int, outer: Graph | None = None):
-        self.prefix, self.ml_opset = prefix, ml_opset
-        self.nodes: list[Node] = []
-        # The parts of a loop see the constants around it.
-        self.constants: dict[str, Any] = {} if outer is None else outer.constants
-        self._names: list[str] = [] if outer is None else outer._names
-        self._known: dict[Any, str] = {} if outer is None else outer._known
+    def __init__(self, prefix: str, ml_opset: int, dtype: Any = np.float64):
+        self.ml_opset, self.dtype = ml_opset, dtype
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._prefix, self._n_names = prefix, 0
 
     def name(self, kind: str) -> str:
         """Return a name that no other value has."""
-        self._names.append(f"{self.prefix}{kind}_{len(self._names)}")
-        return self._names[-1]
+        self._n_names += 1
+        return f"{self._prefix}{kind}_{self._n_names - 1}"
 
-    def constant(self, values: Any, dtype: Any = None) -> str:
-        """Return the name of a constant."""
-        array = np.asarray(values, dtype)
-        content: Any = array.tobytes() if array.dtype != object else tuple(array.tolist())
-        key = (str(array.dtype), array.shape, content)
-        if key not in self._known:
-            name = self._known[key] = self.name("constant")
-            self.constants[name] = import_onnx().numpy_helper.from_array(array, name)
-        return self._known[key]
+    def constant(self, values: Any) -> Tensor:
+        """Return an array as a value of the graph."""
+        name = self.name("constant")
+        self.constants.append(import_extra().numpy_helper.from_array(np.asarray(values), name))
+        return Tensor(self, name)
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operator, and return the name of its output."""
-        return self.add_many(operator, inputs, 1, **attributes)[0]
+    def add(
+        self, operator: str, *inputs: Any, names: list[str] | None = None, **attributes: Any
+    ) -> Tensor:
+        """Add an operator, with outputs of these names, and return its first output.
 
-    def add_as(self, name: str, operator: str, *inputs: str) -> None:
-        """Add an operator whose output has a given name."""
-        self.nodes.append(Node(operator, list(inputs), [name], {}))
-
-    def add_many(
-        self, operator: str, inputs: Sequence[str], n_outputs: int, **attributes: Any
-    ) -> list[str]:
-        """Add an operator, and return the names of its outputs; arrays are made tensors."""
-        to_tensor = import_onnx().numpy_helper.from_array
-        attributes = {
-            key: to_tensor(value, key) if isinstance(value, np.ndarray) else value
-            for key, value in attributes.items()
-        }
-        outputs = [self.name(operator) for _ in range(n_outputs)]
-        self.nodes.append(Node(operator, list(inputs), outputs, attributes))
-        return outputs
-
-    def cast(self, value: str, dtype: Any) -> str:
-        """Convert a value to another type."""
-        kind = import_onnx().helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return self.add("Cast", value, to=kind)
-
-    def column(self, value: str, position: int) -> str:
-        """Take one column of a matrix, (n, 1)."""
-        return self.add("Gather", value, self.constant([position], np.int64), axis=1)
-
-    def row_sum(self, value: str) -> str:
-        """Sum the rows of a matrix, (n, 1)."""
-        return self.add("ReduceSum", value, self.constant([1], np.int64), keepdims=1)
-
-    def part(self) -> Graph:
-        """Return an empty graph for what a loop repeats."""
-        return Graph(self.prefix, self.ml_opset, self)
+        Inputs are tensors, or arrays and numbers; arrays in attributes become tensors. The
+        attribute `domain` is that of the operator.
+        """
+        onnx, names = import_extra(), names or [self.name(operator)]
+        given = [(x if isinstance(x, Tensor) else self.constant(x)).name for x in inputs]
+        for key, value in attributes.items():
+            if isinstance(value, np.ndarray):
+                attributes[key] = onnx.numpy_helper.from_array(value, key)
+        self.nodes.append(onnx.helper.make_node(operator, given, names, names[0], **attributes))
+        return Tensor(self, names[0])
 
     def to_proto(self, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> Any:
-        """Return the graph as ONNX has it, without its constants."""
-        helper = import_onnx().helper
-        nodes = [
-            helper.make_node(
-                node.operator, node.inputs, node.outputs, domain=node.domain, **node.attributes
-            )
-            for node in self.nodes
-        ]
-        return helper.make_graph(
-            nodes, name, [value.info() for value in inputs], [value.info() for value in outputs]
-        )
+        """Return the graph as ONNX has it."""
+        infos = ([value.info() for value in values] for values in (inputs, outputs))
+        return import_extra().helper.make_graph(self.nodes, name, *infos, self.constants)

@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from badacost import __version__
+from badacost._utils.validation import check_choice
+from badacost.classifiers.base import ForestClassifier
 from badacost.costs.matrix import plain
-from badacost.export.answers import add_answers, check_exportable, is_foreign
-from badacost.export.graph import Graph, import_onnx
-from badacost.export.inputs import add_inputs, column_names
-from badacost.export.outputs import add_outputs, outputs_of
+from badacost.export.graph import Graph, import_extra
+from badacost.export.inputs import add_inputs, column_names, parts_of
+from badacost.export.outputs import add_outputs, add_results, check_exportable, outputs_of
 from badacost.export.pipelines import convert_with_skl2onnx
-from badacost.validation import check_choice
 
 # Versions of the operators for trees: those of the other operators, and of the file format.
 _VERSIONS = {5: (18, 9), 3: (15, 8)}
@@ -31,8 +31,8 @@ def to_onnx(
 ) -> Any:
     """Return a fitted classifier as a model of ONNX, which runs without this library.
 
-    The trees become operators that tell leaves; their rows are added in double precision, tree by
-    tree, as this library does it.
+    The trees become operators that return leaves; the rows of these are added in double precision,
+    tree by tree, as in this library.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ def to_onnx(
         `badacost.tabular.TableClassifier` on one. A `MinimumCostClassifier` on a classifier of
         scikit-learn is converted by skl2onnx, as exactly as that does it.
     input_type : {"double", "float"}, default="double"
-        Type of the numbers that the exported model takes. With "float" thresholds are rounded such
-        that numbers in single precision pass them as before, and numbers that are categories to
-        the nearest one of single precision.
+        Type of the numbers that the exported model takes. With "float" thresholds are rounded up,
+        which does not change the comparison with numbers in single precision, and categories that
+        are numbers are rounded to the nearest one.
     ml_opset : {5, 3}, default=5
         Version of the operators for trees: ``TreeEnsemble`` of 5, or ``TreeEnsembleRegressor`` of
         3, which older runtimes have. It has no effect on a classifier of scikit-learn, for which
         skl2onnx chooses the versions, of at most 3.
     abstain : float or None, default=None
-        The price of asking a person, as in `decide`. The exported model then has the output
+        The cost of abstaining, as in `decide`. The exported model then has the output
         ``asked``, and the label is that of `decide`, of minimum expected cost.
 
     Returns
@@ -89,13 +89,13 @@ def to_onnx(
     check_choice("input_type", input_type, _PRECISIONS)
     if not isinstance(ml_opset, int) or ml_opset not in _VERSIONS:
         raise ValueError(f"ml_opset must be 5 or 3; got {ml_opset!r}.")
-    onnx = import_onnx()
+    onnx = import_extra()
     check_exportable(model)
     dtype = _PRECISIONS[input_type]
-    if is_foreign(model):
-        exported = convert_with_skl2onnx(model, dtype, abstain)
-    else:
+    if isinstance(parts_of(model)[-1], ForestClassifier):
         exported = _exported(model, dtype, ml_opset, abstain)
+    else:
+        exported = convert_with_skl2onnx(model, dtype, abstain)
     facts = {
         "classes": [plain(label) for label in model.classes_],
         "columns": column_names(model),
@@ -111,16 +111,16 @@ def to_onnx(
 
 def _exported(model: Any, dtype: Any, ml_opset: int, abstain: float | None) -> Any:
     """Return a classifier of this library as a model."""
-    helper = import_onnx().helper
+    helper = import_extra().helper
     prefix = "badacost/"
     while any(name.startswith(prefix) for name in column_names(model)):
         prefix = f"_{prefix}"
-    graph = Graph(prefix, ml_opset)
-    inputs, matrix = add_inputs(graph, model, dtype)
+    graph = Graph(prefix, ml_opset, dtype)
+    inputs, values = add_inputs(graph, model)
     outputs = outputs_of(model, abstain, [value.name for value in inputs])
-    add_outputs(graph, model, add_answers(graph, model, matrix), outputs, abstain)
+    names = {kind: value.name for kind, value in outputs.items()}
+    add_outputs(model, add_results(model, values), names, abstain)
     proto = graph.to_proto(type(model).__name__, inputs, [*outputs.values()])
-    proto.initializer.extend(graph.constants.values())
     opset, ir_version = _VERSIONS[ml_opset]
     return helper.make_model(
         proto,

@@ -15,8 +15,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from badacost import __version__
-from badacost.atomic_file import replaced_file
-from badacost.plotting.canvas import import_pyplot
+from badacost.io.atomic_file import replaced_file
+from badacost.plotting.base import import_pyplot
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,6 +41,7 @@ def environment(package: str = __name__) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     templates.filters |= {"shorten": shorten, "within": _within}
     templates.globals["version"] = __version__
     return templates

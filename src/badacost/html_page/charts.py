@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from badacost.plotting.canvas import short_number
+from badacost._utils.numbers import short_number
 
 Points = Sequence[tuple[float, float]]
 _MAX_POINTS = 400  # of a line: more cannot be told apart

@@ -1,9 +1,8 @@
 """Displays of costs, in the manner of scikit-learn's: ``from_estimator``, then ``plot``."""
 
+from badacost.plotting.bars import DecisionExplanationDisplay, FeatureImportancesDisplay
 from badacost.plotting.confusion import CostConfusionDisplay
 from badacost.plotting.cost_curve import CostCurveDisplay
-from badacost.plotting.decision_explanation import DecisionExplanationDisplay
-from badacost.plotting.importances import FeatureImportancesDisplay
 from badacost.plotting.margins import MarginDisplay
 from badacost.plotting.regions import DecisionRegionsDisplay
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import unique_labels
 
-from badacost.arrays import FloatArray
-from badacost.metrics import charged_costs
-from badacost.plotting.canvas import (
-    COST_UNIT,
-    DASHES,
-    ask,
-    canvas,
-    colours_of,
-    costs_for,
-    labels_of,
-    short_number,
-)
-from badacost.validation import check_choice, check_sample_weight, positions_in
+from badacost._utils.arrays import FloatArray
+from badacost._utils.numbers import short_number
+from badacost._utils.validation import check_sample_weight, positions_in
+from badacost.costs.matrix import given_costs
+from badacost.metrics import known_labels
+from badacost.plotting.base import COST_UNIT, DASHES, PALETTE, Display, check_column, check_length
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 _FEW_ROUNDS = 30  # with a dot for each
 
 
-class CostCurveDisplay:
+class CostCurveDisplay(Display):
     """Average cost of decisions against the number of trees.
 
     Parameters
@@ -75,12 +68,12 @@ class CostCurveDisplay:
         stopped: str | None = None,
         ylabel: str = COST_UNIT,
     ):
+        self.curves = {k: check_column(f"curve {k!r}", values) for k, values in curves.items()}
         if not curves:
             raise ValueError("curves must hold at least one curve; got none.")
-        self.curves = {name: _as_curve(name, values) for name, values in curves.items()}
-        if best_of is not None:
-            check_choice("best_of", best_of, self.curves)
-        self.best_of = next(reversed(self.curves)) if best_of is None else best_of
+        self.best_of = [*curves][-1] if best_of is None else best_of
+        if self.best_of not in curves:
+            raise ValueError(f"best_of must be one of {[*curves]}; got {best_of!r}.")
         self.stopped = stopped
         self.ylabel = ylabel
 
@@ -95,7 +88,7 @@ class CostCurveDisplay:
         cost_matrix: Any = None,
         best_of: str | None = None,
         ax: Axes | None = None,
-    ) -> CostCurveDisplay:
+    ) -> Self:
         """Draw the scores of training, or the average costs on samples.
 
         Parameters
@@ -127,10 +120,21 @@ class CostCurveDisplay:
             raise ValueError("give X and y together, or sets, or neither.")
         ylabel = COST_UNIT
         if X is None and sets is None:
-            curves, ylabel = _training_curves(estimator, cls.__name__)
+            # The scores of an estimator without costs may be accuracies.
+            cls._get(estimator, "cost_matrix_", " without X and y")
+            curves = {"train": cls._get(estimator, "train_score_", " without X and y")}
+            if len(getattr(estimator, "validation_score_", ())):
+                curves["validation"] = estimator.validation_score_
+            ylabel = "loss" if getattr(estimator, "scoring", "cost") == "loss" else COST_UNIT
         else:
-            sets = {"given samples": (X, y)} if sets is None else sets
-            curves = _curves_of_sets(estimator, sets, cost_matrix, cls.__name__)
+            staged_predict = cls._get(estimator, "staged_predict")
+            costs = cls._get_costs(estimator, cost_matrix)
+            curves = {}
+            for name, samples in ({"given samples": (X, y)} if sets is None else sets).items():
+                if not 2 <= len(samples) <= 3:
+                    raise ValueError(f"set {name!r} must be (X, y) or (X, y, sample_weight).")
+                staged = staged_predict(samples[0])
+                curves[name] = _average_costs(staged, estimator.classes_, costs, *samples[1:])
         display = cls(curves, best_of=best_of, stopped=_stop_reason(estimator), ylabel=ylabel)
         return display.plot(ax=ax)
 
@@ -145,7 +149,7 @@ class CostCurveDisplay:
         sample_weight: ArrayLike | None = None,
         name: str = "given samples",
         ax: Axes | None = None,
-    ) -> CostCurveDisplay:
+    ) -> Self:
         """Draw the average costs of predictions after each round.
 
         Parameters
@@ -155,7 +159,7 @@ class CostCurveDisplay:
         staged_predictions : iterable of array-likes of shape (n_samples,)
             Predicted classes, one array for each round.
         cost_matrix : array-like of shape (K, K), mapping, data frame or None
-            ``C[truth, prediction]``: rows are the truth. None is a price of one for each mistake.
+            ``C[truth, prediction]``: rows are the truth. None is a cost of one for each mistake.
         labels : sequence of K labels, default=None
             The classes, in the order of an array of costs. By default those that a mapping or
             data frame of costs names, or else those that occur, sorted.
@@ -172,12 +176,13 @@ class CostCurveDisplay:
             The display, drawn.
         """
         staged = [np.asarray(predictions) for predictions in staged_predictions]
-        classes = labels_of(cost_matrix, y_true, *staged) if labels is None else list(labels)
-        costs = charged_costs(cost_matrix, classes)
-        curve = _average_costs(y_true, staged, classes, costs, sample_weight)
+        seen = unique_labels(y_true, *staged)
+        classes = known_labels(cost_matrix, None, labels, seen, y_true)
+        costs = given_costs(cost_matrix, classes)
+        curve = _average_costs(staged, classes, costs, y_true, sample_weight)
         return cls({name: curve}).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> CostCurveDisplay:
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the curves, the best round, and where training stopped.
 
         Parameters
@@ -190,118 +195,48 @@ class CostCurveDisplay:
         CostCurveDisplay
             The display itself.
         """
-        self.figure_, self.ax_ = canvas(ax, 6.4, 4.2)
-        from matplotlib.ticker import MaxNLocator
-
+        self._open(ax, 6.4, 4.2)
         self.lines_ = []
-        for i, (name, values) in enumerate(self.curves.items()):
-            (line,) = self.ax_.plot(
-                np.arange(1, len(values) + 1),
-                values,
-                label=name,
-                color=colours_of(i + 1)[i],
-                linestyle=DASHES[i % len(DASHES)],
-                marker="." if len(values) < _FEW_ROUNDS else "",
-            )
-            self.lines_.append(line)
-        self._mark_best()
-        self._mark_stop()
+        for number, (name, values) in enumerate(self.curves.items()):
+            style = {"color": PALETTE[number % len(PALETTE)], "ls": DASHES[number % len(DASHES)]}
+            marker = "." if len(values) < _FEW_ROUNDS else ""
+            rounds = np.arange(1, len(values) + 1)
+            self.lines_ += self.ax_.plot(rounds, values, label=name, marker=marker, **style)
+        curve = self.curves[self.best_of]
+        best = int(np.argmin(curve))
+        label = f"{self.best_of}, minimum: {short_number(curve[best])} at round {best + 1}"
+        (self.best_,) = self.ax_.plot(
+            [best + 1], [curve[best]], "ko", markersize=8, fillstyle="none", label=label
+        )
+        self.stop_ = None
+        if self.stopped is not None:
+            last, label = max(map(len, self.curves.values())), f"last round kept: {self.stopped}"
+            self.stop_ = self.ax_.axvline(last, color="gray", ls="dashed", lw=1, label=label)
         self.ax_.set(xlabel="number of trees", ylabel=self.ylabel)
-        self.ax_.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+        self.ax_.locator_params("x", integer=True, steps=[1, 2, 5, 10])
         self.ax_.spines[["top", "right"]].set_visible(False)
         self.ax_.legend(edgecolor="none")
         return self
-
-    def _mark_best(self) -> None:
-        """Put a dot at the lowest value of the curve that decides."""
-        curve = self.curves[self.best_of]
-        best = int(np.argmin(curve))
-        (self.best_,) = self.ax_.plot(
-            [best + 1],
-            [curve[best]],
-            linestyle="",
-            marker="o",
-            markersize=8,
-            markerfacecolor="none",
-            markeredgecolor="black",
-            label=f"{self.best_of}, minimum: {short_number(curve[best])} at round {best + 1}",
-        )
-
-    def _mark_stop(self) -> None:
-        """Put a line at the last round, if training had a reason to end there."""
-        self.stop_ = None
-        if self.stopped is not None:
-            last = max(map(len, self.curves.values()))
-            self.stop_ = self.ax_.axvline(
-                last,
-                color="gray",
-                linestyle="dashed",
-                linewidth=1,
-                label=f"last round kept: {self.stopped}",
-            )
-
-
-def _as_curve(name: str, values: ArrayLike) -> FloatArray:
-    """Return the values of a curve as an array of shape (n_rounds,)."""
-    curve = check_array(values, dtype=np.float64, ensure_2d=False, input_name=f"curve {name!r}")
-    if curve.ndim != 1:
-        raise ValueError(
-            f"curve {name!r} must have one value for each round; got shape {curve.shape}."
-        )
-    return np.asarray(curve)
-
-
-def _training_curves(estimator: Any, display: str) -> tuple[dict[str, Any], str]:
-    """Return the scores of training by name, and what they are."""
-    ask(estimator, "cost_matrix_", f"{display} without X and y")  # the scores of others may rise
-    curves = {"train": ask(estimator, "train_score_", f"{display} without X and y")}
-    validation = getattr(estimator, "validation_score_", ())
-    if len(validation):
-        curves["validation"] = validation
-    return curves, "loss" if getattr(estimator, "scoring", "cost") == "loss" else COST_UNIT
 
 
 def _stop_reason(estimator: Any) -> str | None:
     """Return why the estimator has no more rounds, None if nothing ended its training early."""
     reason: str | None = getattr(estimator, "stop_reason_", None)
-    if reason is None and getattr(estimator, "early_stopping", None) is True:
-        kept, asked = (getattr(estimator, name, 0) for name in ("n_estimators_", "n_estimators"))
-        return "early stopping" if kept < asked else None  # it went back to its best round
+    kept, limit = (getattr(estimator, name, 0) for name in ("n_estimators_", "n_estimators"))
+    if reason is None and getattr(estimator, "early_stopping", None) is True and kept < limit:
+        return "early stopping"  # the model went back to its best round
     return reason
 
 
-def _curves_of_sets(
-    estimator: Any, sets: Mapping[str, Sequence[Any]], cost_matrix: Any, display: str
-) -> dict[str, Any]:
-    """Return average costs after each round by name of the set."""
-    staged_predict = ask(estimator, "staged_predict", display)
-    classes = ask(estimator, "classes_", display)
-    costs = costs_for(estimator, cost_matrix, display)
-    curves = {}
-    for name, samples in sets.items():
-        if not 2 <= len(samples) <= 3:
-            raise ValueError(f"set {name!r} must be (X, y) or (X, y, sample_weight).")
-        X, y, *weight = samples
-        curves[name] = _average_costs(y, staged_predict(X), classes, costs, *weight)
-    return curves
-
-
 def _average_costs(
-    y: ArrayLike,
-    staged_predictions: Iterable[ArrayLike],
-    classes: Sequence[Any] | NDArray[Any],
-    costs: FloatArray,
-    sample_weight: ArrayLike | None = None,
+    staged: Iterable[ArrayLike], classes: Any, costs: FloatArray, y: Any, sample_weight: Any = None
 ) -> list[float]:
-    """Return the average cost of each array of predictions."""
+    """Return the average cost of the predictions of each round."""
     truth = positions_in(classes, y)
     weight = check_sample_weight(sample_weight, len(truth))
-    prices = costs[truth]
-    rows = np.arange(len(truth))
     curve = []
-    for predictions in staged_predictions:
+    for predictions in staged:
         predicted = positions_in(classes, predictions, "predictions")
-        if len(predicted) != len(truth):
-            raise ValueError(f"{len(predicted)} predictions for {len(truth)} samples.")
-        curve.append(float(np.average(prices[rows, predicted], weights=weight)))
+        check_length("predictions", predicted, len(truth))
+        curve.append(float(np.average(costs[truth, predicted], weights=weight)))
     return curve

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from badacost.arrays import FloatArray
-from badacost.costs.decisions import own_costs
-from badacost.metrics import charged_costs
-from badacost.plotting.canvas import (
-    MARKERS,
-    ask,
-    canvas,
-    class_bar,
-    colours_of,
-    import_pyplot,
-    lighter,
-    short_number,
-)
-from badacost.validation import check_flag, check_number, distinct_classes, positions_in
+from badacost._utils.arrays import FloatArray
+from badacost._utils.numbers import short_number
+from badacost._utils.validation import check_number, distinct_classes, positions_in
+from badacost.metrics import average_cost
+from badacost.plotting.base import MARKERS, Display, check_length, class_colors, import_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Columns = dict[Any, NDArray[Any]]
 _MARGIN = 0.05  # of the range of a feature, on either side
 
 
-class DecisionRegionsDisplay:
+class DecisionRegionsDisplay(Display):
     """The class that is predicted at every point of a plane of two features, with samples on top.
 
     Parameters
@@ -105,13 +95,10 @@ class DecisionRegionsDisplay:
         self.classes = np.asarray(classes)
         self.feature_names = feature_names
         self.title = title
-        shape = (len(self.grid_y), len(self.grid_x))
-        if self.regions.shape != shape:
-            raise ValueError(f"regions must have shape {shape}; got {self.regions.shape}.")
-        if self.samples.shape != (len(self.y), 2):
-            raise ValueError(
-                f"samples must have shape ({len(self.y)}, 2); got {self.samples.shape}."
-            )
+        shapes = (len(self.grid_y), len(self.grid_x)), (len(self.y), 2)
+        given = self.regions.shape, self.samples.shape
+        if given != shapes:
+            raise ValueError(f"regions and samples must have shapes {shapes}; got {given}.")
 
     @classmethod
     def from_estimator(
@@ -124,32 +111,29 @@ class DecisionRegionsDisplay:
         fixed: Mapping[Any, Any] | None = None,
         cost_matrix: Any = None,
         grid_resolution: int = 200,
-        max_samples: int | None = 1000,
-        colors: Sequence[Any] | None = None,
-        legend: bool = True,
-        ax: Axes | None = None,
-    ) -> DecisionRegionsDisplay:
+        **options: Any,
+    ) -> Self:
         """Draw the regions of a fitted classifier.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Anything with ``predict``.
+            Any estimator with ``predict``.
         X : array-like or data frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the samples.
         features : pair of ints or names, default=(0, 1)
             The two features of the plane: their positions, or their names in a data frame.
         fixed : mapping from feature to value, default=None
-            Values of the other features in the plane. Those left out have the median of `X`.
+            Values of the other features in the plane; the median of `X` by default.
         cost_matrix : array-like of shape (K, K), mapping or data frame, default=None
             ``C[truth, prediction]``: rows are the truth. The title is the average cost of the
             decisions on `X`, with all its features, under these costs. Those of
             the estimator by default; no title if it has none.
         grid_resolution : int, default=200
             Points of the grid along each axis.
-        max_samples, colors, legend, ax
+        **options
             See `plot`.
 
         Returns
@@ -157,11 +141,24 @@ class DecisionRegionsDisplay:
         DecisionRegionsDisplay
             The display, drawn.
         """
-        plane = _Plane(X, features, fixed, grid_resolution)
+        check_number("grid_resolution", grid_resolution, Integral, low=2)
+        X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
+        points, plane = _plane(X, features, fixed or {}, grid_resolution)
+        predict = cls._get(estimator, "predict")
+        check_consistent_length(X, y)
+        regions, labels = np.asarray(predict(points)), column_or_1d(y)
+        classes = getattr(estimator, "classes_", None)
+        if classes is None:
+            classes = distinct_classes(np.concatenate([labels, regions]), y)
         if cost_matrix is None:
-            cost_matrix = own_costs(estimator)
-        display = cls._of(estimator, plane, y, cost_matrix)
-        return display.plot(max_samples=max_samples, colors=colors, legend=legend, ax=ax)
+            cost_matrix = getattr(estimator, "cost_matrix_", None)
+        title = ""
+        if cost_matrix is not None:
+            average = average_cost(labels, predict(X), cost_matrix, labels=classes)
+            title = f"Average cost per decision: {short_number(average)}"
+        regions = regions.reshape(grid_resolution, grid_resolution)
+        display = cls(**plane, regions=regions, y=labels, classes=classes, title=title)
+        return display.plot(**options)
 
     @classmethod
     def compare(
@@ -171,26 +168,25 @@ class DecisionRegionsDisplay:
         y: ArrayLike,
         cost_matrix: Any,
         *,
-        features: Sequence[Any] = (0, 1),
-        fixed: Mapping[Any, Any] | None = None,
-        grid_resolution: int = 200,
-        max_samples: int | None = 1000,
-        colors: Sequence[Any] | None = None,
         axes: Sequence[Axes] | None = None,
-    ) -> list[DecisionRegionsDisplay]:
+        **options: Any,
+    ) -> list[Self]:
         """Draw the regions of several fitted classifiers side by side.
 
         Parameters
         ----------
         estimators : mapping from name to fitted estimator
             Classifiers for the same classes.
-        X, y, features, fixed, grid_resolution, max_samples, colors
+        X, y
             See `from_estimator`.
         cost_matrix : array-like of shape (K, K), mapping, data frame or None
-            ``C[truth, prediction]``: rows are the truth. The titles tell what the decisions of
-            each classifier on `X`, with all its features, cost on average. None leaves it out.
+            ``C[truth, prediction]``: rows are the truth. The titles have the average cost of the
+            decisions of each classifier on `X`, with all its features. None leaves it out.
         axes : sequence of matplotlib Axes, default=None
             Where to draw, one for each classifier; new axes in a row by default.
+        **options
+            `features`, `fixed` and `grid_resolution`, see `from_estimator`, `max_samples` and
+            `colors`, see `plot`.
 
         Returns
         -------
@@ -199,55 +195,25 @@ class DecisionRegionsDisplay:
         """
         if not isinstance(estimators, Mapping) or not estimators:
             raise TypeError("estimators must be a mapping from name to fitted estimator.")
-        plane = _Plane(X, features, fixed, grid_resolution)
-        displays = [
-            cls._of(estimator, plane, y, cost_matrix, f"{name}\n")
-            for name, estimator in estimators.items()
-        ]
-        if any(not np.array_equal(d.classes, displays[0].classes) for d in displays):
+        known: list[Any] = [getattr(model, "classes_", None) for model in estimators.values()]
+        if any(not np.array_equal(classes, known[0]) for classes in known):
             raise ValueError("estimators must have been fitted to the same classes.")
+        n = len(estimators)
         if axes is None:
-            size = (4.2 * len(displays) + 1.4, 4.2)
             _, axes = import_pyplot().subplots(
-                1, len(displays), figsize=size, layout="constrained", sharex=True, sharey=True
+                1, n, figsize=(4.2 * n + 1.4, 4.2), layout="constrained", sharex=True, sharey=True
             )
-        places = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
-        if len(places) != len(displays):
-            raise ValueError(f"axes must hold {len(displays)} axes; got {len(places)}.")
-        for display, ax in zip(displays, places, strict=True):
-            display.plot(max_samples=max_samples, colors=colors, legend=False, ax=ax)
+        places = check_length("axes", np.ravel(np.asarray(axes, dtype=object)), n)
+        options |= {"cost_matrix": cost_matrix, "legend": False}
+        displays = []
+        for (name, estimator), ax in zip(estimators.items(), places, strict=True):
+            display = cls.from_estimator(estimator, X, y, ax=ax, **options)
+            display.title = f"{name}\n{display.title}" if cost_matrix is not None else name
+            ax.set_title(display.title)
             ax.label_outer()
-        displays[-1]._add_legend(list(places), colors)
+            displays.append(display)
+        displays[-1]._add_legend(places)
         return displays
-
-    @classmethod
-    def _of(
-        cls, estimator: Any, plane: _Plane, y: ArrayLike, cost_matrix: Any, prefix: str = ""
-    ) -> DecisionRegionsDisplay:
-        """Return the display of an estimator, not drawn."""
-        predict = ask(estimator, "predict", cls.__name__)
-        check_consistent_length(plane.X, y)
-        regions = np.asarray(predict(plane.points()))
-        labels = column_or_1d(y)
-        classes = getattr(estimator, "classes_", None)
-        if classes is None:
-            classes = distinct_classes(np.concatenate([labels, regions]), y)
-        title = prefix
-        if cost_matrix is not None:
-            costs = charged_costs(cost_matrix, classes)
-            predicted = positions_in(classes, predict(plane.X), "predictions")
-            average = costs[positions_in(classes, labels), predicted].mean()
-            title += f"Average cost per decision: {short_number(average)}"
-        return cls(
-            plane.grid_x,
-            plane.grid_y,
-            regions.reshape(len(plane.grid_y), len(plane.grid_x)),
-            samples=plane.samples,
-            y=labels,
-            classes=classes,
-            feature_names=plane.feature_names,
-            title=title.strip(),
-        )
 
     def plot(
         self,
@@ -256,16 +222,16 @@ class DecisionRegionsDisplay:
         colors: Sequence[Any] | None = None,
         legend: bool = True,
         ax: Axes | None = None,
-    ) -> DecisionRegionsDisplay:
+    ) -> Self:
         """Draw the regions and the samples.
 
         Parameters
         ----------
         max_samples : int or None, default=1000
-            Maximum number of samples to draw, chosen at random, always the same ones. None is all,
+            Maximum number of samples to draw, a random choice that is always the same. None is all,
             0 none.
-        colors : sequence of K colours, default=None
-            Colours of the classes; a fixed palette by default.
+        colors : sequence of K colors, default=None
+            Colors of the classes; a fixed palette by default.
         legend : bool, default=True
             Whether to add a bar of the classes.
         ax : matplotlib Axes, default=None
@@ -277,120 +243,72 @@ class DecisionRegionsDisplay:
             The display itself.
         """
         check_number("max_samples", max_samples, Integral, low=0, none=True)
-        check_flag("legend", legend)
         n_classes = len(self.classes)
-        colours = colours_of(n_classes, colors)
+        self._colors = class_colors(n_classes, colors)
         truth = positions_in(self.classes, self.y)
-        self.figure_, self.ax_ = canvas(ax, 6.0, max(4.6, 0.2 * n_classes))
+        regions = positions_in(self.classes, self.regions.ravel(), "regions")
+        self._open(ax, 6.0, max(4.6, 0.2 * n_classes))
         from matplotlib.colors import ListedColormap
 
-        self.surface_ = self.ax_.pcolormesh(
-            self.grid_x,
-            self.grid_y,
-            positions_in(self.classes, self.regions.ravel(), "regions").reshape(self.regions.shape),
-            cmap=ListedColormap([lighter(colour) for colour in colours]),
-            vmin=-0.5,
-            vmax=n_classes - 0.5,
-            shading="nearest",
-            rasterized=True,
-        )
-        shown = np.random.default_rng(0).permutation(len(truth))[:max_samples]
-        self.points_ = [
-            _mark(self.ax_, self.samples[np.sort(shown[truth[shown] == k])], k, colour)
-            for k, colour in enumerate(colours)
-        ]
-        x, y = self.feature_names
-        self.ax_.set(
-            xlabel=str(x),
-            ylabel=str(y),
-            title=self.title,
-            xlim=self.grid_x[[0, -1]],
-            ylim=self.grid_y[[0, -1]],
-        )
+        cmap = ListedColormap(_light(self._colors))
+        style: Any = {"vmin": -0.5, "vmax": n_classes - 0.5, "cmap": cmap, "rasterized": True}
+        grid = self.grid_x, self.grid_y, regions.reshape(self.regions.shape)
+        self.surface_ = self.ax_.pcolormesh(*grid, shading="nearest", **style)
+        shown = np.sort(np.random.default_rng(0).permutation(len(truth))[:max_samples])
+        by_class = [shown[truth[shown] == k] for k in range(n_classes)]
+        self.points_ = [self._mark(self.ax_, self.samples[i], k) for k, i in enumerate(by_class)]
+        x, y = map(str, self.feature_names)
+        limits = {"xlim": self.grid_x[[0, -1]], "ylim": self.grid_y[[0, -1]]}
+        self.ax_.set(xlabel=x, ylabel=y, title=self.title, **limits)
         self.legend_: Any = None
         if legend:
-            self._add_legend(self.ax_, colors)
+            self._add_legend(self.ax_)
         return self
 
-    def _add_legend(self, axes: Any, colors: Sequence[Any] | None) -> None:
-        """Add the bar of classes, light like the regions, with the sign of the samples on it."""
-        colours = colours_of(len(self.classes), colors)
+    def _add_legend(self, axes: Any) -> None:
+        """Add the bar of classes, light like the regions, with the markers of the samples on it."""
         names = [str(label) for label in self.classes]
-        light = [lighter(colour) for colour in colours]
-        self.legend_ = class_bar(self.figure_, axes, names, light, "class")
-        for k, colour in enumerate(colours):
-            within = self.legend_.ax.get_yaxis_transform()
-            _mark(self.legend_.ax, np.array([[0.5, k]]), k, colour, transform=within)
+        self.legend_ = self._add_class_bar(axes, names, _light(self._colors), "class")
+        within = self.legend_.ax.get_yaxis_transform()
+        for k in range(len(names)):
+            self._mark(self.legend_.ax, np.array([[0.5, k]]), k, transform=within)
+
+    def _mark(self, ax: Axes, points: FloatArray, k: int, **style: Any) -> Any:
+        """Draw points, of shape (n, 2), as samples of class number k."""
+        style |= {"color": self._colors[k], "marker": MARKERS[k % len(MARKERS)]}
+        x, y = points.T
+        return ax.scatter(x, y, s=16, edgecolor="black", linewidth=0.4, **style)
 
 
-def _mark(ax: Axes, points: FloatArray, k: int, colour: Any, **style: Any) -> Any:
-    """Draw points, of shape (n, 2), as samples of class number k."""
-    return ax.scatter(
-        points[:, 0],
-        points[:, 1],
-        s=16,
-        color=colour,
-        marker=MARKERS[k % len(MARKERS)],
-        edgecolor="black",
-        linewidth=0.4,
-        **style,
-    )
+def _light(colors: Sequence[Any]) -> list[Any]:
+    """Return colors mixed with white."""
+    from matplotlib.colors import to_rgba_array
+
+    return list(0.6 + 0.4 * to_rgba_array(colors)[:, :3])
 
 
-class _Plane:
-    """A plane through the space of features: two of them vary, the others stand still."""
+def _plane(X: Any, features: Any, fixed: Any, n_points: int) -> tuple[Any, dict[str, Any]]:
+    """Return the points of a plane as samples, and the arguments of the display that describe it.
 
-    def __init__(
-        self,
-        X: Any,
-        features: Sequence[Any],
-        fixed: Mapping[Any, Any] | None,
-        grid_resolution: int,
-    ):
-        check_number("grid_resolution", grid_resolution, Integral, low=2)
-        self.X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
-        self._columns = _columns(self.X)
-        names = list(self._columns)
-        if isinstance(features, str) or len(features) != 2:
-            raise ValueError(f"features must be a pair of features; got {features!r}.")
-        self._pair = [_name_of(feature, names) for feature in features]
-        if self._pair[0] == self._pair[1]:
-            raise ValueError(f"features must be two different ones; got {features!r}.")
-        self._fixed = {_name_of(name, names): value for name, value in (fixed or {}).items()}
-        if set(self._pair) & set(self._fixed):
-            raise ValueError("fixed must hold none of the two features of the plane.")
-        self.feature_names = [
-            name if hasattr(X, "columns") else f"feature {name}" for name in self._pair
-        ]
-        self.samples = np.column_stack([_numbers(self._columns[name], name) for name in self._pair])
-        self.grid_x, self.grid_y = (_range(column, grid_resolution) for column in self.samples.T)
-
-    def points(self) -> Any:
-        """Return the points of the grid, row by row, in the form of `X`."""
-        pair = dict(zip(self._pair, np.meshgrid(self.grid_x, self.grid_y), strict=True))
-        n_points = len(self.grid_x) * len(self.grid_y)
-        columns = {
-            name: pair[name].ravel() if name in pair else np.full(n_points, self._still(name))
-            for name in self._columns
-        }
-        if hasattr(self.X, "columns"):
-            return type(self.X)(columns)
-        return np.column_stack(list(columns.values()))
-
-    def _still(self, name: Any) -> Any:
-        """Return the value at which a feature stands still: as given, or the median."""
-        if name in self._fixed:
-            return self._fixed[name]
-        numbers = _numbers(self._columns[name], name)
-        known = numbers[~np.isnan(numbers)]
-        return np.median(known) if len(known) else np.nan
-
-
-def _columns(X: Any) -> Columns:
-    """Return the features by name, or by position where they have none."""
-    if hasattr(X, "columns"):
-        return {name: np.asarray(X[name]) for name in X.columns}
-    return dict(enumerate(X.T))
+    Two features vary, the others are constant.
+    """
+    named = hasattr(X, "columns")
+    columns = {c: np.asarray(X[c]) for c in X.columns} if named else dict(enumerate(X.T))
+    names = list(columns)
+    plane = [_name_of(feature, names) for feature in features]
+    values = {_name_of(feature, names): value for feature, value in fixed.items()}
+    if len(plane) != 2 or len({*plane, *values}) != 2 + len(values):
+        raise ValueError(f"features must be two different features not in fixed; got {features!r}.")
+    samples = np.column_stack([_numbers(columns[name], name) for name in plane])
+    grid = [_range(column, n_points) for column in samples.T]
+    values |= dict(zip(plane, np.meshgrid(*grid), strict=True))
+    for name in columns.keys() - values.keys():
+        column = _numbers(columns[name], name)
+        values[name] = np.nan if np.isnan(column).all() else np.nanmedian(column)
+    points = {name: np.broadcast_to(values[name], (n_points, n_points)).ravel() for name in names}
+    titles = [name if named else f"feature {name}" for name in plane]
+    shown = {"grid_x": grid[0], "grid_y": grid[1], "samples": samples, "feature_names": titles}
+    return type(X)(points) if named else np.column_stack([*points.values()]), shown
 
 
 def _name_of(feature: Any, names: list[Any]) -> Any:
@@ -403,13 +321,12 @@ def _name_of(feature: Any, names: list[Any]) -> Any:
 
 
 def _numbers(column: NDArray[Any], name: Any) -> FloatArray:
-    """Return a feature as numbers, or say that it has none."""
+    """Return a feature as numbers; a ValueError where it has none."""
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"feature {name!r} is not numeric: choose other features, and give its value in fixed."
-        ) from error
+        wanted = "choose others and give it in fixed"
+        raise ValueError(f"feature {name!r} is not numeric: {wanted}.") from error
 
 
 def _range(column: FloatArray, n_points: int) -> FloatArray:
@@ -417,7 +334,5 @@ def _range(column: FloatArray, n_points: int) -> FloatArray:
     known = column[np.isfinite(column)]
     if not len(known):
         raise ValueError("features must have finite values in X.")
-    low, high = known.min(), known.max()
-    spread = max(high - low, 1e-6 * max(abs(low), abs(high))) or 1.0  # if all values are the same
-    margin = _MARGIN * spread
-    return np.linspace(low - margin, high + margin, n_points)
+    spread = max(np.ptp(known), 1e-6 * np.abs(known).max()) or 1.0  # if all values are equal
+    return np.linspace(known.min() - _MARGIN * spread, known.max() + _MARGIN * spread, n_points)

@@ -15,21 +15,26 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from badacost.accuracy import AccuracyMixin
-from badacost.arrays import FloatArray
-from badacost.boosting import CostBoostClassifier
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import category_order, check_choice, check_number
+from badacost.classifiers import CostBoostClassifier
 from badacost.costs import minimum_cost_decision
-from badacost.costs.decisions import CostDecisionMixin, own_costs
-from badacost.costs.matrix import named_classes, warn_of_alphabet
-from badacost.model_file import ModelFile, refuse
-from badacost.persistence import model_to_file, save_model, saved_model, with_part
+from badacost.costs.decisions import CostDecisionMixin
+from badacost.costs.matrix import named_classes, warn_if_label_order_is_implicit
+from badacost.io.model_file import (
+    ModelFile,
+    model_to_file,
+    refuse,
+    save_model,
+    saved_model,
+    with_part,
+)
 from badacost.tabular.columns import Column
 from badacost.tabular.encoder import TableEncoder, columns_from_json, columns_to_json
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
 from badacost.tabular.target import target_labels
-from badacost.trials import set_categories
-from badacost.validation import category_order, check_choice, check_number
+from badacost.tabular.trials import set_categories
 
 _DECISIONS = ("own", "bayes")
 
@@ -45,7 +50,7 @@ def _has(method: str) -> Any:
 
 
 @saved_model
-class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
+class TableClassifier(CostDecisionMixin, BaseEstimator):
     """A classifier of `badacost` for tables with numbers, booleans, dates and text.
 
     Parameters
@@ -68,9 +73,9 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
     classes_ : ndarray of shape (K,)
         The classes, in the order of an ordered column, or of labelled costs, or sorted.
     cost_matrix_ : ndarray of shape (K, K)
-        Costs in the order of ``classes_``; a price of being right is subtracted from its row.
-    charged_costs_ : ndarray of shape (K, K)
-        The same as given, with the price of being right if there is one.
+        Costs as given, ``C[truth, prediction]``, in the order of ``classes_``.
+    regret_matrix_ : ndarray of shape (K, K)
+        Costs with each diagonal entry subtracted from its row.
     estimator_ : classifier
         The fitted estimator.
     encoder_ : TableEncoder
@@ -176,7 +181,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         estimator.fit(features, labels, **options)
         self._assemble(encoder, estimator, self._given_costs(), target, len(features))
         if not hands_costs_on:  # otherwise the estimator has warned
-            warn_of_alphabet(self.cost_matrix, self.classes_, labels, stacklevel=4)
+            warn_if_label_order_is_implicit(self.cost_matrix, self.classes_, labels)
         return self
 
     def _assemble(
@@ -195,7 +200,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
             )
         self.encoder_, self.estimator_ = encoder, estimator
         self.classes_ = estimator.classes_
-        self._set_costs(own_costs(estimator) if costs is None else costs)
+        self._set_costs(getattr(estimator, "cost_matrix_", None) if costs is None else costs)
         self.feature_names_in_ = encoder.feature_names_in_
         self.n_features_in_ = encoder.n_features_in_
         self.target_name_, self.n_rows_ = target, n_rows
@@ -311,7 +316,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
         return self.encoder_.transform(X)
 
     def _minimum_expected(self, probabilities: FloatArray) -> NDArray[Any]:
-        return np.asarray(self.classes_[minimum_cost_decision(probabilities, self.cost_matrix_)])
+        return np.asarray(self.classes_[minimum_cost_decision(probabilities, self.regret_matrix_)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `badacost.load` reads.
@@ -343,7 +348,7 @@ class TableClassifier(CostDecisionMixin, AccuracyMixin, BaseEstimator):
             "held_out": None if self.held_out_ is None else self.held_out_.to_dict(),
             "decision": self.decision,
         }
-        own = ModelFile(type(self).__name__, header, {"charged_costs": self.charged_costs_})
+        own = ModelFile(type(self).__name__, header, {"charged_costs": self.cost_matrix_})
         return with_part(own, "estimator", model_to_file(self.estimator_))
 
     @classmethod

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask
-from badacost.categorical_columns import MAX_CATEGORIES
+from badacost._utils.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.categorical_columns import MAX_CATEGORIES
 from badacost.costs.matrix import plain
-from badacost.csv_dialect import NUMBER, as_number
+from badacost.io.csv_dialect import NUMBER, as_number
 from badacost.tabular.frames import import_arrow, import_pandas, place_of
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ _TEXTS = ("string", "categorical", "mixed-integer", "mixed")
 _WANTED = {"number": "numbers", "boolean": "True or False", "date": "dates, as 2024-05-31"}
 _DAY = 86_400e6  # microseconds
 _IDENTIFIER_LEVELS = 20  # fewer distinct texts are never taken for identifiers
-_IDENTIFIER_SHARE = 0.9
-MOSTLY = 0.9  # such a share of numbers makes a column of numbers
+_IDENTIFIER_FRACTION = 0.9
+MOSTLY = 0.9  # such a fraction of numbers makes a column of numbers
 _MAX_ODD_TEXTS = 5  # in a column of numbers; more of them are no marks of missing values
 _TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 _WORDS_OF_TRUTH = ("true", "false")
@@ -135,8 +135,8 @@ class DistinctTexts:
         """Number of cells that have each text."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
 
-    def share(self, wanted: Mask) -> float:
-        """Share of the cells that have one of some texts."""
+    def fraction(self, wanted: Mask) -> float:
+        """Fraction of the cells that have one of some texts."""
         return int(self.counts[wanted].sum()) / max(int(self.counts.sum()), 1)
 
     def first_of(self, wanted: Mask) -> str:
@@ -154,7 +154,7 @@ def kind_of(values: pd.Series) -> str:
 
 
 def holds_text(values: pd.Series) -> bool:
-    """Tell whether the type of a column leaves open what its values are."""
+    """Whether the type of a column leaves open what its values are."""
     pd = import_pandas()
     types = pd.api.types
     return bool(
@@ -171,12 +171,12 @@ def distinct_texts(values: pd.Series) -> DistinctTexts:
         codes, distinct = values.cat.codes.to_numpy(np.intp), values.cat.categories
     else:
         is_mixed = values.dtype == object and pd.api.types.infer_dtype(values) != "string"
-        cells = values.map(_text, na_action="ignore") if is_mixed else values
+        cells = values.map(text_of, na_action="ignore") if is_mixed else values
         codes, distinct = pd.factorize(cells)
     if not len(distinct):
         return DistinctTexts(values, pd.Index([], dtype=object), codes)
     is_text = pd.api.types.is_string_dtype(distinct)
-    texts = (distinct if is_text else distinct.map(_text)).str.strip()
+    texts = (distinct if is_text else distinct.map(text_of)).str.strip()
     if texts.dtype == object:  # strings of pandas 3 are Unicode in any case
         for text in texts:
             text.encode()
@@ -187,7 +187,7 @@ def distinct_texts(values: pd.Series) -> DistinctTexts:
 
 
 def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = None) -> Column:
-    """Tell how a column of training data, with at least one value, becomes a feature.
+    """Return how a column of training data, with at least one value, becomes a feature.
 
     `cells` are its texts, if they are known.
 
@@ -218,7 +218,7 @@ def learn_column(name: str, values: pd.Series, cells: DistinctTexts | None = Non
 
 
 def _learn_from_text(name: str, cells: DistinctTexts) -> Column | None:
-    """Tell whether texts are booleans, numbers or dates, but for a few; None for categories."""
+    """Return the column if texts are booleans, numbers or dates, but for a few; None otherwise."""
     if _are_booleans(cells.texts):
         return Column(name, "boolean")
     readable: tuple[Kind, ...] = ("number", "date")
@@ -226,7 +226,7 @@ def _learn_from_text(name: str, cells: DistinctTexts) -> Column | None:
         is_odd = np.isnan(_READERS[kind](cells.texts))
         if is_odd.any():
             _check_not_foreign(name, cells, kind, is_odd)
-        if cells.share(~is_odd) < MOSTLY:
+        if cells.fraction(~is_odd) < MOSTLY:
             continue
         if is_odd.sum() > _MAX_ODD_TEXTS:
             _refuse_odd(name, cells, kind, is_odd)
@@ -238,9 +238,9 @@ def _learn_levels(name: str, cells: DistinctTexts) -> Column:
     """A column of categories, unless there are too many of them."""
     counts = dict(zip(cells.texts, cells.counts.tolist(), strict=True))
     used, n_cells = [text for text, count in counts.items() if count], sum(counts.values())
-    if len(used) > max(_IDENTIFIER_LEVELS, _IDENTIFIER_SHARE * n_cells):
+    if len(used) > max(_IDENTIFIER_LEVELS, _IDENTIFIER_FRACTION * n_cells):
         is_odd = np.isnan(_numbers_in(cells.texts))
-        if cells.share(is_odd) < 0.5:
+        if cells.fraction(is_odd) < 0.5:
             _refuse_odd(name, cells, "number", is_odd)
         raise ColumnError(
             name,
@@ -255,7 +255,7 @@ def _check_not_foreign(name: str, cells: DistinctTexts, kind: str, is_odd: Mask)
     """Refuse numbers and dates as other countries write them, which would become categories."""
     for pattern, ours in _FOREIGN[kind].items():
         found = is_odd & _matches(cells.texts, pattern)
-        if found.any() and cells.share(found | ~is_odd) >= MOSTLY:
+        if found.any() and cells.fraction(found | ~is_odd) >= MOSTLY:
             raise ColumnError(
                 name,
                 f"has {kind}s as {cells.first_of(found)}, not as {ours}",
@@ -303,7 +303,8 @@ def _meaning(text: str) -> Any:
     return text.lower() if text.lower() in _WORDS_OF_TRUTH else text
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return the text of a cell; whole numbers have no point."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value).removesuffix(" 00:00:00") if isinstance(value, datetime) else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Self
@@ -12,9 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from badacost.arrays import FloatArray
-from badacost.categorical_columns import MAX_CATEGORIES
-from badacost.model_file import refuse
+from badacost._utils.arrays import FloatArray
+from badacost._utils.categorical_columns import MAX_CATEGORIES
+from badacost._utils.user_warnings import warn_user
+from badacost.io.model_file import refuse
 from badacost.tabular.columns import (
     KINDS,
     Column,
@@ -251,7 +251,7 @@ def _are_texts(given: Any) -> bool:
 
 
 def _is_constant(values: Any, cells: DistinctTexts | None) -> bool:
-    """Tell whether a column says nothing: one value everywhere, or none at all."""
+    """Whether a column has one value everywhere, or none at all."""
     if cells is not None:
         return int((cells.counts > 0).sum()) + bool((cells.codes < 0).any()) < 2
     missing = values.isna()
@@ -296,7 +296,7 @@ def _do_each(names: Iterable[str], work: Callable[[str], None]) -> None:
 
 
 def _oddities(column: Column, cells: DistinctTexts | None, feature: FloatArray) -> Iterator[str]:
-    """Say what looks odd in a column of training data."""
+    """Yield notes about what looks odd in a column of training data."""
     name = f"column {column.name!r:.80}"
     if column.missing and cells is not None:
         odd = cells.texts.isin(column.missing)
@@ -321,7 +321,7 @@ def _oddities(column: Column, cells: DistinctTexts | None, feature: FloatArray) 
 
 
 def _are_identifiers(numbers: FloatArray) -> bool:
-    """Tell whether numbers are whole, and all of them different."""
+    """Whether numbers are whole, and all of them different."""
     if len(numbers) <= _FEW_ROWS or not np.array_equal(numbers, np.round(numbers)):
         return False
     return len(np.unique(numbers)) == len(numbers)
@@ -331,9 +331,8 @@ def _warn_of_unknown(column: Column, cells: DistinctTexts, feature: FloatArray) 
     present = cells.codes >= 0
     n_unknown = int((np.isnan(feature) & present).sum())
     if n_unknown > present.sum() / 2:
-        warnings.warn(
+        warn_user(
             f"column {column.name!r:.80}: {n_unknown} of {present.sum()} values are unknown to the "
             "model, and missing values to it.",
             UserWarning,
-            stacklevel=6,
         )

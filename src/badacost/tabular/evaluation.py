@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import confusion_matrix
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
 from badacost.costs import labelled_costs
 from badacost.metrics import cost_confusion_matrix
 from badacost.tabular.frames import check_columns
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from badacost.tabular.classifier import TableClassifier
 
-_LIKELIEST = "the most likely class of the same model"
+_MOST_PROBABLE = "the most likely class of the same model"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def evaluate_table(
     target : str, optional
         Column of the classes; that of the fit by default.
     costs : array-like of shape (K, K), nested mapping or data frame, optional
-        Other prices than those of the fit: ``C[truth, prediction]``, rows are the truth.
+        Costs other than those of the fit: ``C[truth, prediction]``, rows are the truth.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows.
 
@@ -126,30 +126,30 @@ def evaluate_table(
         raise ValueError("the model does not know the column of the classes: give target.")
     check_columns(frame, [target])
     truth = known_labels(frame[target], model.classes_, target)
-    prices = labelled_costs(model.charged_costs_, model.classes_) if costs is None else costs
-    answers = model.predict(frame)
+    costs = labelled_costs(model.cost_matrix_, model.classes_) if costs is None else costs
+    predicted = model.predict(frame)
     options: dict[str, Any] = {"sample_weight": sample_weight}
     return TableEvaluation(
         CostSummary.of(
             truth,
-            answers,
-            prices,
+            predicted,
+            costs,
             classes=model.classes_,
             rivals=_most_probable(model, frame),
             **options,
         ),
         model.classes_,
-        confusion_matrix(truth, answers, labels=model.classes_, **options),
-        cost_confusion_matrix(truth, answers, prices, labels=model.classes_, **options),
+        confusion_matrix(truth, predicted, labels=model.classes_, **options),
+        cost_confusion_matrix(truth, predicted, costs, labels=model.classes_, **options),
     )
 
 
 def _most_probable(model: TableClassifier, frame: pd.DataFrame) -> dict[str, Any]:
-    """What the model would answer if mistakes had no prices, where it has probabilities."""
+    """Decisions for the most probable class, where the model has probabilities."""
     if not hasattr(model, "predict_proba"):
         return {}
     try:
         probabilities = model.predict_proba(frame)
     except ValueError:  # costs that do not link all classes
         return {}
-    return {_LIKELIEST: np.asarray(model.classes_)[probabilities.argmax(axis=1)]}
+    return {_MOST_PROBABLE: np.asarray(model.classes_)[probabilities.argmax(axis=1)]}

@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from badacost.atomic_file import replaced_file
-from badacost.budget import Budget, BudgetError
-from badacost.csv_dialect import without_formula
-from badacost.tabular.file_checks import NO_ROWS, refuse_file
-from badacost.tabular.frames import as_frame, import_arrow, import_pandas
-from badacost.tabular.parquet_file import read_parquet
-from badacost.tabular.text_file import read_text
-from badacost.user_file import open_regular
+from badacost.io.atomic_file import replaced_file
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.csv_dialect import without_formula
+from badacost.io.user_file import open_regular
+from badacost.tabular.frames import NO_ROWS, as_frame, import_arrow, import_pandas, refuse_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +87,10 @@ def read_table(
     """
     path, budget = Path(path), Budget.of(max_memory)
     open_regular(path).close()
+    import_pandas(), import_arrow()  # with a remedy where they are missing
+    from badacost.tabular.parquet_file import read_parquet
+    from badacost.tabular.text_file import read_text
+
     suffix, is_compressed = _format(path)
     try:
         if suffix in _PARQUET_SUFFIXES:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MAX_NAMES_LISTED = 20
 PLACES = ("line", "row")
-"""Names of an index that says where in a file each row stands."""
+"""Names of an index that holds the position of each row in a file."""
+NO_ROWS = "has no rows below the names of its columns: add some"
+BYTES_OF_COLUMN = 8000
+"""Memory of a column in a data frame, beside that of its cells."""
+
+
+def refuse_file(path: Path, reason: str) -> NoReturn:
+    """Raise an error that names the file."""
+    raise ValueError(f"{str(path)!r} {reason}.")
 
 
 def import_pandas() -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import badacost.boosting as boosting
-from badacost.boosting import BAdaCostClassifier, CostBoostClassifier, ImportedForestClassifier
+import badacost
+from badacost._utils.validation import check_choice
+from badacost.classifiers import BAdaCostClassifier, CostBoostClassifier, ImportedForestClassifier
 from badacost.costs import as_cost_matrix, is_irreducible
 from badacost.tabular.classifier import TableClassifier
-from badacost.validation import check_choice
 
 ALGORITHMS: Mapping[str, str] = {
     "costboost": "CostBoostClassifier",
@@ -65,7 +65,7 @@ def new_model(
     'bayes'
     """
     check_choice("algorithm", algorithm, ALGORITHMS)
-    estimator = getattr(boosting, ALGORITHMS[algorithm])
+    estimator = getattr(badacost, ALGORITHMS[algorithm])
     has_probabilities = hasattr(estimator, "predict_proba")
     if estimator is CostBoostClassifier and decision == "margin":
         raise ValueError("costboost decides by minimum expected cost only: leave out the decision.")

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from badacost.budget import Budget
-from badacost.parquet_rows import INDEX_LEVEL, ParquetRows, is_text
-from badacost.tabular.file_checks import BYTES_OF_COLUMN, refuse_file
+import pandas as pd
+import pyarrow as arrow  # type: ignore[import-untyped]
+
+from badacost.io.budget import Budget
+from badacost.io.parquet_rows import INDEX_LEVEL, ParquetRows, is_text
 from badacost.tabular.frames import (
+    BYTES_OF_COLUMN,
     as_values,
     check_distinct,
     frame_of,
-    import_arrow,
-    import_pandas,
+    refuse_file,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ROWS_AT_ONCE = 65_536
 
 
 def read_parquet(path: Path, budget: Budget) -> pd.DataFrame:
     """Read a file of Parquet."""
-    pd, (arrow, _) = import_pandas(), import_arrow()
     with ParquetRows(path, budget) as rows:
         budget.check(BYTES_OF_COLUMN * len(rows.schema))
         check_distinct(rows.schema.names, repr(str(path)))
@@ -56,7 +54,7 @@ def _check_nulls(table: Any, budget: Budget) -> None:
 
 def _check_types(path: Path, schema: Any) -> None:
     """Refuse columns that are no numbers, booleans, dates or text."""
-    types = import_arrow()[0].types
+    types = arrow.types
     known = (
         types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_date,
         types.is_timestamp, types.is_time, types.is_null, is_text,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from badacost.arrays import FloatArray
-from badacost.costs.decisions import Prices
-from badacost.costs.matrix import charged_costs, plain
-from badacost.model_file import refuse
-from badacost.trials import average_and_error
-from badacost.validation import check_sample_weight, positions_in
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_number, check_sample_weight, positions_in
+from badacost.costs.decisions import DecisionCosts
+from badacost.costs.matrix import given_costs, plain
+from badacost.io.model_file import refuse
+from badacost.tabular.trials import average_and_error
 
 MAX_RIVALS = 30
 MAX_CLASSES = 2**16
@@ -24,7 +25,8 @@ _MAX_LISTED = 5
 _MAX_LENGTH = 200  # of names that the package gives
 _MAX_LABEL_LENGTH = 10_000
 _MAX_ROWS = 2**53
-_FIGURES = ("average_cost", "total_cost", "error_rate", "constant_cost", "standard_error")
+_MAX_FIGURE = sys.float_info.max
+_FIGURES = ("average_cost", "total_cost", "constant_cost", "standard_error")
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,15 @@ class CostSummary:
     average_cost, total_cost : float
         Cost of a decision, and of all of them, in the unit of the costs.
     error_rate : float
-        Share of the decisions that are wrong, whatever they cost.
+        Fraction of the decisions that are wrong, whatever they cost.
     constant_answer : str
         The class that is cheapest if it is the answer to everything.
     constant_cost : float
         What a decision costs then.
     savings : float or None
-        Share of that cost that is saved; None where the constant answer is free.
+        Fraction of that cost that is saved; None where the constant answer is free.
     standard_error : float
-        How far chance may carry the average cost.
+        Standard error of the average cost.
     rivals : dict of str to float
         Average costs of other ways to decide on the same rows, if any were tried.
     rival_errors : dict of str to float
@@ -94,7 +96,7 @@ class CostSummary:
         y_true, y_pred : array-like of shape (n_rows,)
             True classes and decisions.
         costs : array-like of shape (K, K), mapping, data frame or None
-            ``C[truth, prediction]``: rows are the truth. Charged as given, diagonal included.
+            ``C[truth, prediction]``: rows are the truth. Taken as given, diagonal included.
         classes : sequence of K labels
             The classes, in the order of the rows of an array.
         sample_weight : array-like of shape (n_rows,), optional
@@ -120,15 +122,18 @@ class CostSummary:
         """
         labels = np.asarray(classes)
         truth = positions_in(labels, np.asarray(y_true))
-        prices = Prices(charged_costs(costs, classes))
+        decision_costs = DecisionCosts(given_costs(costs, classes))
         weight = check_sample_weight(sample_weight, len(truth))
 
-        def paid(decisions: ArrayLike) -> FloatArray:
-            return prices.paid(truth, positions_in(labels, np.asarray(decisions)))
+        def costs_of(decisions: ArrayLike) -> FloatArray:
+            return decision_costs.incurred(truth, positions_in(labels, np.asarray(decisions)))
 
-        own, others = paid(y_pred), {name: paid(part) for name, part in (rivals or {}).items()}
+        own, others = (
+            costs_of(y_pred),
+            {name: costs_of(part) for name, part in (rivals or {}).items()},
+        )
         average, error = average_and_error(own, weight)
-        constants = prices.of_constants(truth, weight) / weight.sum()
+        constants = decision_costs.of_constants(truth, weight) / weight.sum()
         best = int(np.argmin(constants))
         return cls(
             n_rows=len(truth),
@@ -160,7 +165,7 @@ class CostSummary:
         )
 
     def is_clear(self, rival: str) -> bool:
-        """Tell whether a rival differs from the model by more than chance.
+        """Whether a rival differs from the model by more than chance.
 
         Parameters
         ----------
@@ -207,7 +212,7 @@ class CostSummary:
         """
         if not isinstance(given, dict) or set(given) != {part.name for part in fields(cls)}:
             refuse("its results are not the figures of a summary")
-        rivals, errors, savings = given["rivals"], given["rival_errors"], given["savings"]
+        rivals, errors = given["rivals"], given["rival_errors"]
         if not isinstance(rivals, dict) or len(rivals) > MAX_RIVALS:
             refuse("its results are compared with too many others")
         if not isinstance(errors, dict) or set(errors) != set(rivals):
@@ -218,15 +223,11 @@ class CostSummary:
             refuse("the classes without results are not a list of some classes")
         if not all(_is_short(text) for text in (given["constant_answer"], *given["absent"])):
             refuse("the name of a class of its results is not text, or very long")
-        if type(given["n_rows"]) is not int or not 1 <= given["n_rows"] <= _MAX_ROWS:
-            refuse("its results are of no rows, or of too many")
-        if type(given["error_rate"]) is float and given["error_rate"] > 1.0:
-            refuse("the error rate of its results is more than 1")
+        check_number("n_rows", given["n_rows"], Integral, low=1, high=_MAX_ROWS)
+        check_number("error_rate", given["error_rate"], low=0.0, high=1.0)
+        check_number("savings", given["savings"], low=-_MAX_FIGURE, high=1.0, none=True)
         for figure in (*(given[name] for name in _FIGURES), *rivals.values(), *errors.values()):
-            if type(figure) is not float or not 0.0 <= figure < math.inf:
-                refuse("a figure of its results is not a number that is 0 or more")
-        if savings is not None and not (type(savings) is float and -math.inf < savings <= 1.0):
-            refuse("the savings of its results are not a number that is 1 or less")
+            check_number("a figure of its results", figure, low=0.0, high=_MAX_FIGURE)
         return cls(**given)
 
 

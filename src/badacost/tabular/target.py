@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost._utils.validation import category_order
 from badacost.costs.matrix import plain
 from badacost.tabular.columns import distinct_texts, kind_of, positions_of
 from badacost.tabular.frames import import_pandas, place_of, suggestion
-from badacost.validation import category_order
 
 if TYPE_CHECKING:
     import pandas as pd

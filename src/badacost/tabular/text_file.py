@@ -13,26 +13,27 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import dropwhile, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as arrow  # type: ignore[import-untyped]
 from numpy.typing import NDArray
+from pyarrow import compute
+from pyarrow import csv as arrow_csv
 
-from badacost.budget import Budget
-from badacost.csv_dialect import DECIMAL_COMMA, NUMBER, as_number, guess_separator
+from badacost.io.budget import Budget
+from badacost.io.csv_dialect import DECIMAL_COMMA, NUMBER, as_number, guess_separator
+from badacost.io.user_file import open_regular
 from badacost.tabular.columns import MOSTLY
-from badacost.tabular.file_checks import BYTES_OF_COLUMN, NO_ROWS, refuse_file
 from badacost.tabular.frames import (
+    BYTES_OF_COLUMN,
+    NO_ROWS,
     as_values,
     check_distinct,
     frame_of,
-    import_arrow,
-    import_pandas,
+    refuse_file,
 )
-from badacost.user_file import open_regular
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Not "None", which is a class as good as any other.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
@@ -153,9 +154,6 @@ def _cells(
     path: Path, data: bytes, separator: str, wanted: Sequence[str], n_lines: int, budget: Budget
 ) -> Any:
     """Return the cells below the names of the columns, as what they are and is wanted."""
-    arrow, _ = import_arrow()
-    from pyarrow import csv as arrow_csv  # type: ignore[import-untyped]
-
     blanks = len(data) - len(data.lstrip(b"\r\n"))
     buffer = arrow.py_buffer(data).slice(blanks)
     has_quotes, has_hexadecimals = b'"' in data, _may_have_hexadecimals(data)
@@ -199,17 +197,16 @@ def _cells(
 
 
 def _may_have_hexadecimals(data: bytes) -> bool:
-    """Tell whether there is 0x or 0X; NumPy compares pairs of bytes faster than `bytes` does."""
+    """Whether there is 0x or 0X; NumPy compares pairs of bytes faster than `bytes` does."""
     pairs = [np.frombuffer(data, "<u2", (len(data) - start) // 2, start) for start in (0, 1)]
     return any((pair == code).any() for pair in pairs for code in (0x7830, 0x5830))
 
 
 def _is_sure(cells: Any, wanted: str, has_hexadecimals: bool) -> bool:
-    """Tell whether pyarrow took cells for what they are: not 0x10 for 16, nor -nan for a number.
+    """Whether pyarrow took cells for what they are: not 0x10 for 16, nor -nan for a number.
 
     Times of the day are text.
     """
-    arrow, compute = import_arrow()
     types, kind = arrow.types, cells.type
     if types.is_floating(kind):
         return not compute.any(compute.is_nan(cells)).as_py()
@@ -223,7 +220,6 @@ def _lines(
     path: Path, data: bytes, separator: str, n_lines: int, n_rows: int, budget: Budget
 ) -> pd.Index:
     """Return the lines where rows begin."""
-    pd = import_pandas()
     all_closed = b'"' not in data or data.count(b'"') % 2 == 0
     all_end_alike = b"\r" not in data or data.count(b"\r") == data.count(b"\r\n")
     if n_lines == n_rows + 1 and all_closed and all_end_alike:
@@ -269,7 +265,6 @@ def _typed(cells: Any, separator: str, wanted: str) -> Any:
 
     Texts among numbers stay, for a `TableEncoder` to judge.
     """
-    arrow, compute = import_arrow()
     if cells.type != arrow.string():
         return cells
     stripped = compute.utf8_trim_whitespace(cells)
@@ -297,7 +292,6 @@ def _with_points(cells: Any, wanted: str) -> Any:
     If "number" is wanted, this is done cell by cell; otherwise only where it makes nearly all cells
     numbers, and no other cell has a comma that is none, or a decimal point.
     """
-    _, compute = import_arrow()
     is_decimal = compute.match_substring_regex(cells, f"^{DECIMAL_COMMA}$")
     if not compute.any(is_decimal).as_py():
         return cells
@@ -313,7 +307,7 @@ def _with_points(cells: Any, wanted: str) -> Any:
 
 
 def _counts_rows(values: Any) -> bool:
-    """Tell whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
+    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
     return values.dtype == np.int64 and any(
         np.array_equal(values, np.arange(first, first + len(values))) for first in (0, 1)
     )

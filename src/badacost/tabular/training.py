@@ -1,4 +1,4 @@
-"""Fitting a model to a table, and telling what its decisions cost on rows set apart for it."""
+"""Fitting a model to a table, and measuring what its decisions cost on held-out rows."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from badacost.arrays import IndexArray, Mask
-from badacost.boosting import CostBoostClassifier
-from badacost.costs.decisions import Prices
-from badacost.costs.matrix import charged_costs
-from badacost.progress import ProgressBar
+from badacost._utils.arrays import IndexArray, Mask
+from badacost._utils.validation import (
+    check_number,
+    check_sample_weight,
+    distinct_classes,
+    positions_in,
+)
+from badacost.classifiers import CostBoostClassifier
+from badacost.costs.decisions import DecisionCosts
+from badacost.costs.matrix import given_costs
 from badacost.tabular.classifier import TableClassifier
 from badacost.tabular.encoder import TableEncoder
 from badacost.tabular.frames import as_frame, check_columns
 from badacost.tabular.summary import CostSummary
-from badacost.trials import (
+from badacost.tabular.trials import (
     DEPTHS,
     Contender,
     DepthTuner,
     Run,
     Samples,
-    average_and_error,
-    deal_folds,
     held_out_rows,
     run,
     without_costs,
 )
-from badacost.validation import check_number, check_sample_weight, distinct_classes, positions_in
 
 MAX_MODELS = 20
 """Number of models that can be compared."""
@@ -72,23 +74,21 @@ class _Table:
         samples = Samples(features, truth, weight, encoder.categorical_)
         return cls(encoder, samples, labels, classes, target)
 
-    def prices(self, models: Iterable[TableClassifier]) -> Prices:
-        """What decisions cost, in the order of the classes: the same for all models."""
-        charged = [charged_costs(model._given_costs(), self.classes) for model in models]
-        if not all(np.array_equal(costs, charged[0]) for costs in charged):
+    def costs(self, models: Iterable[TableClassifier]) -> DecisionCosts:
+        """Costs of decisions in the order of the classes, which are equal for all models."""
+        given = [given_costs(model._given_costs(), self.classes) for model in models]
+        if not all(np.array_equal(matrix, given[0]) for matrix in given):
             raise ValueError("models with different costs cannot be compared: give all the same.")
-        return Prices(charged[0])
+        return DecisionCosts(given[0])
 
     def divide(
         self, holdout: float | None, n_folds: int, seed: int
     ) -> tuple[Samples, IndexArray, str]:
-        """Return rows, their folds as `badacost.trials.run` takes them, and what this is called."""
+        """Return rows, their folds as `trials.run` takes them, and what this is called."""
         if holdout is not None:
             held_out = held_out_rows(self.samples.truth, holdout, seed)
             return self.samples, np.where(held_out, 0, -1), "held out"
-        rng = np.random.default_rng(seed)
-        samples = self.samples.sample(rng)
-        folds = deal_folds(samples.truth, n_folds, rng)
+        samples, folds = self.samples.in_folds(n_folds, seed)
         if not (folds >= 0).any():
             raise ValueError(
                 "no class has two rows, so nothing can be tried: add rows, or try nothing with "
@@ -107,11 +107,11 @@ class _Table:
         own = getattr(estimator, "cost_matrix", None)
         has_both = own is not None and model.cost_matrix is not None
         if has_both:
-            estimator.set_params(cost_matrix=charged_costs(own, self.classes))
+            estimator.set_params(cost_matrix=given_costs(own, self.classes))
         tune = None
         if depths is not None and "max_depth" in parameters:
             tune = DepthTuner(model.decision, tuple(depths))
-        return Contender(name, estimator, (model.decision,), tune, gets_prices=not has_both)
+        return Contender(name, estimator, (model.decision,), tune, sets_costs=not has_both)
 
     def fit(
         self,
@@ -125,7 +125,7 @@ class _Table:
         samples = self.samples if isinstance(rows, slice) else self.samples.only(rows)
         unfitted: TableClassifier = clone(model)
         entry = self.contender("", model, depths)
-        chosen = entry.prepared(samples, self.prices([model]), seed).get_params(deep=False)
+        chosen = entry.prepared(samples, self.costs([model]), seed).get_params(deep=False)
         if entry.tune is not None and not isinstance(entry.estimator, CostBoostClassifier):
             say(f"Trees of depth {chosen.get('max_depth')} are cheapest in cross-validation.")
             unfitted.estimator.set_params(max_depth=chosen["max_depth"])
@@ -169,7 +169,7 @@ def fit_and_try(
     sample_weight : array-like of shape (n_rows,), optional
         Non-negative weights.
     holdout : float, optional
-        Share of the rows of each class to hold out, at most 0.9; with 0 nothing is tried. By
+        Fraction of the rows of each class to hold out, at most 0.9; with 0 nothing is tried. By
         default a fifth of a table of more than 2000 rows is held out, and smaller tables are
         cross-validated. Several models are always cross-validated, on about 20 000 rows.
     n_folds : int, default=5
@@ -177,7 +177,7 @@ def fit_and_try(
         to the others. The only row of a class is never decided.
     refit : bool, default=True
         Whether to fit to all rows at the end. With False, the model is that of the rows that were
-        not held out, and `holdout` must be a share.
+        not held out, and `holdout` must be greater than 0.
     depths : sequence of int, optional
         Depths of trees to choose from by `best_depth`, in every fit anew; the estimator's own
         depth by default. `CostBoostClassifier`, which stops by itself where trees fit noise,
@@ -225,7 +225,7 @@ def fit_and_try(
     check_number("n_folds", n_folds, Integral, low=2)
     say = announce or (lambda sentence: None)
     data = _Table.of(next(iter(named.values())), table, target, sample_weight)
-    prices = data.prices(named.values())
+    costs = data.costs(named.values())
     if holdout is None and len(named) == 1 and len(data.samples) > _MAX_ROWS_FOR_FOLDS:
         holdout = _HELD_OUT
     if not holdout and not refit:
@@ -243,13 +243,8 @@ def fit_and_try(
     entries = [data.contender(name, model, depths) for name, model in named.items()]
     entries += _rivals(entries, n_jobs, random_state)
     say(f"Measuring what decisions cost: {len(decided)} rows, {how}.")
-    runs = _run_all(entries, samples, folds, prices, random_state, verbose)
-
-    def cost(name: str) -> float:
-        paid = prices.paid(decided.truth, runs[name].answers[name])
-        return average_and_error(paid, decided.weight)[0]
-
-    best = min(named, key=cost)
+    runs = _run_all(entries, samples, folds, costs, random_state, verbose)
+    best = min(named, key=lambda name: decided.average_cost(runs[name].decisions[name], costs))
     if len(named) > 1:
         say(f"{best} is cheapest.")
     model = named[best]
@@ -259,11 +254,11 @@ def fit_and_try(
         model = data.fit(model, depths, random_state, say, folds < 0)
     model.held_out_ = CostSummary.of(
         data.classes[decided.truth],
-        data.classes[runs[best].answers[best]],
-        prices.values,
+        data.classes[runs[best].decisions[best]],
+        costs.values,
         classes=data.classes,
         sample_weight=decided.weight,
-        rivals={way: data.classes[run.answers[way]] for way, run in runs.items() if way != best},
+        rivals={way: data.classes[run.decisions[way]] for way, run in runs.items() if way != best},
         how=how,
     )
     return model
@@ -279,7 +274,7 @@ def _run_all(
     entries: Collection[Contender],
     samples: Samples,
     folds: IndexArray,
-    prices: Prices,
+    costs: DecisionCosts,
     seed: int,
     verbose: bool,
 ) -> dict[str, Run]:
@@ -287,9 +282,8 @@ def _run_all(
     runs: dict[str, Run] = {}
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
-        title = f"{entry.name:<{width}}"
-        bar = ProgressBar(int(folds.max()) + 1, title) if verbose else None
-        result = run(entry, samples, folds, prices, seed=seed, bar=bar)
+        title = f"{entry.name:<{width}}" if verbose else None
+        result = run(entry, samples, folds, costs, seed=seed, title=title)
         runs |= dict.fromkeys(entry.ways, result)
     return runs
 
@@ -360,9 +354,9 @@ def best_depth(
     """
     tuner = DepthTuner(model.decision, tuple(depths), n_folds)
     data = _Table.of(model, table, target, sample_weight)
-    entry, prices = data.contender("", model, None), data.prices([model])
+    entry, costs = data.contender("", model, None), data.costs([model])
     if "max_depth" not in entry.estimator.get_params(deep=False):
         raise ValueError(
             f"{type(entry.estimator).__name__} has no max_depth to choose: leave depths out."
         )
-    return tuner.cheapest(entry.prepared(data.samples, prices), data.samples, prices, random_state)
+    return tuner.cheapest(entry.prepared(data.samples, costs), data.samples, costs, random_state)

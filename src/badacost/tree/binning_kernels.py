@@ -4,45 +4,47 @@ from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import KERNEL, njit
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def search_bins(values, edges, limits, bins, first_feature, first_row):
     """Fill the bins of a block: how many edges ``edges[limits[f]:limits[f + 1]]`` are <= the value.
 
-    The rows of a block go through the binary search together, one halving at a time, without
-    branches. A missing value has the code after the last bin.
+    ``values`` has a row for each feature. They go through the binary search together, one halving
+    at a time, without branches. A missing value has the code after the last bin.
     """
-    n_rows = values.shape[0]
-    found = np.empty(n_rows, np.uint32)
-    row = np.empty(n_rows)
+    n_features, n_rows = values.shape
     one = np.uint32(1)
-    for f in range(values.shape[1]):
-        row_edges = edges[limits[f] : limits[f + 1]]
+    for f in range(n_features):
+        row, row_edges = values[f], edges[limits[f] : limits[f + 1]]
+        codes = bins[first_feature + f, first_row : first_row + n_rows]
         for i in range(n_rows):
-            row[i] = values[i, f]
-            found[i] = 0
-        remaining = row_edges.shape[0]
+            codes[i] = 0
+        remaining = len(row_edges)
         while remaining > 1:
             half = np.uint32(remaining >> 1)
             for i in range(n_rows):
-                middle = found[i] + half
-                found[i] = middle if row_edges[middle - one] <= row[i] else found[i]
+                code = np.uint32(codes[i])
+                codes[i] = code + half if row_edges[code + half - one] <= row[i] else code
             remaining -= half
         if remaining == 1:
             for i in range(n_rows):
-                found[i] += np.uint32(row_edges[found[i]] <= row[i])
+                code = np.uint32(codes[i])
+                codes[i] = code + np.uint32(row_edges[code] <= row[i])
         for i in range(n_rows):
-            bins[first_feature + f, first_row + i] = (
-                row_edges.shape[0] + 1 if np.isnan(row[i]) else np.int64(found[i])
-            )
+            if row[i] != row[i]:
+                codes[i] = len(row_edges) + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def count_steps(values, edges, limits, bins, first_feature, first_row):
-    """The same for edges at equal steps: a division finds the bin, neighbours correct it."""
-    for f in range(values.shape[1]):
+    """Fill the bins of a block where edges are at equal steps.
+
+    A division finds the bin, and comparisons with its edges correct it.
+    """
+    n_features, n_rows = values.shape
+    for f in range(n_features):
         first, last = np.uint64(limits[f]), np.uint64(limits[f + 1])
         n = np.int64(last - first)
         codes = bins[first_feature + f]
@@ -50,8 +52,8 @@ def count_steps(values, edges, limits, bins, first_feature, first_row):
         low = edges[first] if n > 0 else 0.0
         span = edges[last - np.uint64(1)] - low if n > 1 else 1.0
         per_unit = (n - 1) / span
-        for i in range(values.shape[0]):
-            x = values[i, f]
+        for i in range(n_rows):
+            x = values[f, i]
             if np.isnan(x):
                 codes[first_row + i] = n + 1
                 continue

@@ -1,10 +1,10 @@
-"""Trained trees as flat arrays: everything that predicts, saves or explains works on these.
+"""Trained trees as flat arrays, for prediction, files and explanations.
 
 A sample goes to the right child of a node if ``x >= threshold`` or, where categories are tested, if
-x is in the set of the node; missing and unknown values go the way that was learned. The right child
-stands next to the left one. A leaf is its own left child, with a threshold of NaN. Each leaf points
-to a row of a table of score vectors, and a tree has a weight: "add weight times this row to the
-scores of the sample" is the one operation for every kind of tree.
+x is in the set of the node; for missing and unknown values the side is learned. The right child
+is stored after the left one. A leaf is its own left child, with a threshold of NaN. Each leaf
+refers to a row of a table of score vectors, and a tree has a weight: "add weight times this row to
+the scores of the sample" is the one operation for every kind of tree.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
-from badacost.large_samples import is_sparse
-from badacost.threads import Threads
+from badacost._utils.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_choice
 from badacost.tree import forest_kernels, shapley_kernels
-from badacost.tree.binning import BinMapper, BinnedData
+from badacost.tree.binning import BinMapper, BinnedData, is_sparse, places_of
 from badacost.tree.growth_kernels import N_WORDS, descend
-from badacost.tree.sampling import places_of
-from badacost.validation import check_choice
 
 IntArray = NDArray[np.int32]
 _NODE_ARRAYS = (
     "feature", "threshold", "left", "missing_left", "value", "gain", "count", "weight",
 )  # fmt: skip
-_ROWS_AT_ONCE = 1024  # that are converted for the kernels
-_MIN_THREADED = 256  # rows for each thread
-_MIN_EXPLAINED = 32  # the same where each row takes long
+_ROWS_AT_ONCE = 1024  # rows that are converted for the kernels together
+_MIN_THREADED = 256  # rows for each thread in predictions
+_MIN_EXPLAINED = 32  # rows for each thread in explanations
+_MAX_DEPTH_SYMMETRIC = 20
 _MAX_DEPTH_EXPLAINED = 512  # memory and time grow with its square
 
 
@@ -47,7 +46,7 @@ class Tree:
     value : ndarray of shape (n_nodes,)
         Row of the table of scores.
     gain, count, weight : ndarray of shape (n_nodes,)
-        What the split gained per unit of weight, training samples, their total weight.
+        Gain of the split per unit of weight, number of training samples, their total weight.
     category_set : ndarray of shape (n_nodes,) or None
         Row of `sets` where categories are tested, else -1; None if none are.
     sets : ndarray of shape (n_sets, 8) or None
@@ -82,7 +81,7 @@ class Tree:
     def from_nodes(
         cls, nodes: NDArray[Any], sets: NDArray[np.uint32] | None, mapper: BinMapper
     ) -> Tree:
-        """The tree of a grower's nodes; values are the numbers of the nodes."""
+        """Make a tree of a grower's nodes; values are the numbers of the nodes."""
         numbers = np.arange(len(nodes), dtype=np.int32)
         inner = nodes["left"] != numbers
         feature, position = nodes["feature"].copy(), nodes["position"].copy()
@@ -109,60 +108,59 @@ class Tree:
 
     @property
     def is_leaf(self) -> Mask:
-        """Which nodes are leaves."""
+        """Which nodes are leaves, shape (n_nodes,)."""
         return np.isnan(self.threshold)
 
-    def descend(
-        self, data: BinnedData, leaves: LeafNumbers, rows: RowNumbers | None = None
-    ) -> LeafNumbers:
-        """Write the leaves of rows of binned data, all by default, into `leaves`; return it."""
+    def descend(self, data: BinnedData, rows: RowNumbers | None = None) -> LeafNumbers:
+        """Return the leaves of rows of binned data, all by default."""
         if self.position is None:
             raise ValueError("This tree has no positions of bins: use Forest.apply on values.")
-        none = np.full(len(self.left), -1, np.int32)
-        no_sets = np.zeros((1, N_WORDS), np.uint32)
+        rows = np.arange(data.bins.shape[1]) if rows is None else rows
+        leaves = np.empty(len(rows), np.min_scalar_type(len(self.left) - 1))
+        category_set, sets = _known_sets(self)
         descend(
-            data.bins,
-            data.mapper.n_bins,
-            np.arange(data.bins.shape[1]) if rows is None else rows,
-            self.feature,
-            self.position,
-            self.left,
-            self.missing_left,
-            none if self.category_set is None else self.category_set,
-            no_sets if self.sets is None or not len(self.sets) else self.sets,
-            leaves,
-        )
+            data.bins, data.mapper.n_bins, rows, self.feature, self.position, self.left,
+            self.missing_left, category_set, sets, leaves,
+        )  # fmt: skip
         return leaves
 
 
-def _writable(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, or a copy where it is read-only: of a memory map, kernels are compiled anew."""
-    return array if array.flags.writeable else np.array(array)
+def _known_sets(trees: Tree | Forest) -> tuple[IntArray, NDArray[np.uint32]]:
+    """`category_set` and `sets` as kernels take them."""
+    category_set, sets = trees.category_set, trees.sets
+    if category_set is None:
+        category_set = np.full(len(trees.left), -1, np.int32)
+    if sets is None or not len(sets):
+        sets = np.zeros((1, N_WORDS), np.uint32)
+    return category_set, sets
 
 
-class _Walk(NamedTuple):
-    """What kernels need to send samples down the trees."""
+class KernelForest(NamedTuple):
+    """The arrays of a `Forest` as kernels take them."""
 
-    nodes: NDArray[Any]
+    nodes: NDArray[Any]  # of forest_kernels.NODE
     missing_left: Mask
     category_set: IntArray
     sets: NDArray[np.uint32]
     offsets: NDArray[np.int64]
     depths: NDArray[np.int64]
-    symmetric: Mask
+    symmetric: Mask  # (n_trees,), trees with one test for each level
+    value: IntArray
+    tree_weights: FloatArray
+    table: FloatArray
     categorical: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Forest:
-    """Trees one after the other; the arrays of `Tree`, with children counted from each root.
+    """Several trees in one set of arrays; children are numbered from the root of their tree.
 
     Attributes
     ----------
     feature, threshold, left, missing_left, value, gain, count, weight : ndarray of shape (n_nodes,)
         See `Tree`.
     offsets : ndarray of shape (n_trees + 1,)
-        Where the nodes of each tree begin.
+        First node of each tree, and the number of all nodes.
     tree_weights : ndarray of shape (n_trees,)
         Factor of each tree.
     table : ndarray of shape (n_rows, n_outputs)
@@ -172,8 +170,8 @@ class Forest:
     category_set, sets : ndarray or None
         See `Tree`; None if no feature is categorical.
     categories, category_offsets : ndarray or None
-        Known values of the categorical features, sorted, one feature after the other, and where
-        those of each feature begin, shape (n_features + 1,).
+        Known values of the categorical features, sorted, one feature after the other, and the
+        index of the first value of each feature, shape (n_features + 1,).
 
     Examples
     --------
@@ -223,7 +221,7 @@ class Forest:
         n_features: int,
         mapper: BinMapper | None = None,
     ) -> Forest:
-        """Join trees that share one table; categories are those of the bins they were grown on."""
+        """Join trees with a common table; the categories are those of the mapper."""
         sizes = [len(tree.feature) for tree in trees]
         nodes = {name: np.concatenate([getattr(t, name) for t in trees]) for name in _NODE_ARRAYS}
         forest = cls(
@@ -233,7 +231,7 @@ class Forest:
             table=np.ascontiguousarray(table, dtype=np.float64),
             n_features=n_features,
         )
-        if mapper is None or not mapper.any_categorical:
+        if mapper is None or not mapper.categorical.any():
             if any(tree.category_set is not None for tree in trees):
                 raise ValueError("Trees that test categories need the bins they were grown on.")
             return forest
@@ -271,7 +269,7 @@ class Forest:
         ]
 
     def _sets_of(self, first: int, last: int) -> dict[str, Any]:
-        """Sets of categories of the nodes of one tree, numbered anew."""
+        """Sets of categories of the nodes of one tree, numbered from zero."""
         if self.category_set is None or self.sets is None:
             return {}
         sets = self.category_set[first:last]
@@ -316,11 +314,11 @@ class Forest:
         X : ndarray of shape (n_samples, n_features)
             Samples.
         scores : ndarray of shape (n_samples, n_outputs), optional
-            Where to add; zeros if not given.
+            Scores to add to, in place; zeros by default.
         first_tree, last_tree : int
             Range of trees; all of them by default.
         threads : Threads, optional
-            Threads to share the rows among.
+            Threads that divide the rows.
 
         Examples
         --------
@@ -335,10 +333,12 @@ class Forest:
         """
         last = self.n_trees if last_tree is None else last_tree
         scores = self.checked_scores(X, scores, first_tree, last)
-        answers = self._answers
 
         def add(rows: slice, samples: FloatArray) -> None:
-            forest_kernels.accumulate(samples, self.walk, *answers, first_tree, last, scores[rows])
+            buffers = forest_kernels.block_buffers()
+            forest_kernels.accumulate(
+                samples, self.kernel_forest, first_tree, last, scores[rows], buffers
+            )
 
         self._over_rows(add, X, threads)
         return scores
@@ -346,7 +346,7 @@ class Forest:
     def checked_scores(
         self, X: Samples, scores: FloatArray | None, first_tree: int, last_tree: int
     ) -> FloatArray:
-        """The arguments of `accumulate`, checked: the scores to add to."""
+        """Check the arguments of `accumulate`; return the scores to add to."""
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns; got shape {X.shape}.")
         shape = (X.shape[0], self.table.shape[1])
@@ -363,13 +363,14 @@ class Forest:
         out = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
 
         def fill(rows: slice, samples: FloatArray) -> None:
-            forest_kernels.leaves(samples, self.walk, out[rows])
+            buffers = forest_kernels.block_buffers()
+            forest_kernels.leaves(samples, self.kernel_forest, out[rows], buffers)
 
         self._over_rows(fill, X, threads)
         return out
 
     def feature_importances(self, kind: Literal["gain", "count"] = "gain") -> FloatArray:
-        """Share of each feature in the weighted gains of all splits, or in their number."""
+        """Fraction of the weighted gains of all splits, or of their number, for each feature."""
         check_choice("kind", kind, ("gain", "count"))
         if kind == "count":
             totals = np.bincount(self.feature[~self.is_leaf], minlength=self.n_features) + 0.0
@@ -391,7 +392,7 @@ class Forest:
         X : ndarray of shape (n_samples, n_features)
             Samples.
         threads : Threads, optional
-            Threads to share the rows among.
+            Threads that divide the rows.
 
         Returns
         -------
@@ -427,7 +428,7 @@ class Forest:
 
         def fill(rows: slice, samples: FloatArray) -> None:
             shapley_kernels.contributions(
-                samples, self.walk, self._shares, *self._answers, times, masses, out[rows]
+                samples, self.kernel_forest, self._fractions, times, masses, out[rows]
             )
 
         self._over_rows(fill, X, threads, _MIN_EXPLAINED)
@@ -435,31 +436,26 @@ class Forest:
 
     @property
     def expected_scores(self) -> FloatArray:
-        """Scores of a sample of which nothing is known, shape (n_outputs,)."""
-        return shapley_kernels.expectation(self.walk, self._shares, *self._answers)
-
-    @property
-    def _answers(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """What kernels need to add up scores."""
-        return _writable(self.value), _writable(self.tree_weights), _writable(self.table)
+        """Scores of a sample without known features, shape (n_outputs,)."""
+        return shapley_kernels.expectation(self.kernel_forest, self._fractions)
 
     @cached_property
-    def _shares(self) -> FloatArray:
-        """Share of each node in the training samples of its parent."""
+    def _fractions(self) -> FloatArray:
+        """Fraction of the training samples of its parent in each node, shape (n_nodes,)."""
         inner = np.flatnonzero(~self.is_leaf)
         left = np.repeat(self.offsets[:-1], np.diff(self.offsets))[inner] + self.left[inner]
-        shares = np.ones(len(self.left))
+        fractions = np.ones(len(self.left))
         counts = np.stack([self.count[left], self.count[left + 1]]).astype(np.float64)
         total = counts.sum(axis=0)
         halves = np.full_like(counts, 0.5)  # of nodes without samples
         np.divide(counts, total, out=halves, where=total > 0.0)
-        shares[left], shares[left + 1] = halves
-        return shares
+        fractions[left], fractions[left + 1] = halves
+        return fractions
 
     def _over_rows(
         self, work: Any, X: Samples, threads: Threads | None, min_threaded: int = _MIN_THREADED
     ) -> None:
-        """Hand blocks of rows to kernels, in the one layout and type that they are compiled for."""
+        """Call `work` on blocks of rows, in the layout and type that kernels are compiled for."""
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns; got shape {X.shape}.")
 
@@ -481,13 +477,13 @@ class Forest:
                 work(rows, samples)
 
         n_rows = X.shape[0]
-        if threads is None or n_rows < min_threaded * threads.n_threads:
+        if threads is None or n_rows < 2 * min_threaded:
             convert(0, n_rows)
         else:
-            threads.map(convert, n_rows)
+            threads.map(convert, n_rows, threads.grain(n_rows, min_threaded))
 
     def _encode_categories(self, samples: FloatArray) -> None:
-        """Replace categories by their places among the known ones, unknown ones by NaN."""
+        """Replace categories by their index among the known ones, unknown ones by NaN."""
         limits: Any = self.category_offsets
         for feature in np.flatnonzero(np.diff(limits)):
             known: Any = self.categories
@@ -496,38 +492,39 @@ class Forest:
             samples[:, feature] = np.where(places < len(known), places, np.nan)
 
     @cached_property
-    def walk(self) -> _Walk:
-        """The trees, as kernels take them."""
+    def kernel_forest(self) -> KernelForest:
+        """The arrays as kernels take them."""
         nodes = np.empty(len(self.feature), forest_kernels.NODE)
         nodes["threshold"], nodes["feature"] = self.threshold, self.feature
         nodes["left"] = self.left
-        category_set = self.category_set
-        if category_set is None:
-            category_set = np.full(len(nodes), -1, np.int32)
-        sets = self.sets
-        if sets is None or not len(sets):
-            sets = np.zeros((1, N_WORDS), np.uint32)
-        missing_left, category_set, sets, offsets, depths = (
-            _writable(array)
-            for array in (self.missing_left, category_set, sets, self.offsets, self.depths)
-        )
-        symmetric = forest_kernels.find_symmetric(nodes, category_set, offsets, depths)
-        return _Walk(
-            nodes,
-            missing_left,
-            category_set,
-            sets,
-            offsets,
-            depths,
-            symmetric,
-            self.category_set is not None,
-        )
+        category_set, sets = _known_sets(self)
+        symmetric = self._symmetric(category_set)
+        given: tuple[Any, ...] = (
+            nodes, self.missing_left, category_set, sets, self.offsets, self.depths, symmetric,
+            self.value, self.tree_weights, self.table,
+        )  # fmt: skip
+        # Copies where they are read-only: for arrays of a memory map, kernels are compiled anew.
+        arrays = [np.require(array, requirements="W") for array in given]
+        return KernelForest._make([*arrays, self.category_set is not None])
+
+    def _symmetric(self, category_set: IntArray) -> Mask:
+        """Which trees test one value in all nodes of a level, shape (n_trees,)."""
+        symmetric = np.zeros(self.n_trees, bool)
+        sizes = np.diff(self.offsets)
+        for depth in np.unique(self.depths[self.depths <= _MAX_DEPTH_SYMMETRIC]).tolist():
+            trees = np.flatnonzero((self.depths == depth) & (sizes == 2 ** (depth + 1) - 1))
+            widths = 2 ** np.arange(depth)  # of the levels; their first nodes are widths - 1
+            nodes = np.arange(2**depth - 1)
+            here = self.offsets[trees, None] + nodes
+            first = self.offsets[trees, None] + np.repeat(widths - 1, widths)
+            equal = (self.left[here] == 2 * nodes + 1) & (category_set[here] < 0)
+            equal &= self.feature[here] == self.feature[first]
+            equal &= self.threshold[here] == self.threshold[first]
+            symmetric[trees] = equal.all(axis=1)
+        return symmetric
 
     def _check(self) -> None:
-        """Raise ValueError if an index would lead a kernel outside of its array.
-
-        A forest from a damaged or hostile file is never walked.
-        """
+        """Raise ValueError if an index is outside of its array, as in a corrupt or hostile file."""
         n_nodes, n_trees = len(self.feature), len(self.tree_weights)
         lengths = {len(getattr(self, name)) for name in _NODE_ARRAYS}
         if lengths != {n_nodes} or len(self.offsets) != n_trees + 1:
@@ -567,7 +564,7 @@ class Forest:
             for part in (self.category_set, self.sets, self.categories, self.category_offsets)
         )
         if not all(given) or len(category_set) != len(self.feature):
-            raise ValueError("The forest has a part of what describes categories only.")
+            raise ValueError("The forest lacks one of the arrays that describe categories.")
         if sets.ndim != 2 or sets.shape[1] != N_WORDS:
             raise ValueError(f"Sets of categories must have {N_WORDS} words.")
         if category_set.min(initial=-1) < -1 or category_set.max(initial=-1) >= len(sets):

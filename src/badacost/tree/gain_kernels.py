@@ -1,222 +1,124 @@
-"""What a split gains, as small compiled functions of sums.
+"""Gain of splits, as compiled functions of the sums of a node.
 
-The score of a node is ``node_score(purity, mass)`` of two sums over its C sums x_c; a split gains
-what the scores of its children have over that of the node. A split is first judged by fast sums
-(`advance`) whose last digits depend on the path taken and on the processor; if it may be the best,
-by `split_score`, which is a function of the exact sums alone.
+A node has C sums x_c. Its mass is ``sum(masses * x)``, its purity ``sum(squares * x**2)`` and its
+score ``purity / (mass + l2)``; a split gains the scores of its children minus that of the node.
+For class weights this is the Gini index, for gradients (the last sum is one of hessians) the drop
+of a second-order loss. With ``entropy`` the score is minus the mass times the entropy.
 
-Here and in the other kernels of trees, ``width`` is None where labels with weights are summed; for
-rows of numbers it is a tuple of length C, which the compiler then knows.
+Splits are first compared by fast sums (`may_beat`), whose last digits depend on the processor; if
+they may be the best, by `split_score`, which is the same on every machine.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numba.extending import overload
-from numpy.typing import NDArray
 
-from badacost.kernel_cache import njit
+from badacost._utils.inner_kernels import inner
 
-_SLACK = 1e-9  # fast sums are better than this, relative to mass and score
-# Of functions that only kernels call: wrappers for Python would take a fifth of the compilation.
-INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-NEGLIGIBLE = 1e-14  # a child with less than this share of the mass cannot bring a gain that counts
+_SLACK = 1e-9  # upper bound of the error of fast sums, relative to mass and score
+NEGLIGIBLE = 1e-14  # smaller fractions of the mass of a node are no children
 
 
-class Gini(NamedTuple):
-    """Sums of weighted squares over the mass: ``factors`` of shape (C,)."""
-
-    factors: NDArray[np.float64]
-
-
-class Entropy(NamedTuple):
-    """Minus the mass times the entropy of the shares."""
-
-    unused: float = 0.0
+@inner()
+def _purity(gain, c, x):
+    """Term of a sum in the purity of a node; with entropy, in that of the score."""
+    if gain.entropy:
+        return x * np.log(x) if x > 0.0 else 0.0
+    return gain.squares[c] * x * x
 
 
-class SquaredGradients(NamedTuple):
-    """Squares of all sums but the last, over the last one, which is a sum of hessians."""
-
-    l2: float
-    min_hessian: float
-
-
-def purity_term(gain, c, n_columns, x):
-    """Contribution of one sum to the purity of a node."""
-
-
-def purity_rise(gain, c, x, change):
-    """What the purity rises by when a sum x grows by a change."""
-
-
-def mass_term(gain, c, n_columns, x):
-    """Contribution of one sum to the mass of a node."""
-
-
-def node_score(gain, purity, mass):
-    """Score of a node."""
-
-
-def beats(gain, purity_left, mass_left, purity_right, mass_right, bound):
-    """Whether a split scores above a bound; False for children without mass."""
-
-
-def _score_shift(gain, mass):
-    """What to add to scores before they are rounded: the size of the terms they are made of."""
-
-
-def _is(gain, kind):
-    return getattr(gain, "instance_class", None) is kind
-
-
-@overload(purity_term)
-def _purity_of(gain, c, n_columns, x):
-    if _is(gain, Gini):
-        return lambda gain, c, n_columns, x: gain.factors[c] * x * x
-    if _is(gain, Entropy):
-        return lambda gain, c, n_columns, x: x * np.log(x) if x > 0.0 else 0.0
-    return lambda gain, c, n_columns, x: x * x if c < n_columns - 1 else 0.0
-
-
-@overload(purity_rise)
-def _rise_of(gain, c, x, change):
-    if _is(gain, Gini):
-        return lambda gain, c, x, change: gain.factors[c] * (change * (2.0 * x + change))
-    return lambda gain, c, x, change: (
-        purity_term(gain, c, c + 2, x + change) - purity_term(gain, c, c + 2, x)
-    )
-
-
-@overload(mass_term)
-def _mass_of(gain, c, n_columns, x):
-    if _is(gain, SquaredGradients):
-        return lambda gain, c, n_columns, x: x if c == n_columns - 1 else 0.0
-    return lambda gain, c, n_columns, x: x
-
-
-@overload(node_score)
-def _single_of(gain, purity, mass):
-    if _is(gain, Gini):
-        return lambda gain, purity, mass: purity / mass if mass > 0.0 else 0.0
-    if _is(gain, Entropy):
-        return lambda gain, purity, mass: purity - mass * np.log(mass) if mass > 0.0 else 0.0
-    return lambda gain, purity, mass: purity / (mass + gain.l2) if mass > 0.0 else 0.0
-
-
-@overload(beats)
-def _beats_of(gain, purity_left, mass_left, purity_right, mass_right, bound):
-    if _is(gain, Gini):
-
-        def beats(gain, purity_left, mass_left, purity_right, mass_right, bound):
-            numerator = purity_left * mass_right + purity_right * mass_left
-            return numerator > bound * (mass_left * mass_right)
-    elif _is(gain, Entropy):
-
-        def beats(gain, purity_left, mass_left, purity_right, mass_right, bound):
-            left = purity_left - mass_left * np.log(mass_left)
-            return left + purity_right - mass_right * np.log(mass_right) > bound
-    else:
-
-        def beats(gain, purity_left, mass_left, purity_right, mass_right, bound):
-            if min(mass_left, mass_right) < gain.min_hessian:
-                return False
-            left, right = mass_left + gain.l2, mass_right + gain.l2
-            return purity_left * right + purity_right * left > bound * (left * right)
-
-    return beats
-
-
-@overload(_score_shift)
-def _shift_of(gain, mass):
-    if _is(gain, Entropy):
-        return lambda gain, mass: 8.0 * mass
-    return lambda gain, mass: 0.0
-
-
-@njit(**INNER)
-def count_columns(width, totals):
-    """Number of sums C."""
-    if width is None:
-        return totals.shape[totals.ndim - 1]
-    return len(width)
-
-
-@njit(**INNER)
-def rounded(weight, unit):
-    """A weight as a multiple of the quantum that belongs to a unit."""
-    return (np.float64(weight) + unit) - unit
-
-
-@njit(**INNER)
-def purity_and_mass(gain, width, sums):
-    """Purity and mass of a node, from its exact sums: in one order on every machine."""
-    n_columns = count_columns(width, sums)
+@inner()
+def node_score(gain, sums):
+    """Score and mass of a node, summed in the same order on every machine."""
     purity = 0.0
     mass = 0.0
-    for c in range(n_columns):
-        purity += purity_term(gain, c, n_columns, sums[c])
-        mass += mass_term(gain, c, n_columns, sums[c])
-    return purity, mass
+    for c in range(len(sums)):
+        mass += gain.masses[c] * sums[c]
+        purity += _purity(gain, c, sums[c])
+    if not mass > 0.0:
+        return 0.0, mass
+    if gain.entropy:
+        return purity - mass * np.log(mass), mass
+    return purity / (mass + gain.l2), mass
 
 
-@njit(**INNER, error_model="numpy")
-def split_score(gain, width, left, totals):
-    """Score of a split as a function of the exact sums of its left side; -inf if it is useless.
+@inner()
+def split_score(gain, left, totals):
+    """Sum of the scores of both children, from the sums of the left one; -inf if not allowed.
 
-    Rounded to 41 bits, so that splits of equal worth compare as equal.
+    The sum is rounded to 41 bits, so that equally good splits compare as equal.
     """
-    n_columns = count_columns(width, totals)
     purity_left = 0.0
     purity_right = 0.0
     mass_left = 0.0
     mass_right = 0.0
-    for c in range(n_columns):
-        right = totals[c] - left[c]
-        purity_left += purity_term(gain, c, n_columns, left[c])
-        purity_right += purity_term(gain, c, n_columns, right)
-        mass_left += mass_term(gain, c, n_columns, left[c])
-        mass_right += mass_term(gain, c, n_columns, right)
+    first = 0
+    if len(totals) == 2 and not gain.entropy:  # one gradient and a hessian: a loop takes longer
+        x, x1 = left[0], left[1]
+        y, y1 = totals[0] - x, totals[1] - x1
+        mass_left = gain.masses[0] * x + gain.masses[1] * x1
+        mass_right = gain.masses[0] * y + gain.masses[1] * y1
+        purity_left = gain.squares[0] * x * x + gain.squares[1] * x1 * x1
+        purity_right = gain.squares[0] * y * y + gain.squares[1] * y1 * y1
+        first = 2
+    for c in range(first, len(totals)):
+        x = left[c]
+        y = totals[c] - x
+        mass_left += gain.masses[c] * x
+        mass_right += gain.masses[c] * y
+        purity_left += _purity(gain, c, x)
+        purity_right += _purity(gain, c, y)
     mass = mass_left + mass_right
-    if min(mass_left, mass_right) <= NEGLIGIBLE * mass:
+    smaller = mass_left if mass_left < mass_right else mass_right
+    if smaller <= NEGLIGIBLE * mass or smaller < gain.min_mass:
         return -np.inf
-    if not beats(gain, purity_left, mass_left, purity_right, mass_right, -np.inf):
-        return -np.inf
-    shift = _score_shift(gain, mass)
-    score = (
-        node_score(gain, purity_left, mass_left)
-        + node_score(gain, purity_right, mass_right)
-        + shift
-    )
+    shift = 0.0
+    if gain.entropy:
+        shift = 8.0 * mass  # of the order of the terms of the score
+        score = purity_left - mass_left * np.log(mass_left)
+        score += purity_right - mass_right * np.log(mass_right) + shift
+    else:
+        score = purity_left / (mass_left + gain.l2) + purity_right / (mass_right + gain.l2)
     shifted = 4097.0 * score
     return shifted - (shifted - score) - shift
 
 
-@njit(
-    nogil=True,
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    error_model="numpy",
-    fastmath={"reassoc", "nsz"},
-)
-def advance(gain, width, left, cells, first, totals, mass, bound):
-    """Add the sums of a bin to those of the left side; tell whether the split may beat a bound."""
-    n_columns = count_columns(width, totals)
+@inner(fastmath={"reassoc", "nsz"})
+def may_beat(gain, left, cells, first, totals, mass, bound):
+    """Add a bin to the sums of the left child; return whether the split may exceed a bound.
+
+    The sums of the bin begin at ``cells[first]``.
+    """
     purity_left = 0.0
     purity_right = 0.0
     mass_left = 0.0
-    for c in range(n_columns):
+    if gain.entropy:
+        for c in range(len(totals)):
+            x = left[c] + cells[first + np.uint64(c)]
+            y = totals[c] - x
+            left[c] = x
+            mass_left += x
+            purity_left += x * np.log(x) if x > 0.0 else 0.0
+            purity_right += y * np.log(y) if y > 0.0 else 0.0
+        mass_right = mass - mass_left
+        score = purity_left - mass_left * np.log(mass_left)
+        return score + purity_right - mass_right * np.log(mass_right) > bound
+    for c in range(len(totals)):
         x = left[c] + cells[first + np.uint64(c)]
+        y = totals[c] - x
         left[c] = x
-        mass_left += mass_term(gain, c, n_columns, x)
-        purity_left += purity_term(gain, c, n_columns, x)
-        purity_right += purity_term(gain, c, n_columns, totals[c] - x)
-    return beats(gain, purity_left, mass_left, purity_right, mass - mass_left, bound)
+        mass_left += gain.masses[c] * x
+        purity_left += gain.squares[c] * (x * x)
+        purity_right += gain.squares[c] * (y * y)
+    mass_right = mass - mass_left
+    if mass_left < gain.min_mass or mass_right < gain.min_mass:
+        return False
+    a = mass_left + gain.l2
+    b = mass_right + gain.l2
+    return purity_left * b + purity_right * a > bound * (a * b)
 
 
-@njit(**INNER)
-def score_to_beat(score, mass):
-    """What the fast score of a split has to exceed, if its exact score shall exceed another."""
+@inner()
+def bound_of(score, mass):
+    """Lower bound of the fast scores of splits whose exact score exceeds `score`."""
     return score - _SLACK * (abs(score) + mass) if score > -np.inf else score

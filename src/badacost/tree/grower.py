@@ -1,48 +1,54 @@
-"""One tree from binned samples and what is to be summed over them.
+"""Trees grown on binned samples: `TreeGrower`, and the limits and sums that it takes.
 
-The grower knows rows, bins and sums: neither classes nor costs. The caller says what is summed and
-which gain a split shall have, and makes leaf values of the sums that come back.
+This module knows rows, bins and sums, but neither classes nor costs: callers choose what is summed
+and the gain of a split, and compute leaf values from the sums of the nodes.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, LeafNumbers, RowNumbers
-from badacost.threads import Threads
-from badacost.tree import growth_kernels, split_kernels
+from badacost._utils.arrays import FloatArray, Labels, LeafNumbers, RowNumbers
+from badacost._utils.parallel import MIN_ROWS, Threads
+from badacost.tree import growth_kernels as kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
-from badacost.tree.gain_kernels import Entropy, Gini, SquaredGradients
-from badacost.tree.histogram_kernels import NODE, Summed
-from badacost.tree.sums import Rows, WeightedLabels
+from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
+from badacost.tree.split_kernels import NODE, SPLIT, Buffers, Limits
+from badacost.tree.threaded_growth import (
+    GRAIN,
+    TASKS_PER_THREAD,
+    partition_in_threads,
+    search_in_threads,
+)
 
+GrowingTree = kernels.GrowingTree
 GrowthOrder = Literal["level", "best", "symmetric"]
 DrawPer = Literal["node", "level"]
-Gain = Gini | Entropy | SquaredGradients
 
-_NO_LIMIT = 2**31 - 1
-_STORE_SHARE = 1 / 16  # histograms kept for subtraction, relative to the bytes of the bins
+NO_LIMIT = 2**62
+_NO_PARTIAL = np.empty((0, 0, 0, 0))
+_ROW_BITS = 24  # of single precision; with up to 2**29 rows, sums fit the 53 bits of a double
+_WEIGHT_BITS = 51
+_STORE_FRACTION = 1 / 16  # histograms kept for subtraction, relative to the bytes of the bins
 _SMALL_BINS, _SMALL_STORE = 2**23, 2**24  # bytes: for small data more does not matter
-_MAX_KEPT_BYTES = 2**22  # of one node, about what the caches of a core hold
-_MIN_NODES = 256  # that there is room for in the beginning
-_PARTS_PER_THREAD = 4
-_MIN_PART = 16  # features
-_MIN_THREADED = 200_000  # samples times features of a search that is worth more than one thread
+_MAX_KEPT_BYTES = 2**22  # of one node, about the caches of a core
+_MIN_NODES = 256  # nodes that are allocated at first
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How far trees grow, and in which order; None means no limit.
+    """Limits and order of the growth of a tree; None means no limit.
 
     `n_drawn` features are drawn at each node, or at each level for all its nodes: on wide data
-    the nodes of a level then share what they read from memory. `max_leaf_nodes` is for the order
-    "best". Symmetric trees have the same test in all nodes of a level, and heed `max_depth` and
-    `n_drawn` only.
+    the nodes of a level then read the same memory. `max_leaf_nodes` is for the orders "best" and
+    "symmetric". Symmetric trees have the same test in all nodes of a level.
     """
 
     max_depth: int | None = None
@@ -52,6 +58,215 @@ class Growth:
     n_drawn: int | None = None
     draw_per: DrawPer = "node"
     order: GrowthOrder = "level"
+
+    def limits(self, n_usable: int, small_below: int) -> Limits:
+        """Limits for kernels: Python integers, the type that they are compiled for."""
+        return Limits(
+            _limit(self.max_depth),
+            NO_LIMIT if self.order == "level" else _limit(self.max_leaf_nodes),
+            int(self.min_samples_split),
+            int(self.min_samples_leaf),
+            min(_limit(self.n_drawn), n_usable),
+            self.draw_per == "level",
+            self.order == "best",
+            self.order == "symmetric",
+            0 if self.order == "symmetric" else small_below,
+        )
+
+
+def _limit(number: int | None) -> int:
+    return NO_LIMIT if number is None else int(number)
+
+
+class Gain(NamedTuple):
+    """Coefficients of the score of a node, see `badacost.tree.gain_kernels`."""
+
+    squares: NDArray[np.float64]  # (C,)
+    masses: NDArray[np.float64]  # (C,)
+    l2: float = 0.0
+    min_mass: float = 0.0  # of a child
+    entropy: bool = False
+
+    @classmethod
+    def gini(cls, squares: NDArray[np.float64]) -> Gain:
+        """Gini index of class weights, with a coefficient for each class."""
+        return cls(squares, np.ones(len(squares)))
+
+    @classmethod
+    def of_entropy(cls, n_classes: int) -> Gain:
+        """Entropy of class weights."""
+        return cls(np.zeros(n_classes), np.ones(n_classes), entropy=True)
+
+    @classmethod
+    def of_gradients(cls, n_columns: int, l2: float, min_hessian: float) -> Gain:
+        """Squared sums of gradients over the sum of hessians, the last column."""
+        is_hessian = np.arange(n_columns) == n_columns - 1
+        return cls(1.0 - is_hessian, 1.0 * is_hessian, float(l2), float(min_hessian))
+
+
+@dataclass(frozen=True, eq=False)
+class Summands:
+    """Numbers that a tree sums over the samples of a node: weights by label, or rows of a matrix.
+
+    All numbers are multiples of a quantum, so that sums are exact: weights of 2**-51 times a power
+    of two above their total, rows of 2**-24 times one above the largest entry of their column.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,), or empty
+        Index of the sum that a sample adds its value to; empty if it has a value for each sum.
+    values : ndarray of shape (n_samples, 1) or (n_samples, C)
+        Weights or rows.
+    n_columns : int
+        Number of sums C.
+    """
+
+    labels: NDArray[np.uint16]
+    values: NDArray[np.float32]
+    n_columns: int
+
+    @classmethod
+    def of_labels(
+        cls,
+        labels: Labels,
+        weights: FloatArray,
+        n_labels: int,
+        bound: float = 1.0,
+        threads: Threads | None = None,
+    ) -> Summands:
+        """Weights in single precision; their total exceeds the bound by rounding at most."""
+        unit = 2.0 ** np.frexp(bound)[1]
+        values, threads = np.empty((len(weights), 1), np.float32), threads or Threads()
+        threads.map(
+            lambda a, b: kernels.round_weights(weights, unit, values, a, b),
+            len(weights),
+            threads.grain(len(weights), MIN_ROWS),
+        )
+        return cls(labels.astype(np.uint16, copy=False), values, n_labels)
+
+    @classmethod
+    def of_rows(cls, values: NDArray[np.floating]) -> Summands:
+        """Round a matrix (n_samples, C), such as gradients and, last, a hessian."""
+        quanta = quanta_of(np.abs(values).max(axis=0, initial=0.0))
+        return cls.of_rounded((np.rint(values / quanta) * quanta).astype(np.float32))
+
+    @classmethod
+    def of_rounded(cls, values: NDArray[np.float32]) -> Summands:
+        """Take a matrix (n_samples, C) whose entries are multiples of `quanta_of` its columns."""
+        return cls(np.empty(0, np.uint16), values, values.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether a sample adds one value, to the sum of its label."""
+        return self.values.shape[1] < self.n_columns
+
+    def select(
+        self, rows: RowNumbers | None, *, copy: bool = True, threads: Threads | None = None
+    ) -> tuple[NodeSamples, FloatArray]:
+        """Copy some rows, all by default, for kernels, which reorder them; also return the sums.
+
+        Samples of weight zero are dropped. Without `copy` the values of all rows are not copied.
+        """
+        if self.has_labels:
+            weights = self.values[:, 0] if rows is None else self.values[rows, 0]
+            if not weights.all():
+                rows = np.flatnonzero(weights) if rows is None else rows[weights > 0.0]
+        n, threads = len(self) if rows is None else len(rows), threads or Threads()
+        order = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
+        values = self.values
+        if copy or rows is not None:
+            values = np.empty((n, values.shape[1]), np.float32)
+        samples = NodeSamples(order, np.empty(n * self.has_labels, np.uint16), values)
+
+        def select(first: int, last: int) -> FloatArray:
+            sums = np.zeros(self.n_columns)
+            kernels.select(self.labels, self.values, samples, sums, first, last)
+            return sums
+
+        sums = threads.map(select, n, threads.grain(n, MIN_ROWS))
+        return samples, np.sum(sums, axis=0)
+
+
+def scratch_of(samples: NodeSamples) -> NodeSamples:
+    """Uninitialised arrays of the same shapes."""
+    return NodeSamples._make(np.empty_like(array) for array in samples)
+
+
+def work_buffers(data: Data, n_columns: int) -> Buffers:
+    """Work arrays of a search for `n_columns` sums."""
+    n_codes, categorical = int(data.n_codes.max()) + 1, bool(data.categorical.any())
+    n_categories, n_cells = n_codes if categorical else 0, n_codes * n_columns
+    return Buffers(
+        cells=np.zeros((AT_ONCE, n_cells)),
+        left=np.empty(n_columns),
+        joint=np.empty((AT_ONCE, 2, n_codes)),
+        ranked=np.empty((AT_ONCE, n_codes), np.int64),
+        n_ranked=np.empty(AT_ONCE, np.int64),
+        any_missing=np.empty(AT_ONCE, bool),
+        counts=np.empty(n_codes, np.int64),
+        words=np.zeros((n_codes >> 5) + 1, np.int64),
+        means=np.empty((n_categories + 2, n_columns)),
+        keys=np.empty((2, n_categories)),
+        pooled=np.empty((1, n_cells if categorical else 0)),
+        whole=np.empty(n_columns),
+        taken=np.empty(len(data.usable), bool),
+    )
+
+
+def new_tree(
+    n_samples: int,
+    totals: FloatArray,
+    seed: int,
+    usable: NDArray[np.int64],
+    n_drawn: int,
+    n_parts: int,
+    store: FloatArray,
+) -> GrowingTree:
+    """A root of some samples, whose sums are `totals` (C,)."""
+    n = _MIN_NODES
+    tree = GrowingTree(
+        seed=np.uint64(seed),
+        state=np.zeros(7, np.int64),
+        nodes=np.zeros(n, NODE),
+        totals=np.empty((n, len(totals))),
+        sets=np.zeros((n, kernels.N_WORDS), np.uint32),
+        heap=np.empty(n, np.int64),
+        jobs=np.empty(n, np.int64),
+        features=usable[None] if n_drawn == len(usable) else np.empty((n, n_drawn), np.int64),
+        found=np.empty((n_parts, n), SPLIT),
+        found_sets=np.zeros((n_parts, n, kernels.N_WORDS), np.uint32),
+        store=store,
+        partial=_NO_PARTIAL,
+        counts=np.empty((0, 0, 0), np.int64),
+        free=np.arange(len(store), dtype=np.int32),
+    )
+    for name, value in (("end", n_samples), ("parent", -1), ("slot", -1), ("sibling", -1)):
+        tree.nodes[0][name] = value
+    tree.nodes[0]["missing_left"] = True
+    tree.totals[0] = totals
+    tree.state[[kernels.N_NODES, kernels.N_LEAVES, kernels.N_FREE]] = 1, 1, len(store)
+    return tree
+
+
+def enlarged(tree: GrowingTree) -> GrowingTree:
+    """A copy with four times as many nodes."""
+    n = len(tree.nodes)
+    arrays: dict[str, Any] = {}
+    for name in ("nodes", "totals", "sets", "heap", "jobs", "features", "found", "found_sets"):
+        array = getattr(tree, name)
+        axis = 1 if name.startswith("found") else 0
+        if array.shape[axis] == n:  # not features that all nodes share
+            shape = (*array.shape[:axis], 3 * n, *array.shape[axis + 1 :])
+            arrays[name] = np.concatenate([array, np.zeros(shape, array.dtype)], axis)
+    return tree._replace(**arrays)
+
+
+def quanta_of(largest: FloatArray) -> FloatArray:
+    """Quanta of columns, from the largest absolute values of their entries."""
+    return np.ldexp(1.0, np.frexp(largest)[1] - _ROW_BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +281,8 @@ class GrownTree:
 class TreeGrower:
     """Grows trees on one training set, any number of them at the same time.
 
-    The result depends neither on the number of `threads`, which share the features of a search,
-    nor on the order of the samples.
+    A tree depends neither on the number of `threads`, which divide the features of a search, nor
+    on the order of the samples.
     """
 
     def __init__(self, data: BinnedData, growth: Growth, threads: Threads | None = None):
@@ -76,81 +291,73 @@ class TreeGrower:
         if growth.order == "symmetric" and data.bins.dtype != np.uint8:
             raise ValueError("Symmetric trees need bins of one byte: choose at most 256 bins.")
         self._max_codes = int(data.n_codes.max())
+        self._usable = data.kernel_data.usable
         self._stores: list[FloatArray] = []  # histograms that no tree uses at the moment
 
     def grow(
         self,
-        sums: WeightedLabels | Rows,
+        sums: Summands,
         gain: Gain,
         *,
         rows: RowNumbers | None = None,
+        other_rows: RowNumbers | None = None,
         seed: int = 0,
-        consume: bool = False,
+        copy: bool = True,
     ) -> GrownTree:
-        """Grow a tree on some rows, all by default; the seed is that of the drawn features.
+        """Grow a tree on some rows, all by default; `seed` is for the drawn features.
 
-        With `consume` the sums may be changed.
+        The `other_rows` are found if they are not given. Without `copy` the values of `sums` may be
+        changed.
         """
-        limits = self._limits(sums.n_columns)
-        used = sums.taken(rows, consume)
-        store = self._take_store(len(used.order), sums.n_columns, limits)
-        n_slots = 0 if store is None else len(store)
-        state = np.zeros(growth_kernels.N_STATES, np.int64)
-        state[growth_kernels.N_FREE] = n_slots
-        free = np.arange(n_slots, dtype=np.int32)
-        alike = True if self.growth.order == "symmetric" else None
-        fixed = (self.data.kernel_data, used, sums.width, gain, limits)
-        space = Space(_MIN_NODES, sums.n_columns, self._n_parts, self.data.mapper)
-        threads_from = _MIN_THREADED if self.threads.n_threads > 1 else 2**62
-        n_parts = 1
+        samples, totals = sums.select(rows, copy=copy, threads=self.threads)
+        limits = self._limits()
+        store = self._take_store(len(samples.order), sums.n_columns, limits)
+        n_threads = self.threads.n_threads
+        n_used = limits.n_drawn
+        n_parts = 1 if n_threads == 1 else min(n_threads * TASKS_PER_THREAD, -(-n_used // AT_ONCE))
+        tree = new_tree(
+            len(samples.order), totals, seed, self._usable, limits.n_drawn, n_parts, store
+        )
+        data, scratch = self.data.kernel_data, scratch_of(samples)
+        new_buffers = partial(work_buffers, data, sums.n_columns)
+        buffers = new_buffers()
+        n_used_parts, threads_from = 1, 2 * GRAIN if n_threads > 1 else NO_LIMIT
         while True:
-            needed = growth_kernels.grow(
-                *fixed, np.uint64(seed), space.nodes, space.totals, space.sets, space.jobs, store,
-                free, space.found, space.found_sets, state, n_parts, threads_from, alike,
-            )  # fmt: skip
-            if needed == growth_kernels.DONE:
+            needed = kernels.grow(
+                data, samples, scratch, gain, limits, tree, buffers, n_used_parts, threads_from
+            )
+            if needed == kernels.DONE:
                 break
-            if needed == growth_kernels.SPACE:
-                space.enlarge()
+            if needed == kernels.SPACE:
+                tree = enlarged(tree)
+            elif needed == kernels.SEARCH:
+                n_used_parts = search_in_threads(
+                    data, samples, gain, limits, tree, new_buffers, self.threads
+                )
             else:
-                jobs = space.jobs[: state[growth_kernels.N_JOBS]]
-                n_parts = self._search(fixed, np.uint64(seed), space, store, jobs, alike)
-        if store is not None and n_slots:
+                partition_in_threads(data, samples, scratch, gain, limits, tree, self.threads)
+        if len(store):
             self._stores.append(store)
-        return self._finish(space, int(state[growth_kernels.N_NODES]), used, sums.width, len(sums))
+        return self._finish(tree, samples, len(sums), other_rows)
 
-    @property
-    def _n_parts(self) -> int:
-        """Parts of the features that threads search; more parts than threads, as they differ."""
-        return 1 if self.threads.n_threads == 1 else self.threads.n_threads * _PARTS_PER_THREAD
-
-    def _limits(self, n_columns: int) -> split_kernels.Limits:
-        large_from = 2**62  # a histogram is for bins that are bytes
+    def _limits(self) -> Limits:
+        small_below = NO_LIMIT
         if self.data.bins.dtype == np.uint8:
-            # Below this the scan of all cells costs more than sorting the samples.
-            large_from = int(max(256.0, self._max_codes * (1.0 + n_columns / 8.0)))
-        return kernel_limits(self.growth, len(self.data.bins), large_from)
+            # Below this few bins occur, and finding them takes less time than scanning all cells.
+            small_below = self._max_codes // 2
+        return self.growth.limits(len(self._usable), small_below)
 
-    def _take_store(
-        self, n_samples: int, n_columns: int, limits: split_kernels.Limits
-    ) -> FloatArray | None:
-        """Room for the histograms of some nodes, from an earlier tree if there is one.
-
-        None where bins are no bytes, which are not searched by histograms.
-        """
-        n_features, n_cells = len(self.data.bins), self._max_codes * n_columns
-        if self.data.bins.dtype != np.uint8:
-            return None
-        if self.data.bins.shape[1] < limits.large_from:
-            return np.empty((0, 1, 0))
-        if limits.n_drawn < n_features:
-            return np.empty((0, 1, n_cells))
-        n_bytes = 8 * n_features * n_cells
+    def _take_store(self, n_samples: int, n_columns: int, limits: Limits) -> FloatArray:
+        """Memory for the histograms of some nodes, from an earlier tree if possible."""
+        n_features, n_cells = len(self._usable), self._max_codes * n_columns
+        n_bytes, n_bins_bytes = 8 * n_features * n_cells, self.data.bins.nbytes
         n_slots = 0
-        if n_bytes <= _MAX_KEPT_BYTES:  # else reading them back takes longer than filling
-            small = self.data.bins.nbytes <= _SMALL_BINS
-            n_kept = _SMALL_STORE if small else int(_STORE_SHARE * self.data.bins.nbytes)
-            n_slots = min(n_kept // n_bytes, n_samples // max(limits.large_from, 64))
+        keeps = limits.n_drawn == n_features and n_samples >= limits.small_below
+        if keeps and 0 < n_bytes <= _MAX_KEPT_BYTES:  # else reading back takes longer than filling
+            n_kept = (
+                _SMALL_STORE if n_bins_bytes <= _SMALL_BINS else int(_STORE_FRACTION * n_bins_bytes)
+            )
+            n_slots = min(n_kept // n_bytes, n_samples // max(limits.small_below, 64))
         shape = (n_slots if n_slots > 1 else 0, n_features, n_cells)
         with suppress(IndexError):  # other threads may take the last one
             while (store := self._stores.pop()).shape != shape:
@@ -158,78 +365,37 @@ class TreeGrower:
             return store
         return np.empty(shape)
 
-    def _search(
-        self, fixed: Any, seed: np.uint64, space: Space, store: Any, jobs: Any, alike: Any
-    ) -> int:
-        """Search for the splits of a batch, the features shared among the threads."""
-        limits, n_features = fixed[-1], len(self.data.bins)
-        drawn = split_kernels.draw_features(
-            seed, space.nodes, jobs, limits, n_features, alike is not None
-        )
-        parts = self.threads.parts(n_features, max(-(-n_features // self._n_parts), _MIN_PART))
-
-        def search(part: int, features: tuple[int, int]) -> None:
-            sets = None if space.found_sets is None else space.found_sets[part]
-            split_kernels.search(
-                *fixed, space.nodes, space.totals, store, jobs, drawn, *features,
-                space.found[part], sets, alike,
-            )  # fmt: skip
-
-        return len(self.threads.run(search, enumerate(parts)))
-
     def _finish(
-        self, space: Space, n_nodes: int, used: Summed, width: Any, n_rows: int
+        self,
+        tree: GrowingTree,
+        samples: NodeSamples,
+        n_rows: int,
+        other_rows: RowNumbers | None,
     ) -> GrownTree:
-        nodes, totals = space.nodes[:n_nodes], space.totals[:n_nodes]
-        sets = None if space.sets is None else space.sets[:n_nodes]
-        tree = Tree.from_nodes(nodes, sets, self.data.mapper)
-        leaves = np.empty(n_rows, np.min_scalar_type(n_nodes - 1))
-        if len(used.order) < n_rows:
-            unseen = np.ones(n_rows, bool)
-            unseen[used.order] = False
-            tree.descend(self.data, leaves, np.flatnonzero(unseen))
-        growth_kernels.finish(nodes, used, width, totals, leaves)
-        return GrownTree(tree, totals.copy(), leaves)
+        grown, totals = finished(tree, self.data.mapper)
+        leaves = np.empty(n_rows, np.min_scalar_type(len(totals) - 1))
+        others = np.empty(0, np.int64) if other_rows is None else other_rows
+        if other_rows is None and len(samples.order) < n_rows:
+            is_other = np.ones(n_rows, bool)
+            is_other[samples.order] = False
+            others = np.flatnonzero(is_other)
+        numbers = np.flatnonzero(grown.is_leaf)
+        numbers = numbers[np.argsort(tree.nodes["start"][numbers], kind="stable")]
+        ends, numbers = np.cumsum(grown.count[numbers]), numbers.astype(leaves.dtype)
+
+        def write(first: int, last: int) -> None:
+            kernels.write_leaves(samples.order, ends, numbers, leaves, first, last)
+
+        def descend(first: int, last: int) -> None:
+            leaves[others[first:last]] = grown.descend(self.data, others[first:last])
+
+        for work, n in ((write, len(samples.order)), (descend, len(others))):
+            self.threads.map(work, n, self.threads.grain(n, MIN_ROWS))
+        return GrownTree(grown, totals, leaves)
 
 
-def kernel_limits(growth: Growth, n_features: int, large_from: int) -> split_kernels.Limits:
-    """Limits as kernels take them; nodes from a number of samples on are searched by histograms."""
-    return split_kernels.Limits(
-        _limit(growth.max_depth),
-        _limit(growth.max_leaf_nodes if growth.order == "best" else None),
-        int(growth.min_samples_split),
-        int(growth.min_samples_leaf),
-        min(_limit(growth.n_drawn), n_features),
-        growth.draw_per == "level",
-        growth.order == "best",
-        0 if growth.order == "symmetric" else large_from,
-    )
-
-
-def _limit(number: int | None) -> int:
-    """A limit as a Python integer, the one type that kernels are compiled for."""
-    return _NO_LIMIT if number is None else int(number)
-
-
-class Space:
-    """Arrays by node of a growing tree; sets of categories only where there are any."""
-
-    def __init__(self, n_nodes: int, n_columns: int, n_parts: int, mapper: BinMapper):
-        shape = (n_nodes, growth_kernels.N_WORDS)
-        categorical = mapper.any_categorical
-        self.nodes = np.empty(n_nodes, NODE)
-        self.totals = np.empty((n_nodes, n_columns))
-        self.jobs = np.empty(n_nodes, np.int64)
-        self.found = np.empty((n_parts, n_nodes), split_kernels.SPLIT)
-        self.sets = np.zeros(shape, np.uint32) if categorical else None
-        self.found_sets = np.zeros((n_parts, *shape), np.uint32) if categorical else None
-        self._arguments = (n_columns, n_parts, mapper)
-
-    def enlarge(self) -> None:
-        """Make room for more nodes, between searches, so that what was found is not needed."""
-        larger = Space(4 * len(self.nodes), *self._arguments)
-        larger.nodes[: len(self.nodes)] = self.nodes
-        larger.totals[: len(self.nodes)] = self.totals
-        if larger.sets is not None and self.sets is not None:
-            larger.sets[: len(self.nodes)] = self.sets
-        self.__dict__.update(larger.__dict__)
+def finished(tree: GrowingTree, mapper: BinMapper) -> tuple[Tree, FloatArray]:
+    """A tree, and the sums of its nodes (n_nodes, C)."""
+    n = int(tree.state[kernels.N_NODES])
+    sets = tree.sets[:n] if mapper.categorical.any() else None
+    return Tree.from_nodes(tree.nodes[:n], sets, mapper), tree.totals[:n].copy()

@@ -1,224 +1,194 @@
-"""Compiled loops that sum over the samples of a node, by bin.
+"""Compiled sums over the samples of a node, by bin.
 
 Data are bins, one row per feature: ``bins[f, i]`` is the bin of sample i. A feature has
 ``n_bins[f]`` ordinary bins (categories, if it is categorical); the code after the last of them
-marks missing values, where there are any. A node is a range ``[start, end)`` of ``order``, the
-permutation of the samples. What is summed stands in that order too: a label with a weight, which
-adds one number to one of C sums, or a row of C numbers.
+marks missing values, where there are any. A node is a range ``[start, end)`` of ``order``, a
+permutation of the samples; labels and values of the samples are stored in this order too.
 
-All sums are exact, hence the same for any division of the samples among threads, blocks or
-machines: every number is a multiple of a quantum, a power of two so large that no sum needs more
-than the 53 bits of a double. Rows come as such multiples. Weights, which may span hundreds of
-binary orders, are rounded to the quantum of their node, 2**-52 times its ``unit``; the unit is a
-power of two above the weight of the node, at most 1024 times as large.
+A sample adds its value to the sum of its label, or its C values to the C sums. All values are
+multiples of a quantum, a power of two so large that no sum needs more than the 53 bits of a double:
+sums are exact, hence the same for any order or division of the samples.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.kernel_cache import njit
-from badacost.tree.gain_kernels import (
-    INNER,
-    count_columns,
-    mass_term,
-    purity_and_mass,
-    rounded,
-)
+from badacost._utils.inner_kernels import inner
 
-NODE = np.dtype(
-    [
-        ("start", np.int64),
-        ("end", np.int64),
-        ("unit", np.float64),
-        ("mass", np.float64),
-        ("gain", np.float64),  # of its split, per unit of mass
-        ("depth", np.int32),
-        ("left", np.int32),  # left child; the node itself for a leaf
-        ("feature", np.int32),
-        ("position", np.int32),  # last bin that goes left
-        ("slot", np.int32),  # where its histograms are kept, or -1
-        ("sibling", np.int32),  # whose histograms are to be subtracted, or -1
-        ("missing_left", np.bool_),
-        ("job", np.int32),  # its place in the search, or -1
-        ("active", np.bool_),  # whether a split is looked for
-        ("waiting", np.bool_),  # whether a split was found and not made
-    ],
-    align=True,
-)
-FEATURES_AT_ONCE = 4  # features whose histograms are filled in one pass over the samples of a node
-_POWER_STEPS = 8  # towards the direction along which categories are ordered
+AT_ONCE = 4  # features whose histograms are filled in one pass over the samples of a node
+_POWER_STEPS = 8  # iterations for the direction along which categories are ordered
 
 
 class Data(NamedTuple):
-    """Bins of the samples, and what they mean."""
+    """Bins of the samples, and a description of the features."""
 
-    bins: NDArray[np.unsignedinteger]
-    n_bins: NDArray[np.int64]
-    n_codes: NDArray[np.int64]  # bins and, if there are any, missing values
-    has_missing: NDArray[np.bool_]
-    categorical: NDArray[np.bool_]
-
-
-class Summed(NamedTuple):
-    """Samples of a tree, in the order of its nodes; either labels and weights or rows are empty."""
-
-    order: NDArray[np.uint32]
-    labels: NDArray[np.unsignedinteger]  # (n,)
-    weights: NDArray[np.float32]  # (n,)
-    rows: NDArray[np.float32]  # (n, C)
+    bins: NDArray[np.unsignedinteger]  # (n_features, n)
+    n_bins: NDArray[np.int64]  # (n_features,)
+    n_codes: NDArray[np.int64]  # (n_features,), bins and, if there are any, missing values
+    categorical: NDArray[np.bool_]  # (n_features,)
+    usable: NDArray[np.int64]  # features that are not constant, which searches and draws use
 
 
-@njit(**INNER)
-def fill_four(bins, sums, width, features, lines, start, end, unit, n_columns, cells):
-    """Sums of four features by bin, in one pass over the samples of a node."""
-    order, labels, weights, rows = sums
+class NodeSamples(NamedTuple):
+    """Samples of a tree, in the order of its nodes."""
+
+    order: NDArray[np.uint32]  # (n,)
+    labels: NDArray[np.uint16]  # (n,), or empty if samples have C values
+    values: NDArray[np.float32]  # (n, 1) or (n, C)
+
+
+@inner()
+def fill_block(bins, samples, chosen, p, n_block, start, end, n_columns, cells, line, words):
+    """Fill the histograms of ``chosen[p:p + n_block]``, four of them in one pass over the samples.
+
+    The C sums of bin b of ``chosen[p + j]`` begin at ``cells[line + j, b * C]``. Bins of a single
+    feature are marked as bits of ``words``, unless these are empty.
+    """
+    order, labels, values = samples
     step = np.uint32(n_columns)
-    row0, row1 = bins[features[0]], bins[features[1]]
-    row2, row3 = bins[features[2]], bins[features[3]]
-    cells0, cells1 = cells[lines[0]], cells[lines[1]]
-    cells2, cells3 = cells[lines[2]], cells[lines[3]]
-    for i in range(np.uint64(start), np.uint64(end)):
-        sample = order[i]
-        at0 = np.uint32(row0[sample]) * step
-        at1 = np.uint32(row1[sample]) * step
-        at2 = np.uint32(row2[sample]) * step
-        at3 = np.uint32(row3[sample]) * step
-        if width is None:
-            label, weight = np.uint32(labels[i]), rounded(weights[i], unit)
-            cells0[at0 + label] += weight
-            cells1[at1 + label] += weight
-            cells2[at2 + label] += weight
-            cells3[at3 + label] += weight
-        else:
-            for c in range(np.uint32(len(width))):
-                value = np.float64(rows[i, c])
+    _, n_values = values.shape
+    n_values = np.uint32(n_values)
+    has_labels = len(labels) > 0
+    first, last = np.uint64(start), np.uint64(end)
+    if n_block == AT_ONCE:
+        row0, row1 = bins[chosen[p]], bins[chosen[p + 1]]
+        row2, row3 = bins[chosen[p + 2]], bins[chosen[p + 3]]
+        cells0, cells1 = cells[line], cells[line + 1]
+        cells2, cells3 = cells[line + 2], cells[line + 3]
+        if has_labels:
+            for i in range(first, last):
+                sample = order[i]
+                value, label = np.float64(values[i, 0]), np.uint32(labels[i])
+                cells0[np.uint32(row0[sample]) * step + label] += value
+                cells1[np.uint32(row1[sample]) * step + label] += value
+                cells2[np.uint32(row2[sample]) * step + label] += value
+                cells3[np.uint32(row3[sample]) * step + label] += value
+            return
+        for i in range(first, last):
+            sample = order[i]
+            at0 = np.uint32(row0[sample]) * step
+            at1 = np.uint32(row1[sample]) * step
+            at2 = np.uint32(row2[sample]) * step
+            at3 = np.uint32(row3[sample]) * step
+            for c in range(n_values):
+                value = np.float64(values[i, c])
                 cells0[at0 + c] += value
                 cells1[at1 + c] += value
                 cells2[at2 + c] += value
                 cells3[at3 + c] += value
+        return
+    for j in range(n_block):
+        row, sums = bins[chosen[p + j]], cells[line + j]
+        for i in range(first, last):
+            code = np.uint32(row[order[i]])
+            at = code * step
+            if len(words) > 0:
+                words[code >> np.uint32(5)] |= np.int64(1) << np.int64(code & np.uint32(31))
+            if has_labels:
+                sums[at + np.uint32(labels[i])] += values[i, 0]
+            else:
+                for c in range(n_values):
+                    sums[at + c] += values[i, c]
 
 
-@njit(**INNER)
-def fill_one(row, sums, width, start, end, unit, n_columns, cells):
-    """Sums of one feature by bin."""
-    order, labels, weights, rows = sums
-    step = np.uint32(n_columns)
-    for i in range(np.uint64(start), np.uint64(end)):
-        at = np.uint32(row[order[i]]) * step
-        if width is None:
-            cells[at + np.uint32(labels[i])] += rounded(weights[i], unit)
-        else:
-            for c in range(np.uint32(len(width))):
-                cells[at + c] += rows[i, c]
+@inner()
+def list_bits(words, n_bins, found):
+    """Write the positions of bits below ``n_bins`` in increasing order; return their number.
 
-
-@njit(**INNER)
-def get_histograms(
-    data, sums, width, nodes, store, features, lines, n_features, node, n_columns, cells
-):
-    """Fill the histograms of some features, or subtract those of the sibling.
-
-    The sums of a bin of ``features[j]`` begin at ``cells[lines[j], bin * C]``.
+    The words are set to zero.
     """
-    sibling = nodes[node].sibling
-    if sibling >= 0:
-        other = store[nodes[sibling].slot]
-        for j in range(n_features):
-            mine, theirs = cells[lines[j]], other[lines[j]]
-            for cell in range(data.n_codes[features[j]] * n_columns):
-                mine[cell] -= theirs[cell]
-        return
-    start, end, unit = nodes[node].start, nodes[node].end, nodes[node].unit
-    for j in range(n_features):
-        line = cells[lines[j]]
-        for cell in range(data.n_codes[features[j]] * n_columns):
-            line[cell] = 0.0
-    if n_features == FEATURES_AT_ONCE:
-        fill_four(data.bins, sums, width, features, lines, start, end, unit, n_columns, cells)
-        return
-    for j in range(n_features):
-        row, line = data.bins[features[j]], cells[lines[j]]
-        fill_one(row, sums, width, start, end, unit, n_columns, line)
+    n_found = 0
+    for w in range(len(words)):
+        word = words[w]
+        words[w] = 0
+        while word != 0:
+            low = word & -word
+            word ^= low
+            # The exponent of a power of two is its position.
+            bit = (np.float64(low).view(np.int64) >> 52) - 1023 + 32 * w
+            if bit < n_bins:
+                found[n_found] = bit
+                n_found += 1
+    return n_found
 
 
-@njit(**INNER)
+@inner()
 def count_samples(row, order, start, end, n_codes, counts):
-    """Samples of a node by bin."""
+    """Count the samples of a node by bin."""
     for b in range(n_codes):
         counts[b] = 0
     for i in range(np.uint64(start), np.uint64(end)):
         counts[np.uint64(row[order[i]])] += 1
 
 
-@njit(**INNER)
-def has_mass(gain, width, cells, first, totals):
-    """Whether the sums of a bin are more than nothing."""
-    n_columns = count_columns(width, totals)
+@inner()
+def mass_of(gain, cells, first, n_columns):
+    """Mass of a bin, whose C sums begin at ``cells[first]``."""
     mass = 0.0
     for c in range(n_columns):
-        mass += mass_term(gain, c, n_columns, cells[first + c])
-    return mass > 0.0
+        mass += gain.masses[c] * cells[first + c]
+    return mass
 
 
-@njit(**INNER, error_model="numpy")
-def rank_categories(gain, width, cells, n_bins, totals, ranked):
-    """Put the categories of a node into an order; return how many there are.
+@inner()
+def rank_categories(gain, cells, n_bins, totals, ranked, means, keys):
+    """Order the categories of a node that have mass; return their number.
 
-    Their mean vectors of sums are projected on the direction in which they differ most, found by
-    power iteration: for two classes, or one gradient, the best split is among those of this order.
+    The mean sums of the categories are projected on the direction in which they differ most, found
+    by power iteration: for two classes, or one gradient, this order contains the best split.
+    ``means`` (n_bins + 2, C) and ``keys`` (2, n_bins) are buffers.
     """
-    n_columns = count_columns(width, totals)
-    masses = np.zeros(n_bins)
-    means = np.zeros((n_bins, n_columns))
-    _, mass = purity_and_mass(gain, width, totals)
-    n_present = 0
+    n_columns = len(totals)
+    direction, turned = means[n_bins], means[n_bins + 1]
+    masses, along = keys[0], keys[1]
+    n_present = np.int64(0)
+    mass = mass_of(gain, totals, n_present, n_columns)
     largest = -1.0
-    direction = np.zeros(n_columns)
+    for c in range(n_columns):
+        direction[c] = 0.0
     for b in range(n_bins):
-        for c in range(n_columns):
-            masses[b] += mass_term(gain, c, n_columns, cells[b * n_columns + c])
-        if masses[b] <= 0.0:
+        weight = mass_of(gain, cells, b * n_columns, n_columns)
+        if weight <= 0.0:
             continue
+        masses[b] = weight
         ranked[n_present] = b
         n_present += 1
-        spread = 0.0
+        mean, spread = means[b], 0.0
         for c in range(n_columns):
-            means[b, c] = cells[b * n_columns + c] / masses[b] - totals[c] / mass
-            spread += means[b, c] * means[b, c]
-        if masses[b] * spread > largest:
-            largest = masses[b] * spread
+            x = cells[b * n_columns + c] / weight - totals[c] / mass
+            mean[c] = x
+            spread += x * x
+        if weight * spread > largest:
+            largest = weight * spread
             for c in range(n_columns):
-                direction[c] = means[b, c]
-    turned = np.zeros(n_columns)
-    for _ in range(_POWER_STEPS):
+                direction[c] = mean[c]
+    for step in range(_POWER_STEPS + 1):
         for c in range(n_columns):
             turned[c] = 0.0
         length = 0.0
         for p in range(n_present):
             b = ranked[p]
-            along = 0.0
+            mean, x = means[b], 0.0
             for c in range(n_columns):
-                along += means[b, c] * direction[c]
+                x += mean[c] * direction[c]
+            along[b] = x
             for c in range(n_columns):
-                turned[c] += masses[b] / mass * along * means[b, c]
-        for c in range(n_columns):
-            length += turned[c] * turned[c]
-        if length <= 0.0:
+                turned[c] += masses[b] / mass * x * mean[c]
+        for x in turned:
+            length += x * x
+        if step == _POWER_STEPS or length <= 0.0:
             break
         for c in range(n_columns):
-            direction[c] = turned[c] / np.sqrt(length)
-    keys = np.zeros(n_bins)
-    for p in range(n_present):
-        for c in range(n_columns):
-            keys[ranked[p]] += means[ranked[p], c] * direction[c]
+            direction[c] = turned[c] / math.sqrt(length)
     for p in range(1, n_present):  # insertion sort: categories of equal keys keep their order
         b = ranked[p]
         q = p
-        while q > 0 and keys[ranked[q - 1]] > keys[b]:
+        while q > 0 and along[ranked[q - 1]] > along[b]:
             ranked[q] = ranked[q - 1]
             q -= 1
         ranked[q] = b

@@ -1,62 +1,63 @@
 """Compiled loops for exact Shapley values of the scores of a forest.
 
-A feature that is not known is averaged out along the tree: a node passes its sample on to both
-children, in the shares of the training samples that they got. The Shapley value of a feature is an
-integral over t, the chance of every other feature to be known. For one leaf the integrand is a
-product with one factor for each feature on the way there,
+A feature that is not known is averaged out along the tree: a sample reaches both children of a
+node, with weights that are their fractions of the training samples. The Shapley value of a feature
+is an integral over t, the probability of every other feature to be known. For one leaf the
+integrand is a product with one factor for each feature on its path,
 
-    t [whether the sample passes its tests] + (1 - t) (share of the training samples that do)
+    t [whether the sample passes its tests] + (1 - t) (fraction of training samples that do)
 
 a polynomial, which Gauss-Legendre quadrature integrates without error. All terms are positive, so
-that nothing cancels. Rows are taken in blocks, and the innermost loops go over the rows.
+that nothing cancels. Rows are processed in blocks, and the innermost loops are over the rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import njit
 from badacost.tree.forest_kernels import is_in_set
 
 _BLOCK = 64
 
 
 @njit(cache=True, nogil=True)
-def expectation(forest, share, value, weights, table):
-    """Scores of a sample of which nothing is known."""
+def expectation(forest, fractions):
+    """Scores (n_outputs,) of a sample without known features."""
+    weights, table = forest.tree_weights, forest.table
     total = np.zeros(table.shape[1])
-    reached = np.empty(share.shape[0])
+    reached = np.empty(fractions.shape[0])
     for tree in range(weights.shape[0]):
         first = forest.offsets[tree]
         reached[first] = 1.0
         for node in range(first, forest.offsets[tree + 1]):
             left = first + forest.nodes[node].left
             if left == node:
-                total += weights[tree] * reached[node] * table[value[node]]
+                total += weights[tree] * reached[node] * table[forest.value[node]]
             else:  # children come later
-                reached[left] = reached[node] * share[left]
-                reached[left + 1] = reached[node] * share[left + 1]
+                reached[left] = reached[node] * fractions[left]
+                reached[left + 1] = reached[node] * fractions[left + 1]
     return total
 
 
 @njit(nogil=True)
-def _test(values, threshold, missing_left, category_set, sets, n_rows, answers):
-    """Fill `answers` with one for samples that go right at a node, and zero for others."""
+def _test(values, threshold, missing_left, category_set, sets, n_rows, right):
+    """Fill `right` with one for samples that go right at a node, and zero for others."""
     if category_set < 0:
         for j in range(np.uint64(n_rows)):
             missing = values[j] != values[j]
-            answers[j] = (values[j] >= threshold) | (missing & (not missing_left))
+            right[j] = (values[j] >= threshold) | (missing & (not missing_left))
         return
     for j in range(n_rows):
         if np.isnan(values[j]):
-            answers[j] = not missing_left
+            right[j] = not missing_left
         else:
-            answers[j] = is_in_set(sets, category_set, values[j])
+            right[j] = is_in_set(sets, category_set, values[j])
 
 
 @njit(nogil=True)
-def _enter(level, share, is_right, times, path, n_rows):
-    """Bring the state of a path from its last node to a child."""
+def _enter(level, fraction, is_right, times, path, n_rows):
+    """Extend a path by a child of its last node."""
     feature, right, known, passed, products, places, n_places = path
     tested = feature[level - 1]
     earlier = -1  # the level below an earlier test of the same feature
@@ -69,10 +70,10 @@ def _enter(level, share, is_right, times, path, n_rows):
     if earlier < 0:
         places[level, n_places[level]] = level
         n_places[level] += 1
-    passed[level] = share if earlier < 0 else share * passed[earlier]
-    here, answers = known[level], right[level - 1]
+    passed[level] = fraction if earlier < 0 else fraction * passed[earlier]
+    here, goes_right = known[level], right[level - 1]
     for j in range(np.uint64(n_rows)):
-        here[j] = answers[j] if is_right else 1.0 - answers[j]
+        here[j] = goes_right[j] if is_right else 1.0 - goes_right[j]
     if earlier >= 0:
         before = known[earlier]
         for j in range(np.uint64(n_rows)):
@@ -87,15 +88,15 @@ def _enter(level, share, is_right, times, path, n_rows):
             scale = 1.0 / (t + (1.0 - t) * passed[earlier])
             for j in range(np.uint64(n_rows)):
                 ratio = (t * here[j] + unknown) * scale
-                new[j] = old[j] * (before[j] * ratio + (1.0 - before[j]) * share)
+                new[j] = old[j] * (before[j] * ratio + (1.0 - before[j]) * fraction)
 
 
 @njit(nogil=True)
 def _leave(level, scores, times, masses, path, n_rows, absent, weight, block):
-    """Add what the features on the way to a leaf contribute to its scores."""
+    """Add the contributions of the features on the path to a leaf."""
     feature, _, known, passed, products, places, n_places = path
     absent[:n_rows] = 0.0
-    for q in range(times.shape[0]):  # the same for all features whose tests are not passed
+    for q in range(times.shape[0]):  # equal for all features whose tests are not passed
         factor, product = masses[q] / (1.0 - times[q]), products[level, q]
         for j in range(np.uint64(n_rows)):
             absent[j] -= factor * product[j]
@@ -116,30 +117,25 @@ def _leave(level, scores, times, masses, path, n_rows, absent, weight, block):
                 total[j] += score * weight[j]
 
 
-@njit(nogil=True)
-def _path_memory(depth, n_features, n_times, n_rows):
-    """What is known of each level of a path; level 0 is the root."""
-    n_levels, n_places = depth + 1, min(depth, n_features)
-    return (
-        np.empty(n_levels, np.int64),  # feature that the node tests
-        np.empty((n_levels, n_rows)),  # whether samples go right there
-        np.empty((n_levels, n_rows)),  # whether they pass all tests of the feature before it
-        np.empty(n_levels),  # share of the training samples that do
-        np.ones((n_levels, n_times, n_rows)),  # of the factors of all features
-        np.empty((n_levels, n_places), np.int64),  # levels below the last test of each feature
-        np.zeros(n_levels, np.int64),  # how many these are
-    )
-
-
 @njit(cache=True, nogil=True)
-def contributions(X, forest, share, value, weights, table, times, masses, out):
+def contributions(X, forest, fractions, times, masses, out):
     """Fill ``out[i, f, k]`` with the Shapley value of feature f for score k of sample i."""
+    weights, table = forest.tree_weights, forest.table
     n_outputs, n_features = table.shape[1], X.shape[1]
     n_together = min(_BLOCK, X.shape[0])
     depth = 0
     for tree_depth in forest.depths:
         depth = max(depth, tree_depth)
-    path = _path_memory(depth, n_features, times.shape[0], n_together)
+    n_levels, n_times = depth + 1, times.shape[0]
+    path = (
+        np.empty(n_levels, np.int64),  # feature that the node tests; level 0 is the root
+        np.empty((n_levels, n_together)),  # whether samples go right there
+        np.empty((n_levels, n_together)),  # whether they pass all tests of the feature before it
+        np.empty(n_levels),  # fraction of the training samples that do
+        np.ones((n_levels, n_times, n_together)),  # product of the factors of all features
+        np.empty((n_levels, min(depth, n_features)), np.int64),  # levels below the last tests
+        np.zeros(n_levels, np.int64),  # number of these levels
+    )
     waiting = np.empty((depth + 2, 3), np.int64)  # nodes, their levels, and whether they are right
     absent, weight = np.empty(n_together), np.empty(n_together)
     values = np.empty((n_features, n_together))
@@ -158,22 +154,17 @@ def contributions(X, forest, share, value, weights, table, times, masses, out):
                 n_waiting -= 1
                 node, level, is_right = waiting[n_waiting]
                 if level:
-                    _enter(level, share[a + node], is_right, times, path, n_rows)
+                    _enter(level, fractions[a + node], is_right, times, path, n_rows)
                 left, feature = np.int64(nodes[node].left), nodes[node].feature
                 if left == node:
-                    scores = weights[tree] * table[value[a + node]]
+                    scores = weights[tree] * table[forest.value[a + node]]
                     _leave(level, scores, times, masses, path, n_rows, absent, weight, block)
                     continue
                 path[0][level] = feature
                 _test(
-                    values[feature],
-                    nodes[node].threshold,
-                    forest.missing_left[a + node],
-                    forest.category_set[a + node],
-                    forest.sets,
-                    n_rows,
-                    path[1][level],
-                )
+                    values[feature], nodes[node].threshold, forest.missing_left[a + node],
+                    forest.category_set[a + node], forest.sets, n_rows, path[1][level],
+                )  # fmt: skip
                 for side in range(2):
                     waiting[n_waiting, 0] = left + side
                     waiting[n_waiting, 1] = level + 1

@@ -1,9 +1,8 @@
-"""Compiled search for the best splits of nodes: by histograms, by sorting, or for a whole level.
+"""Compiled search for the best splits of nodes, by histograms.
 
-Nodes with many samples are searched by histograms, node after node; those with few by sorting,
-feature after feature. Categories are tried in the order of a projection, see `rank_categories`.
-``sets`` is None where no feature is categorical, ``alike`` unless trees are symmetric, ``store``
-where bins are no bytes: what is not needed is not compiled.
+For all nodes of a batch, four features at a time: histograms are filled, subtracted from those of
+the parent, or given (where the samples are in shards), then scanned. In a symmetric tree all nodes
+of a level have the same test, and the scores of a test are summed over the nodes.
 """
 
 from __future__ import annotations
@@ -11,31 +10,40 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from badacost.kernel_cache import njit
-from badacost.tree.gain_kernels import (
-    INNER,
-    NEGLIGIBLE,
-    advance,
-    beats,
-    count_columns,
-    node_score,
-    purity_and_mass,
-    purity_rise,
-    purity_term,
-    rounded,
-    score_to_beat,
-    split_score,
-)
+from badacost._utils.inner_kernels import inner
+from badacost._utils.kernel_cache import KERNEL, njit
+from badacost.tree.gain_kernels import bound_of, may_beat, node_score, split_score
 from badacost.tree.histogram_kernels import (
-    FEATURES_AT_ONCE,
+    AT_ONCE,
     count_samples,
-    fill_one,
-    get_histograms,
-    has_mass,
+    fill_block,
+    list_bits,
+    mass_of,
     rank_categories,
 )
 
+NODE = np.dtype(
+    [
+        ("start", np.int64),
+        ("end", np.int64),
+        ("mass", np.float64),
+        ("gain", np.float64),  # of its split, per unit of mass
+        ("depth", np.int32),
+        ("left", np.int32),  # left child; the node itself for a leaf
+        ("parent", np.int32),
+        ("feature", np.int32),
+        ("position", np.int32),  # last bin that goes left
+        ("slot", np.int32),  # slot of the store that holds its histograms, or -1
+        ("sibling", np.int32),  # node whose histograms are subtracted from the slot, or -1
+        ("job", np.int32),  # its index in the search
+        ("missing_left", np.bool_),
+        ("active", np.bool_),  # whether a split is searched
+        ("waiting", np.bool_),  # whether a split was found and is not made yet
+    ],
+    align=True,
+)
 SPLIT = np.dtype(
     [
         ("score", np.float64),
@@ -45,9 +53,7 @@ SPLIT = np.dtype(
     ],
     align=True,
 )
-# Sorting keys hold the bin in the high half and the position of the sample in the low half.
-_HIGH = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+N_JOBS = 0  # entry of the state of a growing tree: length of its list of jobs
 
 
 class Limits(NamedTuple):
@@ -60,482 +66,332 @@ class Limits(NamedTuple):
     n_drawn: int
     draw_per_level: bool
     best_first: bool
-    large_from: int  # nodes of so many samples or more are searched by histograms
+    symmetric: bool
+    small_below: int  # nodes of fewer samples are scanned by the bins that occur
 
 
-@njit(**INNER)
-def improve(found, j, score, feature, position, missing_left):
-    """Take a split if it is better than the best so far."""
-    if not score > found[j].score:
+class Buffers(NamedTuple):
+    """Work arrays of a search; one set for each thread."""
+
+    cells: NDArray[np.float64]  # (4, n_cells), of nodes without a slot; zero between uses
+    left: NDArray[np.float64]  # (C,)
+    joint: NDArray[np.float64]  # (4, 2, n_codes), scores of tests, summed over a level
+    ranked: NDArray[np.int64]  # (4, n_codes), bins in the order in which they are scanned
+    n_ranked: NDArray[np.int64]  # (4,)
+    any_missing: NDArray[np.bool_]  # (4,)
+    counts: NDArray[np.int64]  # (n_codes,)
+    words: NDArray[np.int64]  # bits of the bins that occur; zero between uses
+    means: NDArray[np.float64]  # (n_codes + 2, C), for categories
+    keys: NDArray[np.float64]  # (2, n_codes), for categories
+    pooled: NDArray[np.float64]  # (1, n_cells), for categories of a level
+    whole: NDArray[np.float64]  # (C,), for categories of a level
+    taken: NDArray[np.bool_]  # (n_usable,), features that are drawn
+
+
+@inner()
+def _improve(best, words, score, feature, position, missing_left, ranked, first, last):
+    """Store a split in ``best`` if it is better than this one; return whether it is.
+
+    The categories on the right are ``ranked[first:last]``, the bits of ``words``.
+    """
+    if not score > best.score:
         return False
-    found[j].score = score
-    found[j].feature = feature
-    found[j].position = position
-    found[j].missing_left = missing_left
-    return True
-
-
-@njit(**INNER)
-def mark_set(words, ranked, first, last):
-    """Make a set of the categories at some ranks."""
-    for word in range(words.shape[0]):
+    best.score = score
+    best.feature = feature
+    best.position = position
+    best.missing_left = missing_left
+    for word in range(len(words)):
         words[word] = 0
     for q in range(first, last):
         words[ranked[q] >> 5] |= np.uint32(1) << np.uint32(ranked[q] & 31)
+    return True
 
 
-@njit(**INNER, error_model="numpy")
-def scan_histogram(
-    gain, width, cells, counts, n, n_bins, missing, totals, mass, min_leaf, left, feature, found, j,
-    categorical, sets,
+@inner()
+def _scan_node(
+    gain, cells, ranked, n_ranked, counts, n, n_bins, missing, totals, mass, min_leaf, left,
+    feature, categorical, best, words,
 ):  # fmt: skip
-    """Improve ``found[j]`` by the splits of a feature, from its histogram.
+    """Improve ``best`` by the splits of a feature, from its histogram.
 
-    ``counts`` are looked at if a leaf needs more than one sample. Categories are scanned in the
-    order of their ranks; those after the split are the set ``sets[j]`` that goes right.
+    Bins are scanned in the order ``ranked``; ``counts`` are used if a leaf needs several samples.
     """
-    n_columns = count_columns(width, totals)
-    after = n_bins * n_columns
-    bound = score_to_beat(found[j].score, mass)
-    n_ranked = n_bins
-    if sets is not None:
-        ranked = np.empty(n_bins, np.int64)
-        for b in range(n_bins):
-            ranked[b] = b
-        if categorical:
-            n_ranked = rank_categories(gain, width, cells, n_bins, totals, ranked)
-    for side in range(1 + missing):
-        n_left = counts[n_bins] if side == 1 else 0
+    n_columns = len(totals)
+    bound = bound_of(best.score, mass)
+    for side in range(2 if missing else 1):
+        n_left = counts[n_bins] if min_leaf > 1 and side == 1 else 0
         for c in range(n_columns):
-            left[c] = cells[after + c] if side == 1 else 0.0
-        if sets is not None and n_ranked < n_bins:  # categories without mass stay on the left
+            left[c] = cells[n_bins * n_columns + c] if side == 1 else 0.0
+        if categorical and n_ranked < n_bins:  # categories without mass stay on the left
             for b in range(n_bins):
-                if not has_mass(gain, width, cells, b * n_columns, totals):
-                    n_left += counts[b]
+                if not mass_of(gain, cells, b * n_columns, n_columns) > 0.0:
+                    n_left += counts[b] if min_leaf > 1 else 0
                     for c in range(n_columns):
                         left[c] += cells[b * n_columns + c]
         for rank in range(n_ranked if missing and side == 0 else n_ranked - 1):
-            b = rank
-            if sets is not None:
-                b = ranked[rank]
-            first = np.uint64(b * n_columns)
-            better = advance(gain, width, left, cells, first, totals, mass, bound)
-            n_left += counts[b]
-            if not better or (min_leaf > 1 and min(n_left, n - n_left) < min_leaf):
-                continue
-            if improve(found, j, split_score(gain, width, left, totals), feature, b, side == 1):
-                bound = score_to_beat(found[j].score, mass)
-                if sets is not None:
-                    mark_set(sets[j], ranked, rank + 1, n_ranked if categorical else 0)
+            b = ranked[rank]
+            better = may_beat(gain, left, cells, np.uint64(b * n_columns), totals, mass, bound)
+            if min_leaf > 1:
+                n_left += counts[b]
+                better &= n_left >= min_leaf and n - n_left >= min_leaf
+            if better and _improve(
+                best, words, split_score(gain, left, totals), feature, b, side == 1, ranked,
+                rank + 1, n_ranked if categorical else 0,
+            ):  # fmt: skip
+                bound = bound_of(best.score, mass)
 
 
-@njit(**INNER)
-def _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets):
-    """Sort the samples of a node by bin: keys of bin (high) and position in ``order`` (low).
-
-    A radix sort, one byte at a time; returns the one of the two buffers that holds the result.
-    """
-    first = np.uint64(start)
-    last = np.uint64(start + n)
-    n_used = min(n_codes, 256)
-    for c in range(n_used):
-        offsets[c] = 0
-    for i in range(first, last):
-        offsets[row[order[i]] & 255] += np.uint32(1)
-    shift = _HIGH
-    while True:
-        total = np.uint32(0)
-        for c in range(n_used):
-            count = offsets[c]
-            offsets[c] = total
-            total += count
-        if shift == _HIGH:
-            for i in range(first, last):
-                code = row[order[i]]
-                place = offsets[code & 255]
-                offsets[code & 255] = place + np.uint32(1)
-                keys[place] = np.uint64(code) << _HIGH | i
-        else:
-            for i in range(n):
-                byte = keys2[i] >> shift & np.uint64(255)
-                place = offsets[byte]
-                offsets[byte] = place + np.uint32(1)
-                keys[place] = keys2[i]
-        shift += np.uint64(8)
-        if shift == np.uint64(64) or (np.uint64(n_codes - 1) << _HIGH) >> shift == 0:
-            return keys
-        for c in range(n_used):
-            offsets[c] = 0
-        for i in range(n):
-            offsets[keys[i] >> shift & np.uint64(255)] += np.uint32(1)
-        keys, keys2 = keys2, keys
-
-
-@njit(**INNER)
-def _ends_bin(keys, n_left, n_present):
-    """Whether the sample before ``n_left`` is the last one of its bin."""
-    if n_left == n_present:
-        return True
-    return (keys[np.uint64(n_left - 1)] ^ keys[np.uint64(n_left)]) >> _HIGH != 0
-
-
-@njit(**INNER, error_model="numpy")
-def _scan_sorted_rows(
-    gain, width, keys, rows, totals, ends, n_present, left, feature, side, found, j
-):
-    """Improve ``found[j]`` by the splits of a feature, row after row in the order of its bins."""
-    for n_left in range(1, ends[1] + 1):
-        key = keys[np.uint64(n_left - 1)]
-        for c in range(count_columns(width, totals)):
-            left[c] += rows[key & _LOW, c]
-        if n_left >= ends[0] and _ends_bin(keys, n_left, n_present):
-            score = split_score(gain, width, left, totals)
-            improve(found, j, score, feature, np.int64(key >> _HIGH), side == 1)
-
-
-@njit(**INNER, error_model="numpy")
-def _scan_sorted_labels(
-    gain, width, keys, labels, weights, unit, totals, mass, ends, n_present, left, right, feature,
-    side, found, j,
+@inner()
+def _add_scores(
+    gain, cells, ranked, n_ranked, counts, n, n_bins, missing, totals, min_split, min_leaf, left,
+    joint,
 ):  # fmt: skip
-    """The same for labels: purities are brought up to date, which takes no longer for larger C."""
-    n_columns = count_columns(width, totals)
-    bound = score_to_beat(found[j].score, mass)
-    mass_left = 0.0
-    purity_left = 0.0
-    purity_right = 0.0
-    for c in range(n_columns):
-        right[c] = totals[c] - left[c]
-        mass_left += left[c]
-        purity_left += purity_term(gain, c, n_columns, left[c])
-        purity_right += purity_term(gain, c, n_columns, right[c])
-    mass_right = mass - mass_left
-    negligible = NEGLIGIBLE * mass
-    refresh_below = max(mass_right / 8.0, negligible)
-    for n_left in range(1, ends[1] + 1):
-        key = keys[np.uint64(n_left - 1)]
-        sample = key & _LOW
-        label = np.uint64(labels[sample])
-        weight = rounded(weights[sample], unit)
-        before_left = left[label]
-        before_right = right[label]
-        left[label] = before_left + weight
-        right[label] = before_right - weight
-        purity_left += purity_rise(gain, label, before_left, weight)
-        purity_right += purity_rise(gain, label, before_right, -weight)
-        mass_left += weight
-        mass_right -= weight
-        if mass_right < refresh_below:
-            # What is left of a large sum after many subtractions is mostly rounding error.
-            if mass_right <= negligible:
-                break
-            purity_right = 0.0
-            for c in range(n_columns):
-                purity_right += purity_term(gain, c, n_columns, right[c])
-            refresh_below = max(mass_right / 8.0, negligible)
-        # Rarely better, often the end of a bin: in this order the processor guesses right.
-        if (
-            beats(gain, purity_left, mass_left, purity_right, mass_right, bound)
-            and n_left >= ends[0]
-            and _ends_bin(keys, n_left, n_present)
-        ):
-            score = split_score(gain, width, left, totals)
-            if improve(found, j, score, feature, np.int64(key >> _HIGH), side == 1):
-                bound = score_to_beat(score, mass)
-
-
-@njit(**INNER)
-def _scan_sorted(
-    gain, width, keys, labels, weights, rows, n, unit, totals, mass, min_leaf, n_present, left,
-    right, feature, found, j,
-):  # fmt: skip
-    """Improve ``found[j]`` by the splits of a feature, from the sorted samples of a node.
-
-    The first ``n_present`` of the ``n`` samples have a value.
-    """
-    n_columns = count_columns(width, totals)
-    for side in range(1 + (n_present < n)):
-        for c in range(n_columns):
-            left[c] = 0.0
-        n_gone = n - n_present if side == 1 else 0
-        for i in range(n_present, n_present + n_gone):
-            sample = keys[i] & _LOW
-            if width is None:
-                left[labels[sample]] += rounded(weights[sample], unit)
-            else:
-                for c in range(n_columns):
-                    left[c] += rows[sample, c]
-        ends = (min_leaf - n_gone, min(n - min_leaf - n_gone, n_present))
-        if width is None:
-            _scan_sorted_labels(
-                gain, width, keys, labels, weights, unit, totals, mass, ends, n_present, left,
-                right, feature, side, found, j,
-            )  # fmt: skip
-        else:
-            _scan_sorted_rows(
-                gain, width, keys, rows, totals, ends, n_present, left, feature, side, found, j
-            )
-
-
-@njit(**INNER)
-def _is_large(nodes, node, large_from):
-    """Whether a node is searched by histograms."""
-    return nodes[node].end - nodes[node].start >= large_from or nodes[node].slot >= 0
-
-
-@njit(**INNER)
-def _search_large(
-    data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found, sets
-):
-    """Best splits of nodes with many samples, by histograms: node after node."""
-    n_large = 0
-    for j in range(jobs.shape[0]):
-        n_large += _is_large(nodes, jobs[j], limits.large_from)
-    if n_large == 0:
-        return
-    n_columns = count_columns(width, totals)
-    left = np.empty(n_columns)
-    counts = np.zeros(257, np.int64)
-    block = np.empty(FEATURES_AT_ONCE, np.int64)
-    lines = np.empty(FEATURES_AT_ONCE, np.int64)
-    scratch = np.empty((FEATURES_AT_ONCE, 257 * n_columns))
-    min_leaf = limits.min_samples_leaf
-    for j in range(jobs.shape[0]):
-        node = jobs[j]
-        if not _is_large(nodes, node, limits.large_from):
-            continue
-        start, end, mass = nodes[node].start, nodes[node].end, nodes[node].mass
-        slot = nodes[node].slot
-        cells = scratch if slot < 0 else store[slot]
-        f = first
-        while f < last:
-            n_block = 0
-            while f < last and n_block < FEATURES_AT_ONCE:
-                if data.n_codes[f] > 1 and (drawn.shape[1] == 0 or drawn[f, j]):
-                    block[n_block] = f
-                    lines[n_block] = n_block if slot < 0 else f
-                    n_block += 1
-                f += 1
-            get_histograms(
-                data, sums, width, nodes, store, block, lines, n_block, node, n_columns, cells
-            )
-            if not nodes[node].active:
-                continue
-            for b in range(n_block):
-                feature, line = block[b], cells[lines[b]]
-                n_bins = data.n_bins[feature]
-                if min_leaf > 1:
-                    row = data.bins[feature]
-                    count_samples(row, sums.order, start, end, data.n_codes[feature], counts)
-                missing = data.has_missing[feature] and has_mass(
-                    gain, width, line, n_bins * n_columns, totals
-                )
-                scan_histogram(
-                    gain, width, line, counts, end - start, n_bins, missing, totals[node], mass,
-                    min_leaf, left, feature, found, j, data.categorical[feature], sets,
-                )  # fmt: skip
-
-
-@njit(**INNER)
-def _search_small(
-    data, sums, width, gain, limits, nodes, totals, jobs, drawn, first, last, found, sets
-):
-    """Best splits of nodes with few samples, by sorting, and of bins of any type.
-
-    Features are the outer loop, so that a row of bins is read once for all nodes.
-    """
-    order, labels, weights, rows = sums
-    n_columns = count_columns(width, totals)
-    min_leaf = limits.min_samples_leaf
-    small = np.empty(jobs.shape[0], np.int64)
-    n_small = 0
-    largest = 0
-    for j in range(jobs.shape[0]):
-        if not _is_large(nodes, jobs[j], limits.large_from):
-            small[n_small] = j
-            n_small += 1
-            largest = max(largest, nodes[jobs[j]].end - nodes[jobs[j]].start)
-    if n_small == 0:
-        return
-    left = np.empty(n_columns)
-    right = np.empty(n_columns)
-    keys = np.empty(largest, np.uint64)
-    keys2 = np.empty(largest, np.uint64)
-    offsets = np.empty(256, np.uint32)
-    for feature in range(first, last):
-        row, n_codes, n_bins = data.bins[feature], data.n_codes[feature], data.n_bins[feature]
-        if n_codes < 2:
-            continue
-        for p in range(n_small):
-            j = small[p]
-            if drawn.shape[1] > 0 and not drawn[feature, j]:
-                continue
-            node = jobs[j]
-            start, unit, mass = nodes[node].start, nodes[node].unit, nodes[node].mass
-            n = nodes[node].end - start
-            if sets is not None and data.categorical[feature]:
-                cells, counts = np.zeros(n_codes * n_columns), np.zeros(n_codes, np.int64)
-                fill_one(row, sums, width, start, start + n, unit, n_columns, cells)
-                count_samples(row, order, start, start + n, n_codes, counts)
-                missing = data.has_missing[feature] and counts[n_bins] > 0
-                scan_histogram(
-                    gain, width, cells, counts, n, n_bins, missing, totals[node], mass, min_leaf,
-                    left, feature, found, j, True, sets,
-                )  # fmt: skip
-                continue
-            ordered = _sort_by_bin(row, order, start, n, n_codes, keys, keys2, offsets)
-            n_present = n
-            if data.has_missing[feature]:
-                while n_present > 0 and ordered[n_present - 1] >> _HIGH == n_bins:
-                    n_present -= 1
-            _scan_sorted(
-                gain, width, ordered, labels, weights, rows, n, unit, totals[node], mass, min_leaf,
-                n_present, left, right, feature, found, j,
-            )  # fmt: skip
-
-
-@njit(**INNER)
-def _rank_for_level(data, sums, width, gain, nodes, totals, jobs, feature, ranked):
-    """Put the categories of a feature into one order for all nodes of a level."""
-    n_columns = count_columns(width, totals)
-    pooled = np.zeros(data.n_codes[feature] * n_columns)
-    whole = np.zeros(n_columns)
-    for j in range(jobs.shape[0]):
-        start, end, unit = nodes[jobs[j]].start, nodes[jobs[j]].end, nodes[jobs[j]].unit
-        fill_one(data.bins[feature], sums, width, start, end, unit, n_columns, pooled)
-        for c in range(n_columns):
-            whole[c] += totals[jobs[j], c]
-    return rank_categories(gain, width, pooled, data.n_bins[feature], whole, ranked)
-
-
-@njit(**INNER, error_model="numpy")
-def add_scores(gain, width, cells, after, missing, totals, ranked, n_ranked, left, joint):
     """Add the scores of all tests of a feature on one node to ``joint[missing_left, rank]``.
 
-    A test that does not divide the node leaves it its own score.
+    A test that does not divide the node adds the score of the node. A test that divides a node of
+    too few samples, or has too few of them on one side, adds -inf.
     """
-    n_columns = count_columns(width, totals)
-    purity, mass = purity_and_mass(gain, width, totals)
-    alone = node_score(gain, purity, mass)
-    for side in range(1 + missing):
+    n_columns = len(totals)
+    alone, _ = node_score(gain, totals)
+    counted = min_leaf > 1 or min_split > 2
+    for side in range(2 if missing else 1):
+        n_left = counts[n_bins] if counted and side == 1 else 0
         for c in range(n_columns):
-            left[c] = cells[after + c] if side == 1 else 0.0
+            left[c] = cells[n_bins * n_columns + c] if side == 1 else 0.0
+        score = split_score(gain, left, totals) if side == 1 else -np.inf
+        score = alone if score == -np.inf else score
         for rank in range(n_ranked):
-            for c in range(n_columns):
-                left[c] += cells[ranked[rank] * n_columns + c]
-            score = split_score(gain, width, left, totals)
-            score = alone if score == -np.inf else score
-            joint[side, rank] += score
+            first = np.uint64(ranked[rank] * n_columns)
+            changed = False
+            if n_columns == 2:  # a loop takes longer
+                x, x1 = cells[first], cells[first + np.uint64(1)]
+                changed = (x != 0.0) | (x1 != 0.0)
+                left[0] += x
+                left[1] += x1
+            else:
+                for c in range(n_columns):
+                    x = cells[first + np.uint64(c)]
+                    changed |= x != 0.0
+                    left[c] += x
+            if changed:
+                score = split_score(gain, left, totals)
+                score = alone if score == -np.inf else score
+            added = score
+            if counted:
+                n_left += counts[ranked[rank]]
+                smaller = n_left if 2 * n_left < n else n - n_left
+                if smaller > 0 and (smaller < min_leaf or n < min_split):
+                    added = -np.inf
+            joint[side, rank] += added
             if not missing:
-                joint[1, rank] += score
+                joint[1, rank] += added
 
 
-@njit(**INNER)
-def improve_level(data, feature, joint, any_missing, ranked, n_ranked, found, sets):
-    """Put the best test of a feature by ``joint`` scores into ``found[0]``, if it is better."""
-    for side in range(1 + any_missing):
-        for rank in range(n_ranked if any_missing and side == 0 else n_ranked - 1):
-            better = improve(found, 0, joint[side, rank], feature, ranked[rank], side == 1)
-            if sets is not None and better:
-                n_last = n_ranked if data.categorical[feature] else 0
-                mark_set(sets[0], ranked, rank + 1, n_last)
+@inner()
+def _get_histograms(data, samples, tree, j, chosen, p, n_block, n_columns, words, cells):
+    """Compute the histograms of ``chosen[p:p + n_block]`` for the j-th job.
+
+    They are in the slot of its node, or else in ``cells``, which have to be zero. Partial
+    histograms are added up, if there are any. Bins of a single feature are marked in ``words``,
+    unless empty.
+    """
+    store, partial, node = tree.store, tree.partial, tree.nodes[tree.jobs[j]]
+    line, sibling = np.int64(0), np.int64(node.sibling)
+    if node.slot >= 0:
+        if sibling < 0 and len(samples.order) == 0:
+            return  # they are given
+        cells, line = store[node.slot], p
+        theirs = store[tree.nodes[sibling].slot] if sibling >= 0 else cells
+        for b in range(p, p + n_block):
+            n_cells = data.n_codes[chosen[b]] * n_columns
+            if sibling >= 0:
+                for cell in range(n_cells):
+                    cells[b, cell] -= theirs[b, cell]
+            else:
+                for cell in range(n_cells):
+                    cells[b, cell] = 0.0
+        if sibling >= 0:
+            return
+    if len(partial) == 0:
+        fill_block(
+            data.bins, samples, chosen, p, n_block, node.start, node.end, n_columns, cells, line,
+            words,
+        )  # fmt: skip
+    for part in range(len(partial)):
+        for b in range(n_block):
+            for cell in range(data.n_codes[chosen[p + b]] * n_columns):
+                cells[line + b, cell] += partial[part, j, p + b, cell]
 
 
-@njit(**INNER)
-def _search_level(
-    data, sums, width, gain, nodes, totals, store, jobs, drawn, first, last, found, sets
+@inner()
+def search_splits(
+    data, samples, gain, limits, tree, part, first, last, first_job, last_job, buffers
 ):
-    """Best test for all nodes of a level together, into ``found[0]``."""
-    n_columns = count_columns(width, totals)
-    left = np.empty(n_columns)
-    features = np.empty(1, np.int64)
-    lines = np.empty(1, np.int64)
-    scratch = np.empty((1, 257 * n_columns))
-    joint = np.empty((2, 257))
-    ranked = np.empty(257, np.int64)
-    for feature in range(first, last):
-        if data.n_codes[feature] < 2 or (drawn.shape[1] > 0 and not drawn[feature, 0]):
-            continue
-        features[0] = feature
-        n_ranked = data.n_bins[feature]
-        after = n_ranked * n_columns
-        for b in range(n_ranked):
-            ranked[b] = b
-        if sets is not None and data.categorical[feature]:
-            n_ranked = _rank_for_level(
-                data, sums, width, gain, nodes, totals, jobs, feature, ranked
-            )
-        for b in range(257):
-            joint[0, b] = joint[1, b] = 0.0
-        any_missing = False
-        for j in range(jobs.shape[0]):
-            node = jobs[j]
-            slot = nodes[node].slot
-            lines[0] = 0 if slot < 0 else feature
-            cells = scratch if slot < 0 else store[slot]
-            get_histograms(
-                data, sums, width, nodes, store, features, lines, np.int64(1), node, n_columns,
-                cells,
-            )  # fmt: skip
-            line = cells[lines[0]]
-            missing = data.has_missing[feature] and has_mass(gain, width, line, after, totals)
-            any_missing |= missing
-            add_scores(
-                gain, width, line, after, missing, totals[node], ranked, n_ranked, left, joint
-            )
-        improve_level(data, feature, joint, any_missing, ranked, n_ranked, found, sets)
+    """Find the best splits of jobs over the features ``tree.features[:, first:last]``.
 
-
-@njit(cache=True, nogil=True)
-def search(
-    data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last, found, sets,
-    alike,
-):  # fmt: skip
-    """Best splits of the nodes ``jobs`` over the features ``first <= f < last``, into ``found``.
-
-    A score of -inf means that there is none. Ties go to the lowest feature, then to missing values
-    on the right, then to the lowest bin. ``drawn[f, j]`` says which features a node may use; all of
-    them if the table is empty.
+    Of the jobs ``first_job <= j < last_job`` only, which have to be all for symmetric trees. Writes
+    ``tree.found[part, j]``, or j = 0 for all nodes of a level of a symmetric tree; a score of -inf
+    means that there is no split. Ties go to the first feature, then to missing values on the right,
+    then to the lowest bin.
     """
-    for j in range(jobs.shape[0]):
+    nodes, totals, store, jobs = tree.nodes, tree.totals, tree.store, tree.jobs
+    found, sets = tree.found[part], tree.found_sets[part]
+    _, n_columns = totals.shape
+    per_job = len(tree.features) > 1 and not limits.symmetric
+    min_leaf, min_split = limits.min_samples_leaf, limits.min_samples_split
+    needs_counts = min_leaf > 1 or (limits.symmetric and min_split > 2)
+    is_given = len(samples.order) == 0
+    cells, left, joint, all_ranked = buffers.cells, buffers.left, buffers.joint, buffers.ranked
+    no_words = buffers.words[:0]
+    for j in range(first_job, last_job):
         found[j].score = -np.inf
-    if alike is None:
-        if store is not None:
-            _search_large(
-                data, sums, width, gain, limits, nodes, totals, store, jobs, drawn, first, last,
-                found, sets,
-            )  # fmt: skip
-        _search_small(
-            data, sums, width, gain, limits, nodes, totals, jobs, drawn, first, last, found, sets
-        )
-    else:
-        _search_level(
-            data, sums, width, gain, nodes, totals, store, jobs, drawn, first, last, found, sets
-        )
+    p = first
+    while p < last:
+        n_block = AT_ONCE if last - p >= AT_ONCE else 1
+        if limits.symmetric:
+            for b in range(n_block):
+                feature, ranked = tree.features[0, p + b], all_ranked[b]
+                n_bins = data.n_bins[feature]
+                buffers.any_missing[b] = False
+                buffers.n_ranked[b] = n_bins
+                for code in range(n_bins):
+                    ranked[code] = code
+                    joint[b, 0, code] = joint[b, 1, code] = 0.0
+                if data.categorical[feature]:  # ordered by their sums over the whole level
+                    pooled, whole = buffers.pooled, buffers.whole
+                    n_cells = data.n_codes[feature] * n_columns
+                    for cell in range(n_cells):
+                        pooled[0, cell] = 0.0
+                    for c in range(n_columns):
+                        whole[c] = 0.0
+                    for j in range(first_job, last_job):
+                        node = nodes[jobs[j]]
+                        if is_given:
+                            for cell in range(n_cells):
+                                pooled[0, cell] += store[node.slot, p + b, cell]
+                        else:
+                            fill_block(
+                                data.bins, samples, tree.features[0], p + b, np.int64(1),
+                                node.start, node.end, n_columns, pooled, np.int64(0), no_words,
+                            )  # fmt: skip
+                        for c in range(n_columns):
+                            whole[c] += totals[jobs[j], c]
+                    buffers.n_ranked[b] = rank_categories(
+                        gain, pooled[0], n_bins, whole, ranked, buffers.means, buffers.keys
+                    )
+        for j in range(first_job, last_job):
+            node, own = nodes[jobs[j]], totals[jobs[j]]
+            chosen = tree.features[j if per_job else 0]
+            n, slot = node.end - node.start, np.int64(node.slot)
+            marked = slot < 0 and n < limits.small_below and len(tree.partial) == 0
+            n_together = 1 if marked else n_block
+            for b in range(n_block):
+                if b % n_together == 0:
+                    _get_histograms(
+                        data, samples, tree, j, chosen, p + b, n_together, n_columns,
+                        buffers.words if marked else no_words, cells,
+                    )  # fmt: skip
+                if not node.active:
+                    continue
+                feature = chosen[p + b]
+                n_bins, n_codes = data.n_bins[feature], data.n_codes[feature]
+                categorical, ranked = data.categorical[feature], all_ranked[b]
+                line = cells[b % n_together] if slot < 0 else store[slot, p + b]
+                counts = buffers.counts
+                if needs_counts and is_given:
+                    counts = tree.counts[slot, p + b]
+                elif needs_counts:
+                    count_samples(
+                        data.bins[feature], samples.order, node.start, node.end, n_codes, counts
+                    )
+                missing = n_codes > n_bins and (
+                    mass_of(gain, line, n_bins * n_columns, n_columns) > 0.0
+                )
+                n_ranked = n_present = n_bins
+                if limits.symmetric:
+                    buffers.any_missing[b] |= missing
+                    _add_scores(
+                        gain, line, ranked, buffers.n_ranked[b], counts, n, n_bins, missing, own,
+                        min_split, min_leaf, left, joint[b],
+                    )  # fmt: skip
+                else:
+                    if marked:
+                        n_ranked = n_present = list_bits(buffers.words, n_bins, ranked)
+                    else:
+                        for code in range(n_bins):
+                            ranked[code] = code
+                    if categorical:
+                        n_ranked = rank_categories(
+                            gain, line, n_bins, own, ranked, buffers.means, buffers.keys
+                        )
+                    _scan_node(
+                        gain, line, ranked, n_ranked, counts, n, n_bins, missing, own, node.mass,
+                        min_leaf, left, feature, categorical, found[j], sets[j],
+                    )  # fmt: skip
+                if marked and not categorical:
+                    for rank in range(n_present):
+                        for c in range(n_columns):
+                            line[ranked[rank] * n_columns + c] = 0.0
+                    for c in range(n_columns if n_codes > n_bins else 0):
+                        line[n_bins * n_columns + c] = 0.0
+                elif slot < 0:
+                    for cell in range(n_codes * n_columns):
+                        line[cell] = 0.0
+        if limits.symmetric:
+            for b in range(n_block):
+                feature, n_ranked = tree.features[0, p + b], buffers.n_ranked[b]
+                any_missing = buffers.any_missing[b]
+                last_set = n_ranked if data.categorical[feature] else 0
+                for side in range(2 if any_missing else 1):
+                    for rank in range(n_ranked if any_missing and side == 0 else n_ranked - 1):
+                        _improve(
+                            found[0], sets[0], joint[b, side, rank], feature, all_ranked[b, rank],
+                            side == 1, all_ranked[b], rank + 1, last_set,
+                        )  # fmt: skip
+        p += n_block
 
 
-@njit(cache=True, nogil=True)
-def draw_features(seed, nodes, jobs, limits, n_features, alike):
-    """Mark the features that each node may use (n_features, n_jobs); an empty table if all.
+@inner()
+def draw(seed, nodes, jobs, limits, usable, drawn, n_draws, taken):
+    """Draw features without replacement (Floyd's algorithm), in increasing order.
 
-    Drawn without replacement (Floyd's algorithm). A draw depends on the seed and the number of the
-    node, or of its level, and not on the order of the calls.
+    Fills ``drawn[:n_draws]``, a draw for each job or one for all jobs. A draw depends on
+    the seed and the number of the node, or of its level, and not on the order of the calls.
+    ``taken`` (n_usable,) is a buffer.
     """
-    if limits.n_drawn >= n_features:
-        return np.zeros((1, 0), np.bool_)
-    n_draws = 1 if alike else jobs.shape[0]
-    drawn = np.zeros((n_features, n_draws), np.bool_)
+    n_usable, (_, n_drawn) = len(usable), drawn.shape
     for j in range(n_draws):
-        by_level = limits.draw_per_level or alike
+        by_level = limits.draw_per_level or limits.symmetric
         number = np.int64(nodes[jobs[j]].depth) if by_level else jobs[j]
         state = np.uint64(seed) ^ (np.uint64(number + 1) * np.uint64(0xD1342543DE82EF95))
-        for last in range(n_features - limits.n_drawn, n_features):
+        for f in range(n_usable):
+            taken[f] = False
+        for last in range(n_usable - n_drawn, n_usable):
             state += np.uint64(0x9E3779B97F4A7C15)
             mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             mixed ^= mixed >> np.uint64(31)
             pick = np.int64((mixed >> np.uint64(11)) % np.uint64(last + 1))
-            if drawn[pick, j]:
-                pick = last
-            drawn[pick, j] = True
-    return drawn
+            taken[last if taken[pick] else pick] = True
+        place = 0
+        for f in range(n_usable):
+            if taken[f]:
+                drawn[j, place] = usable[f]
+                place += 1
+
+
+# Entry points for threads and shards.
+
+
+@njit(**KERNEL)
+def search(data, samples, gain, limits, tree, part, first, last, first_job, last_job, buffers):
+    """Call `search_splits`."""
+    search_splits(
+        data, samples, gain, limits, tree, part, first, last, first_job, last_job, buffers
+    )
+
+
+@njit(**KERNEL)
+def draw_features(seed, nodes, jobs, limits, usable, drawn, taken):
+    """Call `draw`."""
+    draw(seed, nodes, jobs, limits, usable, drawn, len(drawn), taken)

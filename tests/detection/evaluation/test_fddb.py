@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import badacost
-from badacost.budget import BudgetError
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.box_tree import Pairs
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import EllipseDetections, evaluate_fddb
 from badacost.detection.evaluation.fddb import _Assignment
+from badacost.io.budget import BudgetError
 
 
 def found(boxes, scores):

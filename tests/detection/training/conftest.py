@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
+from badacost._utils.parallel import Threads
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.training.samples import Variation
 from badacost.detection.training.store import WindowStore
-from badacost.threads import Threads
 from campaigns.tiny_training import VIEWS, tiny_scenes
 
 
@@ -19,9 +17,8 @@ def scenes() -> list[AnnotatedImage]:
 
 
 @pytest.fixture(scope="session")
-def threads() -> Iterator[Threads]:
-    with Threads() as one:
-        yield one
+def threads() -> Threads:
+    return Threads()
 
 
 @pytest.fixture(scope="session")

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from badacost import BAdaCostClassifier
+from badacost._utils.parallel import Threads
 from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
 from badacost.detection.training import boosters
 from badacost.detection.training.boosters import Booster
 from badacost.loss import cost_margins
-from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.grower import Growth
 from tests.forests import assert_same_forest
-from tests.parted import divided
+from tests.sharded import divided
 
 N_FEATURES, N_CLASSES = 12, 4
 COSTS = circular_view_costs(N_CLASSES - 1, alpha=1, beta=3, gamma=3)
@@ -218,12 +218,12 @@ class TestAll:
             np.testing.assert_array_equal(whole.state, resumed.state)
 
     def test_the_number_of_threads_does_not_matter(self, make, data, y, threads) -> None:
-        with Threads(2) as two:
-            pair = make(data, y, threads), make(data, y, two)
-            for booster in pair:
-                for _ in range(4):
-                    booster.grow()
-            assert_same_forest(*(booster.forest() for booster in pair))
+        two = Threads(2)
+        pair = make(data, y, threads), make(data, y, two)
+        for booster in pair:
+            for _ in range(4):
+                booster.grow()
+        assert_same_forest(*(booster.forest() for booster in pair))
 
     def test_seeds_matter(self, make, data, y, threads) -> None:
         first, second = make(data, y, threads, seed=1), make(data, y, threads, seed=2)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from badacost._utils.parallel import Threads
 from badacost.detection import Detector, Suppression
 from badacost.detection.models import synthetic_cars
 from badacost.detection.scenes import make_scenes
 from badacost.detection.score_curve import ScoreCurve
 from badacost.detection.training import calibration as module
 from badacost.detection.training.calibration import Calibration, calibrated, evaluated, opened
-from badacost.threads import Threads
 
 UNITS = [4.0]
 
@@ -53,8 +53,8 @@ def unit(cars, pixels) -> float:
 
 @pytest.fixture(scope="module")
 def found(cars, unit, pixels, truth) -> Calibration:
-    with Threads() as threads:
-        return calibrated(cars, [unit], pixels, truth, false_alarms=2.0, threads=threads)
+    threads = Threads()
+    return calibrated(cars, [unit], pixels, truth, false_alarms=2.0, threads=threads)
 
 
 class TestCalibrated:
@@ -120,8 +120,8 @@ class TestCalibrated:
         assert results[0] == results[1]
 
     def test_the_number_of_threads_does_not_matter(self, cars, unit, pixels, truth, found) -> None:
-        with Threads(3) as three:
-            again = calibrated(cars, [unit], pixels, truth, false_alarms=2.0, threads=three)
+        three = Threads(3)
+        again = calibrated(cars, [unit], pixels, truth, false_alarms=2.0, threads=three)
         assert again == found
 
     def test_nothing_is_found(self, cars, unit, truth, threads) -> None:

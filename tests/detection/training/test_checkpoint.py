@@ -18,8 +18,8 @@ from badacost.detection.training.checkpoint import (
     remove_checkpoints,
 )
 from badacost.detection.training.samples import WindowList
-from badacost.file_lock import FileLock
-from badacost.model_file import ModelFileError, read_model, write_model
+from badacost.io.file_lock import FileLock
+from badacost.io.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
 from tests.forests import assert_same_forest
 

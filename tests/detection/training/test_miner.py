@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from badacost._utils.parallel import Threads
 from badacost.detection import Detections
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.boxes import overlaps
@@ -15,7 +16,6 @@ from badacost.detection.scenes import make_scenes
 from badacost.detection.training.miner import Miner, away_from, describe_scores
 from badacost.detection.training.samples import Variation, random_boxes
 from badacost.detection.training.store import WindowStore
-from badacost.threads import Threads
 from campaigns.tiny_training import TINY
 
 MANY = replace(TINY, n_negatives=1000, n_per_image=40)
@@ -136,8 +136,8 @@ class TestFalseAlarms:
 
     def test_the_number_of_threads_does_not_matter(self, scenes, store) -> None:
         expected = miner(store).false_alarms(restless(), "")
-        with Threads(3) as three:
-            got = miner(store_of(scenes, three)).false_alarms(restless(), "")
+        three = Threads(3)
+        got = miner(store_of(scenes, three)).false_alarms(restless(), "")
         np.testing.assert_array_equal(got.windows.boxes, expected.windows.boxes)
         np.testing.assert_array_equal(got.windows.images, expected.windows.images)
 
@@ -148,10 +148,10 @@ class TestFalseAlarms:
                 raise ValueError("the image is too large.")
             return restless().candidates(pixels)
 
-        with Threads(n_jobs) as threads:
-            store = store_of(scenes, threads)
-            with pytest.raises(ValueError, match=f"^'{scenes[2].name}': the image is too large"):
-                miner(store).false_alarms(SimpleNamespace(candidates=refuse), "")
+        threads = Threads(n_jobs)
+        store = store_of(scenes, threads)
+        with pytest.raises(ValueError, match=f"^'{scenes[2].name}': the image is too large"):
+            miner(store).false_alarms(SimpleNamespace(candidates=refuse), "")
 
     def test_bars(self, scenes, capsys) -> None:
         miner(store_of(scenes, verbose=True)).false_alarms(restless(), "round 1, false alarms")

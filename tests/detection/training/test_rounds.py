@@ -16,7 +16,7 @@ from badacost.detection.training.miner import Mined, Miner
 from badacost.detection.training.rounds import CascadeRounds, Examples
 from badacost.detection.training.samples import WindowFeatures, WindowList
 from badacost.detection.training.store import WindowStore
-from badacost.model_file import ModelFileError, read_model, write_model
+from badacost.io.model_file import ModelFileError, read_model, write_model
 from badacost.tree.forest import Forest
 from campaigns.tiny_training import TINY
 from tests.forests import assert_same_forest

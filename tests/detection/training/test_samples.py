@@ -20,8 +20,8 @@ from badacost.detection.training.samples import (
     WindowShape,
     random_boxes,
 )
-from tests.gpu.fake_cuda import pretend_cuda
-from tests.gpu.on_cpu import needs_compiler
+from tests.backends.fake_cuda import pretend_cuda
+from tests.backends.on_cpu import needs_compiler
 
 CONFIGS = {
     "filters": TrainingConfig(window=(24, 36)),

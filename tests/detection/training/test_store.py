@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from badacost._utils.parallel import Threads
 from badacost.detection import ImageError
 from badacost.detection.annotations import AnnotatedImage
 from badacost.detection.training import store as module
 from badacost.detection.training.samples import Variation, WindowFeatures, WindowList
 from badacost.detection.training.store import BinnedWindows, WindowStore, allocated, named
-from badacost.threads import Threads
 from campaigns.tiny_training import TINY, VIEWS
 
 VARIATION = Variation(rotation=3.0, contrast=0.15, noise=2.0)
@@ -85,10 +85,10 @@ class TestPictures:
 
         monkeypatch.setattr(AnnotatedImage, "load", counted)
         monkeypatch.setattr(module, "_MAX_MEMORY", max_memory)
-        with Threads(n_jobs) as threads:
-            store = WindowStore(files, VIEWS, VARIATION, threads, tmp_path, False)
-            assert loaded == []
-            store.decode()
+        threads = Threads(n_jobs)
+        store = WindowStore(files, VIEWS, VARIATION, threads, tmp_path, False)
+        assert loaded == []
+        store.decode()
         for index, scene in enumerate(scenes):
             for _ in range(2):
                 np.testing.assert_array_equal(store.pixels(index), scene.image)
@@ -136,11 +136,11 @@ class TestWindows:
             np.testing.assert_array_equal(got[place], features.of(crops)[0])
 
     def test_the_number_of_threads_does_not_matter(self, scenes, store, windows, features) -> None:
-        with Threads(3) as three:
-            other = decoded(scenes, VIEWS, three)
-            np.testing.assert_array_equal(
-                other.features(windows, features, ""), store.features(windows, features, "")
-            )
+        three = Threads(3)
+        other = decoded(scenes, VIEWS, three)
+        np.testing.assert_array_equal(
+            other.features(windows, features, ""), store.features(windows, features, "")
+        )
 
     def test_seeds_vary_the_pixels(self, store, windows, features) -> None:
         plain, varied, again, other = (

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from badacost._utils.parallel import Threads
 from badacost.detection import Detections, Detector, TrainingConfig, train_detector
 from badacost.detection.annotations import AnnotatedImage, Views
 from badacost.detection.boxes import overlaps
@@ -28,12 +29,11 @@ from badacost.detection.training.checkpoint import Checkpoint
 from badacost.detection.training.config import ALGORITHMS
 from badacost.detection.training.rounds import CascadeRounds
 from badacost.detection.training.subject import Task
-from badacost.file_lock import FileLock
-from badacost.model_file import ModelFileError, read_model, write_model
-from badacost.threads import Threads
+from badacost.io.file_lock import FileLock
+from badacost.io.model_file import ModelFileError, read_model, write_model
 from campaigns.tiny_training import TINY, VIEWS, tiny_scenes
-from tests.gpu.fake_cuda import pretend_cuda
-from tests.gpu.on_cpu import needs_compiler
+from tests.backends.fake_cuda import pretend_cuda
+from tests.backends.on_cpu import needs_compiler
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_ROUND = replace(TINY, trees=(2,), validation=0.0, n_filters=0)
@@ -768,7 +768,7 @@ class TestMistakes:
 
     def test_folder_that_is_a_file(self, scenes, tmp_path) -> None:
         (tmp_path / "file").touch()
-        with pytest.raises(FileExistsError, match="a file is in the place of a folder: choose"):
+        with pytest.raises(FileExistsError, match="File exists: name a file in another folder"):
             train_detector(scenes, VIEWS, TINY, folder=tmp_path / "file")
 
     def test_no_threads(self, scenes) -> None:

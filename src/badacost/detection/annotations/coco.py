@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from badacost.budget import Budget, BudgetError
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, described, read_bytes
 from badacost.detection.annotations.views import TOWARDS_VIEWER
 from badacost.detection.annotations.voc import POSES
-from badacost.json_document import JSONError, parse_json
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.json_document import JSONError, parse_json
 
 _BYTES_OF_OBJECT, _BYTES_OF_IMAGE = 500, 2000
 _MAX_SIDE = 10**6

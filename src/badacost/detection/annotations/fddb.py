@@ -12,11 +12,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, read_lines
 from badacost.detection.boxes import MAX_COORDINATE
+from badacost.io.budget import Budget
 
 _FIELDS = "major_radius minor_radius angle centre_x centre_y 1"
 

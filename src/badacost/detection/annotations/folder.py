@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.source import Place, listed_images
 from badacost.detection.images import find_images
+from badacost.io.budget import Budget
 
 
 def read_folder(

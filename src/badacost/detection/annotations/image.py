@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.validation import check_flag, check_number
 from badacost.detection.boxes import MAX_COORDINATE, check_name
 from badacost.detection.images import ImageError, Pixels, read_image, size_of_file
-from badacost.validation import check_flag, check_number
 
 if TYPE_CHECKING:
     from badacost.detection.annotations.views import Views

@@ -11,7 +11,6 @@ import math
 import os
 from pathlib import Path
 
-from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import (
@@ -22,6 +21,7 @@ from badacost.detection.annotations.source import (
     listed_images,
     read_lines,
 )
+from badacost.io.budget import Budget
 
 _N_FIELDS = 15
 _UNKNOWN_ALPHA = -10.0

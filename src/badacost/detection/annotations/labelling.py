@@ -8,9 +8,9 @@ from numbers import Integral
 
 import numpy as np
 
+from badacost._utils.validation import check_number
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views, checked_names
-from badacost.validation import check_number
 
 DEFAULT_VIEWS = 8
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from badacost.budget import Budget
+from badacost._utils.validation import check_choice
 from badacost.detection.annotations import kitti, yolo
 from badacost.detection.annotations.coco import coco_files, read_coco
 from badacost.detection.annotations.fddb import read_fddb
@@ -24,7 +24,7 @@ from badacost.detection.annotations.source import (
 from badacost.detection.annotations.table import read_table
 from badacost.detection.annotations.voc import read_voc
 from badacost.detection.images import find_images
-from badacost.validation import check_choice
+from badacost.io.budget import Budget
 
 _READERS: Mapping[str, Callable[..., list[AnnotatedImage]]] = {
     "coco": read_coco,

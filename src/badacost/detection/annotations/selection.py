@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from badacost._utils.validation import check_number
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.boxes import check_name
-from badacost.validation import check_number
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
-from badacost.budget import Budget, BudgetError
-from badacost.csv_dialect import as_number
 from badacost.detection.boxes import MAX_COORDINATE
 from badacost.detection.images import is_image
-from badacost.user_file import open_regular
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.csv_dialect import as_number
+from badacost.io.user_file import open_regular
 
 # Bytes that the parts of a file become: an object for a line of text; a list of its fields for a
 # byte of the longest line; the text itself, which may take 4 bytes a character.

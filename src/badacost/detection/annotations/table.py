@@ -16,11 +16,11 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from badacost.budget import Budget
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, read_text
 from badacost.detection.annotations.views import TOWARDS_VIEWER
+from badacost.io.budget import Budget
 
 _BOX = ("x1", "y1", "x2", "y2")
 _NEEDED = ("image", *_BOX)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
+from badacost._utils.validation import check_number
 from badacost.detection.boxes import check_name
-from badacost.validation import check_number
 
 TOWARDS_VIEWER = 90.0
 _PROFILE = 90.0

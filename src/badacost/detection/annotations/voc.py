@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import Pictures, Place, label_files, read_text
 from badacost.detection.boxes import MAX_COORDINATE
+from badacost.io.budget import Budget
 
 # Of an element and of what it describes, an opening and a closing tag; of an attribute.
 _BYTES_OF_ELEMENT = {b"<": 200, b"=": 250}

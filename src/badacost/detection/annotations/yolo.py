@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from badacost.budget import Budget
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.rows import Rows
 from badacost.detection.annotations.source import (
@@ -27,6 +26,7 @@ from badacost.detection.annotations.source import (
 )
 from badacost.detection.boxes import check_name
 from badacost.detection.images import find_images, size_of_file
+from badacost.io.budget import Budget
 
 _N_FIELDS = 5
 _NAMES_FILES = ("classes.txt", "obj.names", "classes.names")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from badacost.arrays import FloatArray, IndexArray
+from badacost._utils.arrays import FloatArray, IndexArray
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.annotations.selection import Selection
 from badacost.detection.annotations.views import Views, nearest_view

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.validation import check_number
 from badacost.detection.boxes import Detections, overlaps
 from badacost.detection.evaluation.curves import PrecisionRecallCurve, number_or_none
 from badacost.detection.evaluation.outcomes import FALSE, IGNORED, TRUE, Steps
 from badacost.detection.evaluation.pairs import Pair, paired
 from badacost.detection.evaluation.resampling import Resampled, draws, interval
-from badacost.validation import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

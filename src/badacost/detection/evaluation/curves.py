@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from badacost.arrays import FloatArray
-from badacost.validation import check_number
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_number
 from badacost.detection.evaluation.curves import PrecisionRecallCurve, RocCurve
-from badacost.plotting.canvas import DASHES, canvas, colours_of
-from badacost.validation import check_number
+from badacost.plotting.base import DASHES, class_colors, figure_and_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,14 +36,14 @@ class _CurvesDisplay(ABC):
         display
             The display itself.
         """
-        self.figure_, self.ax_ = canvas(ax, 5.6, 4.4)
+        self.figure_, self.ax_ = figure_and_axes(ax, 5.6, 4.4)
         self.lines_ = []
         for i, (label, (x, y)) in enumerate(self._lines().items()):
             (line,) = self.ax_.plot(
                 x,
                 y,
                 label=label,
-                color=colours_of(i + 1)[i],
+                color=class_colors(i + 1)[i],
                 linestyle=DASHES[i % len(DASHES)],
             )
             self.lines_.append(line)

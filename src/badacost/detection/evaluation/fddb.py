@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from badacost.arrays import FloatArray, IndexArray, Positions
-from badacost.budget import Budget, BudgetError
+from badacost._utils.arrays import FloatArray, IndexArray, Positions
+from badacost._utils.validation import check_number
 from badacost.detection.box_tree import Pairs
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import fddb_kernels
@@ -31,7 +31,7 @@ from badacost.detection.evaluation.regions import (
     region_overlaps,
 )
 from badacost.detection.evaluation.resampling import Resampled, draws, interval
-from badacost.validation import check_number
+from badacost.io.budget import Budget, BudgetError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from badacost.kernel_cache import njit
+from badacost._utils.kernel_cache import njit
 
 
 @njit(cache=True, nogil=True)

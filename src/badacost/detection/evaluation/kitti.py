@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost._utils.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost._utils.validation import check_choice, check_number
 from badacost.detection.box_tree import BoxTree
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation import kitti_kernels
@@ -26,7 +27,6 @@ from badacost.detection.evaluation.curves import (
 from badacost.detection.evaluation.outcomes import Steps
 from badacost.detection.evaluation.pairs import NEIGHBOURS, Pair, paired
 from badacost.detection.evaluation.resampling import Resampled
-from badacost.validation import check_choice, check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost._utils.arrays import FloatArray, IndexArray, Mask, Positions
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation.curves import running_maximum
 

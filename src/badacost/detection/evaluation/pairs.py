@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.arrays import FloatArray, IndexArray, Mask
 from badacost.detection.boxes import MAX_COORDINATE, Detections
 
 Found = TypeVar("Found")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from badacost._utils.validation import check_choice
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.selection import Selection
 from badacost.detection.annotations.views import Views
@@ -18,7 +19,6 @@ from badacost.detection.evaluation.fddb import FddbResult, evaluate_fddb
 from badacost.detection.evaluation.kitti import KittiResult, evaluate_kitti
 from badacost.detection.evaluation.pairs import IGNORED_AREA
 from badacost.detection.evaluation.voc import VocResult, evaluate_faces, evaluate_voc
-from badacost.validation import check_choice
 
 Result = VocResult | KittiResult | FddbResult | CocoResult
 _PROTOCOLS: Mapping[str, Callable[..., Result]] = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
 from badacost.detection.box_tree import BoxTree, Pairs
 from badacost.detection.evaluation import fddb_kernels
 

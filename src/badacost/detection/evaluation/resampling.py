@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from badacost.arrays import FloatArray, IndexArray
-from badacost.validation import check_number
+from badacost._utils.arrays import FloatArray, IndexArray
+from badacost._utils.validation import check_number
 
 N_RESAMPLES = 500
 _INTERVAL = (2.5, 97.5)

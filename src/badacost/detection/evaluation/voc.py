@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.arrays import FloatArray, IndexArray, Mask
+from badacost._utils.validation import check_flag, check_number
 from badacost.detection.box_tree import BoxTree
 from badacost.detection.boxes import Detections
 from badacost.detection.evaluation.curves import PrecisionRecallCurve, number_or_none
 from badacost.detection.evaluation.outcomes import FALSE, IGNORED, TRUE, Outcome, Steps
 from badacost.detection.evaluation.pairs import Pair, paired
 from badacost.detection.evaluation.resampling import Resampled
-from badacost.validation import check_flag, check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_choice, check_flag
 from badacost.detection.cascade import Cascade
 from badacost.detection.channels import ChannelParameters, check_instance
 from badacost.detection.detector import Detector
-from badacost.plotting.canvas import import_pyplot
-from badacost.validation import check_choice, check_flag
+from badacost.plotting.base import import_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost._utils.parallel import Threads
 from badacost.detection.channels import check_instance
 from badacost.detection.detector import Detector
 from badacost.detection.images import read_image
-from badacost.threads import Threads
 from badacost.tree.forest import Forest
 
 if TYPE_CHECKING:
@@ -125,16 +125,16 @@ def efficiency(
         return static
     counts = np.zeros((len(forests), 3), dtype=np.int64)  # windows, trees and nodes
     seconds: list[float] = []
-    with Threads(n_jobs) as threads:
-        for image in images:
-            pixels = read_image(image)
-            # This comes first, so that nothing has to be compiled any more when time is taken.
-            for seen in detector.sightings(pixels, threads):
-                windows = seen.windows
-                counts[seen.cascade] += windows.n_scanned, windows.n_evaluated, windows.n_tests
-            begin = time.perf_counter()
-            detector.detect(pixels, n_jobs=n_jobs)
-            seconds.append(time.perf_counter() - begin)
+    threads = Threads(n_jobs)
+    for image in images:
+        pixels = read_image(image)
+        # This comes first, so that nothing has to be compiled any more when time is taken.
+        for seen in detector.sightings(pixels, threads):
+            windows = seen.windows
+            counts[seen.cascade] += windows.n_scanned, windows.n_evaluated, windows.n_tests
+        begin = time.perf_counter()
+        detector.detect(pixels, n_jobs=n_jobs)
+        seconds.append(time.perf_counter() - begin)
     if not seconds:
         raise ValueError("images are empty: give at least one image, or None.")
     n_windows = counts[:, 0]

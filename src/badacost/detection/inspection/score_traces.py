@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_number
 from badacost.detection.boxes import Detections
 from badacost.detection.channels import check_instance
 from badacost.detection.detector import Detector
 from badacost.detection.plan import Sighting
-from badacost.plotting.canvas import PALETTE, canvas
-from badacost.threads import Threads
-from badacost.validation import check_number
+from badacost.plotting.base import PALETTE, figure_and_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,9 +112,9 @@ class ScoreTracesDisplay:
         thresholds = detector.cascades[cascade].rejections
         rejected = _Rejected(thresholds, n_rejected, np.random.default_rng(random_state))
         boxes = [np.empty((0, len(thresholds)))]
-        with Threads(n_jobs) as threads:
-            for image in images:
-                boxes.append(_box_traces(detector, image, cascade, rejected, threads))
+        threads = Threads(n_jobs)
+        for image in images:
+            boxes.append(_box_traces(detector, image, cascade, rejected, threads))
         return cls(np.concatenate(boxes), rejected.traces, thresholds).plot(ax=ax)
 
     @property
@@ -135,7 +135,7 @@ class ScoreTracesDisplay:
         ScoreTracesDisplay
             The display itself.
         """
-        self.figure_, self.ax_ = canvas(ax, 7.2, 4.4)
+        self.figure_, self.ax_ = figure_and_axes(ax, 7.2, 4.4)
         tree = np.arange(1, len(self.thresholds) + 1)
         box_colour, threshold_colour = PALETTE[0], PALETTE[3]
         if len(self.rejected):

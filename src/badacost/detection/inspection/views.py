@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
+from badacost._utils.numbers import short_number
+from badacost._utils.validation import check_number
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.boxes import overlaps
 from badacost.detection.images import Pixels, import_pil
-from badacost.plotting.canvas import canvas, short_number
-from badacost.validation import check_number
+from badacost.plotting.base import figure_and_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +90,7 @@ class ViewConfusionDisplay:
         """
         n_views = len(self.names)
         side = min(max(3.6, 0.36 * n_views + 1.4), 9.0)
-        self.figure_, self.ax_ = canvas(ax, side + 1.2, side)
+        self.figure_, self.ax_ = figure_and_axes(ax, side + 1.2, side)
         shares = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1.0)
         image = self.ax_.imshow(shares, cmap=cmap, vmin=0.0, vmax=1.0)
         self.figure_.colorbar(image, ax=self.ax_, format="{x:.0%}", label="share of the view")

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from badacost.budget import Budget, BudgetError
 from badacost.detection.annotations.source import described
 from badacost.detection.boxes import Detections
 from badacost.detection.interchange.records import (
@@ -17,7 +16,8 @@ from badacost.detection.interchange.records import (
     checked_list,
     checked_number,
 )
-from badacost.json_document import JSONError, parse_json
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.json_document import JSONError, parse_json
 
 _KEYS = ("image", "detections", "names", "angles", "category")
 

@@ -14,13 +14,13 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Self
 
 from badacost import __version__
-from badacost.atomic_file import plain_write_errors
-from badacost.budget import UNLIMITED, Budget, BudgetError
 from badacost.detection.boxes import Detections
 from badacost.detection.images import ImageSource
 from badacost.detection.interchange.json_lines import from_json_lines, to_json_line
-from badacost.json_document import JSONError, parse_json
-from badacost.user_file import open_regular
+from badacost.io.atomic_file import plain_write_errors
+from badacost.io.budget import UNLIMITED, Budget, BudgetError
+from badacost.io.json_document import JSONError, parse_json
+from badacost.io.user_file import open_regular
 
 _MAX_SIDE = 2**31
 _MAX_NAME = 255 - len(".txt")  # bytes

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from badacost.csv_dialect import as_number
 from badacost.detection.annotations.source import described
 from badacost.detection.boxes import MAX_COORDINATE, Detections
+from badacost.io.csv_dialect import as_number
 
 
 @dataclass

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from badacost.budget import Budget, BudgetError
 from badacost.detection.boxes import UNNAMED, Detections
 from badacost.detection.interchange.coco import from_coco
 from badacost.detection.interchange.json_lines import from_json_lines
 from badacost.detection.interchange.kitti import from_kitti
 from badacost.detection.interchange.result_writers import RESULT_SUFFIXES
 from badacost.detection.interchange.table import from_csv
-from badacost.json_document import JSONError, parse_json
-from badacost.user_file import open_regular
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.json_document import JSONError, parse_json
+from badacost.io.user_file import open_regular
 
 # Bytes of the text, once as bytes and twice as text, and of a line, an image of its own.
 _BYTES_OF_TEXT, _BYTES_OF_LINE, _BYTES_OF_FIELDS = 4, 800, 25

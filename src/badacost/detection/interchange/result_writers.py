@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TextIO
 
-from badacost.atomic_file import is_stream, plain_write_errors, replaced_file
+from badacost._utils.validation import check_choice
 from badacost.detection.boxes import Detections
 from badacost.detection.images import FileStems, ImageSource
 from badacost.detection.interchange.coco import coco_document
@@ -24,8 +24,8 @@ from badacost.detection.interchange.json_lines import to_json_line
 from badacost.detection.interchange.kitti import to_kitti
 from badacost.detection.interchange.partial_results import Failure, PartialResults
 from badacost.detection.interchange.table import to_csv
-from badacost.file_lock import FileLock
-from badacost.validation import check_choice
+from badacost.io.atomic_file import is_stream, plain_write_errors, replaced_file
+from badacost.io.file_lock import FileLock
 
 FORMAT_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "coco"}
 RESULT_SUFFIXES = tuple(FORMAT_OF_SUFFIX)  # of files that `read_results` reads

@@ -14,27 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from badacost.arrays import FloatArray, Labels
+from badacost._utils.arrays import FloatArray, Labels
+from badacost._utils.parallel import Threads, exact_sum
+from badacost.backends.shards import ShardedData
 from badacost.boosting.cross_fit import CrossFit
-from badacost.boosting.fit_part import PartedRows
 from badacost.boosting.folds import Fold
-from badacost.boosting.learners import TreeLearner
-from badacost.boosting.real_adaboost import RealDescent
-from badacost.boosting.reweighting import PartedReweighting, Reweighting, Rule
-from badacost.boosting.rounds import Rounds, Stage, join_stages
+from badacost.boosting.reweighting import Reweighting, Rule, ShardedReweighting, TreeLearner
+from badacost.boosting.stagewise import Rounds, Stage, join_stages
 from badacost.costs import scale_costs
+from badacost.family.real_adaboost import RealDescent
 from badacost.loss import cost_margins
-from badacost.threads import Threads
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest
-from badacost.tree.gain_kernels import SquaredGradients
 from badacost.tree.grower import Growth, TreeGrower
 
 BACKGROUND = 0
 _L2 = 1.0  # of the leaves of CostBoost
 _MIN_HESSIAN = 1.0
 Resumed = tuple[Forest, FloatArray]  # forest and state of an earlier booster
-Place = Callable[[BinnedData, Labels, FloatArray, Threads], PartedRows]
+Place = Callable[[BinnedData, Labels, FloatArray, Threads], ShardedData]
 
 
 class Booster:
@@ -102,7 +100,7 @@ def cost_booster(
     seed: int,
     threads: Threads,
     resumed: Resumed | None = None,
-    place: Place = PartedRows.local,
+    place: Place = ShardedData.local,
 ) -> Booster:
     """BAdaCost: label trees for the background, class 0, and the views.
 
@@ -119,11 +117,11 @@ def cost_booster(
         "random": growth.n_drawn is not None,
     }
     descent: Reweighting
-    if windows.whole:
+    if windows.is_local:
         learner = TreeLearner(TreeGrower(data, growth, threads), y, len(costs), "gini")
         descent = Reweighting(learner, y, weight, Rule(margins), **settings)
     else:
-        descent = PartedReweighting(
+        descent = ShardedReweighting(
             windows, growth, "gini", weight, Rule(margins), threads=threads, **settings
         )
     table = margins[BACKGROUND][:, None] - margins[BACKGROUND + 1 :].T
@@ -154,7 +152,7 @@ def object_booster(
     seed: int,
     threads: Threads,
     resumed: Resumed | None = None,
-    place: Place = PartedRows.local,
+    place: Place = ShardedData.local,
 ) -> Booster:
     """CostBoost: objects of all views, class 1, against the background, class 0.
 
@@ -163,13 +161,16 @@ def object_booster(
     """
     n_objects = max(1, int((y == 1).sum()))
     weight = np.where(y == 1, odds * max(1, len(y) - n_objects) / n_objects, 1.0)
+    total = exact_sum(weight)
+    weight = weight / total * max(total, float(len(y)))  # a mean of at least one
     everything = Fold(np.arange(len(y)), np.empty(0, np.intp))
     descent = CrossFit(
         place(data, y, weight, threads),
         growth,
         [everything],
         n_classes=2,
-        gain=SquaredGradients(_L2, _MIN_HESSIAN),
+        l2=_L2,
+        min_hessian=_MIN_HESSIAN,
         learning_rate=learning_rate,
         n_directions=1,
         subsample=1.0,

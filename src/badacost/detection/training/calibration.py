@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from badacost.arrays import FloatArray
+from badacost._utils.arrays import FloatArray
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_number
 from badacost.detection.annotations.image import UNKNOWN_VIEW, AnnotatedImage
 from badacost.detection.boxes import Detections
 from badacost.detection.detector import Detector
 from badacost.detection.evaluation import VocResult, evaluate_voc
 from badacost.detection.images import Pixels
 from badacost.detection.score_curve import ScoreCurve
-from badacost.threads import Threads
-from badacost.validation import check_number
 
 # Units below zero: where windows are rejected, and the lowest floor of scores. Images held out are
 # easier than those to come: no rejection lies above the floor.

@@ -16,14 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray
-from badacost.atomic_file import TEMPORARY_NAMES
+from badacost._utils.arrays import FloatArray
+from badacost.classifiers.saving import forest_from_arrays, forest_to_arrays
 from badacost.detection.training.samples import WindowList
-from badacost.file_lock import FileLock
-from badacost.model_file import ModelFile, ModelFileError, read_model, refuse, write_model
-from badacost.persistence import REBUILDING_ERRORS
+from badacost.io.atomic_file import TEMPORARY_NAMES
+from badacost.io.file_lock import FileLock
+from badacost.io.model_file import (
+    REBUILDING_ERRORS,
+    ModelFile,
+    ModelFileError,
+    read_model,
+    refuse,
+    write_model,
+)
 from badacost.tree.forest import Forest
-from badacost.tree.forest_arrays import forest_from_arrays, forest_to_arrays
 
 _KIND = "DetectorTraining"
 _BEST = "best_"

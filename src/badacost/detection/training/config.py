@@ -11,16 +11,17 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
-from badacost.arrays import FloatArray
-from badacost.budget import Budget, BudgetError
-from badacost.costs import as_cost_matrix, background_costs, circular_view_costs, zero_one_costs
+from badacost._utils.arrays import FloatArray
+from badacost._utils.validation import check_choice, check_flag, check_number
+from badacost.costs import as_cost_matrix, zero_one_costs
 from badacost.detection.channels import ChannelParameters, HistogramParameters
 from badacost.detection.pyramid import PyramidParameters
 from badacost.detection.suppression import Suppression
 from badacost.detection.training.samples import WindowShape
+from badacost.detection.view_costs import background_costs, circular_view_costs
+from badacost.io.budget import Budget, BudgetError
+from badacost.io.user_file import open_regular
 from badacost.tree.grower import DrawPer
-from badacost.user_file import open_regular
-from badacost.validation import check_choice, check_flag, check_number
 
 Algorithm = Literal["costboost", "badacost", "samme", "subcat"]
 ALGORITHMS: tuple[Algorithm, ...] = ("costboost", "badacost", "samme", "subcat")

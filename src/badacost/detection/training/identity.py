@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from badacost.arrays import IndexArray
+from badacost._utils.arrays import IndexArray
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.training.checkpoint import CHECKPOINTS, cannot_resume
 from badacost.detection.training.config import TrainingConfig
-from badacost.model_file import ModelFileError, read_model, refuse, write_model
+from badacost.io.model_file import ModelFileError, read_model, refuse, write_model
 
 # Raise it whenever the same images and settings give another detector than before: checkpoints of
 # older code are refused then.

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from badacost.arrays import FloatArray, Mask, Positions
+from badacost._utils.arrays import FloatArray, Mask, Positions
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.box_tree import BoxTree
 from badacost.detection.detector import Detector

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Labels, Positions
-from badacost.boosting.fit_part import PartedRows
+from badacost._utils.arrays import FloatArray, IndexArray, Labels, Positions
+from badacost.backends.shards import ShardedData
 from badacost.detection.cascade import Cascade
 from badacost.detection.detector import Detector
 from badacost.detection.training.boosters import (
@@ -32,7 +32,7 @@ from badacost.detection.training.config import TrainingConfig
 from badacost.detection.training.miner import Mined, Miner, describe_scores
 from badacost.detection.training.samples import MAX_OBJECT_HEIGHT, WindowFeatures, WindowList
 from badacost.detection.training.store import BinnedWindows, WindowStore
-from badacost.model_file import refuse
+from badacost.io.model_file import refuse
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest
 from badacost.tree.grower import Growth
@@ -87,7 +87,7 @@ class CascadeRounds:
         title: str,
         judge: Callable[[Cascade, float], float] | None,
         detector: Callable[[Cascade], Detector],
-        place: Place = PartedRows.local,
+        place: Place = ShardedData.local,
     ):
         self.store, self.config, self.features, self.examples = store, config, features, examples
         self.checkpoint, self.n_classes, self.view, self.title = checkpoint, n_classes, view, title
@@ -203,9 +203,9 @@ class CascadeRounds:
         n_trees = self.config.trees[progress.round]
         with ExitStack() as stack:
 
-            def place(*given: Any) -> PartedRows:
+            def place(*given: Any) -> ShardedData:
                 windows = self._place(*given)
-                stack.callback(windows.parts.close)
+                stack.callback(windows.shards.close)
                 return windows
 
             booster = self._booster(data, y, progress, place)

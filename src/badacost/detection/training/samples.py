@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Planes, Positions
+from badacost._utils.arrays import FloatArray, IndexArray, Positions
+from badacost._utils.parallel import Threads
+from badacost.backends.device import cuda_device
+from badacost.detection.arrays import Planes
 from badacost.detection.channels import ChannelParameters, compute_channels, rgb_to_luv
 from badacost.detection.channels import triangle_filter as smooth
 from badacost.detection.cuda_features import WindowMaps
 from badacost.detection.decorrelation import decorrelate
 from badacost.detection.detector import DeviceName
 from badacost.detection.images import Pixels, import_pil
-from badacost.gpu.device import cuda_device
-from badacost.threads import Threads
 
 _REACH = 16  # pixels; what gradients, their norm, smoothing and filters of small cells look at
 _TURNING_MARGIN = 8  # pixels that a rotation of a few degrees brings in from outside

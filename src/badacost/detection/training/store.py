@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import IndexArray, Positions
+from badacost._utils.arrays import IndexArray, Positions
+from badacost._utils.large_samples import mapped_array
+from badacost._utils.parallel import Threads
+from badacost._utils.progress import ProgressBar
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.images import ImageError, Pixels
 from badacost.detection.training.samples import Variation, WindowFeatures, WindowList, WindowShape
-from badacost.progress import ProgressBar
-from badacost.scratch_file import mapped_array
-from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 
 _MAX_MEMORY = 2**32  # bytes; more are kept in a file

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
-from badacost.boosting.fit_part import PartedRows
+from badacost._utils.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost.backends.shards import ShardedData
 from badacost.detection.cascade import Cascade
 from badacost.detection.detector import Detector, DeviceName
 from badacost.detection.pose import PoseRegression, offsets_of
@@ -79,7 +79,7 @@ class Subject:
     window: tuple[int, int]
     title: str
     device: DeviceName = "cpu"
-    place: Place = PartedRows.local
+    place: Place = ShardedData.local
 
     @cached_property
     def features(self) -> WindowFeatures:

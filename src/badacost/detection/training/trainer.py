@@ -20,9 +20,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost.arrays import FloatArray, IndexArray, Mask, Positions
-from badacost.atomic_file import plain_write_errors
-from badacost.boosting.fit_part import PartedRows
+from badacost._utils.arrays import FloatArray, IndexArray, Mask, Positions
+from badacost._utils.parallel import Threads
+from badacost._utils.validation import check_choice
+from badacost.backends.shards import ShardedData
 from badacost.detection.annotations.image import AnnotatedImage
 from badacost.detection.annotations.views import Views
 from badacost.detection.boxes import check_name
@@ -52,11 +53,9 @@ from badacost.detection.training.samples import (
 )
 from badacost.detection.training.store import WindowStore
 from badacost.detection.training.subject import Judge, Subject, Task
-from badacost.file_lock import FileLock
-from badacost.model_file import read_model, refuse, write_model
-from badacost.persistence import REBUILDING_ERRORS
-from badacost.threads import Threads
-from badacost.validation import check_choice
+from badacost.io.atomic_file import plain_write_errors
+from badacost.io.file_lock import FileLock
+from badacost.io.model_file import REBUILDING_ERRORS, read_model, refuse, write_model
 
 log = logging.getLogger(__name__)
 _TITLES = {
@@ -145,14 +144,14 @@ def train_detector(
     config = TrainingConfig() if config is None else config
     check_device(device)  # before any work is done
     with ExitStack() as stack:
-        place: Place = partial(PartedRows.local, device=device)
+        place: Place = partial(ShardedData.local, device=device)
         if client is not None:
-            from badacost.distributed.collections import current_client, outside_of_tasks
-            from badacost.distributed.sent_rows import scatter_rows
+            from badacost.distributed.cluster import current_client, outside_of_tasks
+            from badacost.distributed.training_set import scatter_rows
 
             place = partial(scatter_rows, client=current_client(client))
             stack.enter_context(outside_of_tasks())
-        threads = stack.enter_context(Threads(n_jobs))
+        threads = Threads(n_jobs)
         training = _Training(
             _checked_images(images),
             views,
@@ -183,7 +182,7 @@ class _Training:
         threads: Threads,
         verbose: bool,
         device: DeviceName = "cpu",
-        place: Place = PartedRows.local,
+        place: Place = ShardedData.local,
     ):
         if not views.angles:
             config = replace(config, views_in_circle=False, mirror=False)

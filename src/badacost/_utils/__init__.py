@@ -1,0 +1,1 @@
+"""Helpers of every layer: array types, threads, exact sums, argument checks, progress."""

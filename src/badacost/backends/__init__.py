@@ -1,0 +1,1 @@
+"""Backends: shards of a training set, in this process or on a GPU."""

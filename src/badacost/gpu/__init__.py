@@ -1,1 +1,0 @@
-"""The compiled loops of badacost for CUDA, with the same results to the last bit (CuPy)."""

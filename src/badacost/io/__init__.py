@@ -1,0 +1,1 @@
+"""Files: model files, limits on what is read, atomic writes, locks."""
