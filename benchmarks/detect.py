@@ -24,6 +24,7 @@ import numpy as np
 from harness import Figure, Figures, best_times, calibration, run
 from numpy.typing import NDArray
 
+from badacost._utils.parallel import Threads
 from badacost.detection import Detections, Detector, load_detector
 from badacost.detection.backend import CPUBackend, Layout
 from badacost.detection.boxes import overlaps
@@ -33,7 +34,6 @@ from badacost.detection.decorrelation import decorrelate
 from badacost.detection.images import read_image
 from badacost.detection.plan import Plan
 from badacost.detection.pyramid import pyramid_levels
-from badacost.threads import Threads
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("BADACOST_SHARED", HERE.parents[1] / "shared"))

@@ -33,17 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost import AdaC2M1Classifier, BAdaCostClassifier, CostBoostClassifier
+from badacost._utils.parallel import Threads
+from badacost.backends.device import cuda_device
+from badacost.backends.shards import ShardedData
 from badacost.boosting.cross_fit import CrossFit
-from badacost.boosting.fit_part import PartedRows
 from badacost.boosting.folds import Fold
-from badacost.boosting.learners import TreeLearner
-from badacost.boosting.reweighting import PartedReweighting, Reweighting, Rule
+from badacost.boosting.reweighting import Reweighting, Rule, ShardedReweighting, TreeLearner
 from badacost.costs import zero_one_costs
-from badacost.gpu.device import cuda_device
 from badacost.loss import cost_margins
-from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
-from badacost.tree.gain_kernels import SquaredGradients
 from badacost.tree.grower import Growth, TreeGrower
 
 N_CLASSES, N_FEATURES = 10, 100
@@ -124,7 +122,7 @@ def random_bins(n_rows: int) -> tuple[BinnedData, NDArray[np.uint8]]:
     return BinnedData(BinMapper(edges, np.zeros(N_FEATURES, bool)), bins), y
 
 
-def descent(kind: str, rows: PartedRows, data: BinnedData, depth: int, threads: Threads) -> Any:
+def descent(kind: str, rows: ShardedData, data: BinnedData, depth: int, threads: Threads) -> Any:
     """Boosting at its start."""
     growth = Growth(max_depth=depth)
     n = len(rows.y)
@@ -134,7 +132,8 @@ def descent(kind: str, rows: PartedRows, data: BinnedData, depth: int, threads: 
             growth,
             [Fold(np.arange(n), np.arange(0))],
             n_classes=N_CLASSES,
-            gain=SquaredGradients(1.0, 0.1),
+            l2=1.0,
+            min_hessian=0.1,
             learning_rate=0.1,
             n_directions=1,
             subsample=1.0,
@@ -148,10 +147,10 @@ def descent(kind: str, rows: PartedRows, data: BinnedData, depth: int, threads: 
         "seed": 0,
         "random": False,
     }
-    if rows.whole:
+    if rows.is_local:
         learner = TreeLearner(TreeGrower(data, growth, threads), rows.y, N_CLASSES, "gini")
         return Reweighting(learner, rows.y, rows.weight, rule, **settings)
-    return PartedReweighting(rows, growth, "gini", rows.weight, rule, threads=threads, **settings)
+    return ShardedReweighting(rows, growth, "gini", rows.weight, rule, threads=threads, **settings)
 
 
 def count_trees(boosting: Any) -> Callable[[], int]:
@@ -173,31 +172,31 @@ def train(sizes: dict[str, int], n_rounds: int, depth: int) -> Iterator[Row]:
     for device, n in sizes.items():
         data, y = random_bins(n)
         weight = np.ones(n)
-        with Threads(-1) as threads:
-            for kind in ("CostBoost", "BAdaCost"):
-                start = time.perf_counter()
-                rows = PartedRows.local(data, y, weight, threads, device)
-                boosting = descent(kind, rows, data, depth, threads)
-                n_trees = count_trees(boosting)
-                boosting.advance(boosting.fit(0))
-                begun, before = time.perf_counter(), n_trees()
-                for number in range(1, n_rounds + 1):
-                    boosting.advance(boosting.fit(number))
-                seconds = (time.perf_counter() - begun) / n_rounds
-                trees_a_round = (n_trees() - before) / n_rounds
-                rate = n * N_FEATURES * trees_a_round / seconds
-                yield {
-                    "model": kind,
-                    "device": device,
-                    "rows": n,
-                    "first s": begun - start,
-                    "s a round": seconds,
-                    "trees a round": trees_a_round,
-                    "row-features/s": rate,
-                    "against published": rate / PUBLISHED,
-                }
-                rows.parts.close()
-                del boosting, rows
+        threads = Threads(-1)
+        for kind in ("CostBoost", "BAdaCost"):
+            start = time.perf_counter()
+            rows = ShardedData.local(data, y, weight, threads, device)
+            boosting = descent(kind, rows, data, depth, threads)
+            n_trees = count_trees(boosting)
+            boosting.advance(boosting.fit(0))
+            begun, before = time.perf_counter(), n_trees()
+            for number in range(1, n_rounds + 1):
+                boosting.advance(boosting.fit(number))
+            seconds = (time.perf_counter() - begun) / n_rounds
+            trees_a_round = (n_trees() - before) / n_rounds
+            rate = n * N_FEATURES * trees_a_round / seconds
+            yield {
+                "model": kind,
+                "device": device,
+                "rows": n,
+                "first s": begun - start,
+                "s a round": seconds,
+                "trees a round": trees_a_round,
+                "row-features/s": rate,
+                "against published": rate / PUBLISHED,
+            }
+            rows.shards.close()
+            del boosting, rows
         del data, y
 
 

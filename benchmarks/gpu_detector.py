@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from badacost.backends.device import Device, cuda_device
 from badacost.detection import (
     Cascade,
     ChannelParameters,
@@ -39,7 +40,6 @@ from badacost.detection.plan import Plan
 from badacost.detection.pose import N_OFFSETS, PoseRegression
 from badacost.detection.pyramid import pyramid_levels
 from badacost.detection.scenes import make_scenes
-from badacost.gpu.device import CudaDevice, cuda_device
 from badacost.tree.forest import Forest, Tree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -178,7 +178,7 @@ def compared(detector: Detector, pixels: NDArray[np.uint8]) -> tuple[int, bool]:
     return n_windows, equal
 
 
-class TimedDevice(CudaDevice):
+class TimedDevice(Device):
     """Measures the time of kernels by events of CUDA."""
 
     def __init__(self) -> None:

@@ -95,7 +95,7 @@ def processes(n_rows: int, n_workers: int) -> float:
 def measure(way: str, number: int, sizes: list[int]) -> tuple[str, dict[str, float]]:
     """Name of a way to fit, and its seconds by number of rows."""
     if way == "cuda":
-        from badacost.gpu.device import cuda_device
+        from badacost.backends.device import cuda_device
 
         properties = cuda_device().xp.cuda.runtime.getDeviceProperties(0)
         name = f"GPU ({properties['name'].decode()}, {os.cpu_count()} threads of its host)"
@@ -115,9 +115,9 @@ def measure(way: str, number: int, sizes: list[int]) -> tuple[str, dict[str, flo
 
 def draw(measured: dict[str, dict[str, float]]) -> None:
     """Write the picture of the guide."""
-    from badacost.plotting.canvas import DASHES, MARKERS, PALETTE, canvas
+    from badacost.plotting.base import DASHES, MARKERS, PALETTE, figure_and_axes
 
-    figure, axes = canvas(None, 7.2, 4.2)
+    figure, axes = figure_and_axes(None, 7.2, 4.2)
     for k, (name, seconds) in enumerate(measured.items()):
         rows = [int(n) for n in seconds]
         style = {"color": PALETTE[k], "marker": MARKERS[k], "linestyle": DASHES[k % len(DASHES)]}

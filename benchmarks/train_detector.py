@@ -17,6 +17,7 @@ import numpy as np
 from harness import Figure, Figures, calibration, memory_status, run, scaled
 from numpy.typing import NDArray
 
+from badacost._utils.parallel import Threads
 from badacost.costs import circular_view_costs
 from badacost.detection import TrainingConfig, train_detector
 from badacost.detection.annotations import Views
@@ -24,7 +25,6 @@ from badacost.detection.evaluation import evaluate_voc
 from badacost.detection.scenes import make_scenes
 from badacost.detection.training.boosters import cost_booster
 from badacost.detection.training.samples import WindowFeatures, random_boxes
-from badacost.threads import Threads
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.grower import DrawPer, Growth
 
@@ -58,14 +58,14 @@ def boosted(
         draw_per=draw_per,
     )
     costs = circular_view_costs(N_VIEWS, beta=3.0, gamma=3.0)
-    with Threads(2) as threads:
-        booster = cost_booster(
-            data, y, costs, growth=growth, learning_rate=0.05, seed=0, threads=threads
-        )
-        wall, cpu = time.perf_counter(), time.process_time()
-        while booster.n_trees < n_trees and booster.grow():
-            pass
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    threads = Threads(2)
+    booster = cost_booster(
+        data, y, costs, growth=growth, learning_rate=0.05, seed=0, threads=threads
+    )
+    wall, cpu = time.perf_counter(), time.process_time()
+    while booster.n_trees < n_trees and booster.grow():
+        pass
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     forest = booster.forest()
     return {
         "seconds": wall,
