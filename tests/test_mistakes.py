@@ -1012,6 +1012,16 @@ CALLS = [
         'make text categories, for example with astype("category")',
         "use badacost.tabular.TableClassifier",
     ),
+    *(
+        call(
+            f"two columns of one name, {type(model).__name__}",
+            lambda model=model: model.fit(TABLE[["age", "age"]], Y),
+            ValueError,
+            "X has 2 columns named 'age'",
+            "rename",
+        )
+        for model in (BAdaCostClassifier(COSTS), MinimumCostClassifier(Tree(), COSTS))
+    ),
     call(
         "a categorical column mistyped",
         lambda: BAdaCostClassifier(categorical_features=["wrad"]).fit(TABLE[["age", "ward"]], Y),

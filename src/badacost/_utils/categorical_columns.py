@@ -187,6 +187,14 @@ def categorical_positions(X: Any, given: Any) -> list[int]:
     return positions.tolist()
 
 
+def check_column_names(X: Any) -> None:
+    """Raise where several columns of a data frame have one name: models look columns up by it."""
+    counts = Counter(X.columns if _is_frame(X) else ())
+    name, count = max(counts.items(), key=lambda item: item[1], default=("", 1))
+    if count > 1:
+        raise ValueError(f"X has {count} columns named {name!r:.80}: rename or drop columns.")
+
+
 def _is_frame(X: Any) -> bool:
     """Whether X is a data frame of pandas or polars."""
     return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "shape")

@@ -21,7 +21,11 @@ from sklearn.utils.validation import (
 )
 
 from badacost._utils.arrays import FloatArray
-from badacost._utils.categorical_columns import check_categorical_features, listed
+from badacost._utils.categorical_columns import (
+    check_categorical_features,
+    check_column_names,
+    listed,
+)
 from badacost._utils.large_samples import BatchSource
 
 SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
@@ -299,6 +303,7 @@ def _is_checked(estimator: Any, X: NDArray[Any]) -> bool:
 def check_rows(estimator: Any, X: Any, reset: bool = False) -> Any:
     """Return samples, checked, with codes instead of categories."""
     accepted = {"accept_sparse": "csr"} if accepts_blocks(estimator) else {}
+    check_column_names(X)
     X = estimator._columns.encode(X)
     with helpful_errors(X):
         return validate_data(estimator, X, reset=reset, **accepted, **SAMPLES)

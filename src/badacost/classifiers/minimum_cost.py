@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from badacost._utils.arrays import FloatArray
+from badacost._utils.categorical_columns import check_column_names
 from badacost._utils.validation import (
     category_order,
     check_choice,
@@ -157,6 +158,7 @@ class MinimumCostClassifier(MetaEstimatorMixin, SavedClassifier):
             "fit the estimator to them, and then MinimumCostClassifier(FrozenEstimator(estimator), "
             "costs) to arrays of other samples",
         )
+        check_column_names(X)
         X, labels = indexable(X, check_labels(y, "MinimumCostClassifier"))
         weight = check_sample_weight(sample_weight, len(labels))
         estimator, seed = self._seeded_estimator()
