@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from functools import partial, reduce
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from badacost._utils.parallel import MIN_ROWS, Threads
 from badacost.tree import growth_kernels as kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
+from badacost.tree.gain_kernels import Gain
 from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
 from badacost.tree.split_kernels import NODE, SPLIT, Buffers, Limits
 from badacost.tree.threaded_growth import (
@@ -76,32 +77,6 @@ class Growth:
 
 def _limit(number: int | None) -> int:
     return NO_LIMIT if number is None else int(number)
-
-
-class Gain(NamedTuple):
-    """Coefficients of the score of a node, see `badacost.tree.gain_kernels`."""
-
-    squares: NDArray[np.float64]  # (C,)
-    masses: NDArray[np.float64]  # (C,)
-    l2: float = 0.0
-    min_mass: float = 0.0  # of a child
-    entropy: bool = False
-
-    @classmethod
-    def gini(cls, squares: NDArray[np.float64]) -> Gain:
-        """Gini index of class weights, with a coefficient for each class."""
-        return cls(squares, np.ones(len(squares)))
-
-    @classmethod
-    def of_entropy(cls, n_classes: int) -> Gain:
-        """Entropy of class weights."""
-        return cls(np.zeros(n_classes), np.ones(n_classes), entropy=True)
-
-    @classmethod
-    def of_gradients(cls, n_columns: int, l2: float, min_hessian: float) -> Gain:
-        """Squared sums of gradients over the sum of hessians, the last column."""
-        is_hessian = np.arange(n_columns) == n_columns - 1
-        return cls(1.0 - is_hessian, 1.0 * is_hessian, float(l2), float(min_hessian))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +162,7 @@ class Summands:
             return sums
 
         sums = threads.map(select, n, threads.grain(n, MIN_ROWS))
-        return samples, np.sum(sums, axis=0)
+        return samples, reduce(np.add, sums)
 
 
 def scratch_of(samples: NodeSamples) -> NodeSamples:
@@ -213,6 +188,9 @@ def work_buffers(data: Data, n_columns: int) -> Buffers:
         pooled=np.empty((1, n_cells if categorical else 0)),
         whole=np.empty(n_columns),
         taken=np.empty(len(data.usable), bool),
+        labels=np.empty(data.bins.shape[1], np.uint16),
+        numbers=np.empty(n_columns, np.int64),
+        compact=np.empty((3, n_columns)),
     )
 
 
@@ -243,9 +221,9 @@ def new_tree(
         counts=np.empty((0, 0, 0), np.int64),
         free=np.arange(len(store), dtype=np.int32),
     )
-    for name, value in (("end", n_samples), ("parent", -1), ("slot", -1), ("sibling", -1)):
-        tree.nodes[0][name] = value
-    tree.nodes[0]["missing_left"] = True
+    root = tree.nodes[0]
+    root["end"], root["missing_left"] = n_samples, True
+    root["parent"] = root["slot"] = root["sibling"] = -1
     tree.totals[0] = totals
     tree.state[[kernels.N_NODES, kernels.N_LEAVES, kernels.N_FREE]] = 1, 1, len(store)
     return tree
@@ -379,12 +357,10 @@ class TreeGrower:
             is_other = np.ones(n_rows, bool)
             is_other[samples.order] = False
             others = np.flatnonzero(is_other)
-        numbers = np.flatnonzero(grown.is_leaf)
-        numbers = numbers[np.argsort(tree.nodes["start"][numbers], kind="stable")]
-        ends, numbers = np.cumsum(grown.count[numbers]), numbers.astype(leaves.dtype)
+        nodes = tree.nodes[: len(totals)]
 
         def write(first: int, last: int) -> None:
-            kernels.write_leaves(samples.order, ends, numbers, leaves, first, last)
+            kernels.write_leaves(samples.order, nodes, leaves, first, last)
 
         def descend(first: int, last: int) -> None:
             leaves[others[first:last]] = grown.descend(self.data, others[first:last])

@@ -353,13 +353,15 @@ def select(labels, values, samples, sums, first, last):
 
 
 @njit(**KERNEL)
-def write_leaves(order, ends, numbers, leaves, first, last):
-    """Write the leaves of the samples ``order[first:last]``; leaves end at increasing ``ends``."""
-    leaf = 0
-    for i in range(np.uint64(first), np.uint64(last)):
-        while np.int64(i) >= ends[leaf]:
-            leaf += 1
-        leaves[order[i]] = numbers[leaf]
+def write_leaves(order, nodes, leaves, first, last):
+    """Write the leaves of the samples ``order[first:last]``."""
+    for number in range(len(nodes)):
+        node = nodes[number]
+        if node.left == number:
+            start = node.start if node.start > first else first
+            end = node.end if node.end < last else last
+            for i in range(start, end):
+                leaves[order[i]] = number
 
 
 @njit(**KERNEL)
