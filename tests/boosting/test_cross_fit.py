@@ -195,7 +195,7 @@ def cross_fit(X, y, weight, folds, threads: Threads | None = None) -> CrossFit:
 
 def rows_of(fit: CrossFit) -> CrossFitShard:
     """The one shard."""
-    return fit._boosters.shards[0]
+    return fit._boosters._shards.shards[0].booster
 
 
 def test_what_is_left_out_does_not_matter() -> None:

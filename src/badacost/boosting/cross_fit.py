@@ -25,20 +25,15 @@ from badacost._utils.parallel import (
     split_sums,
     units_of,
 )
-from badacost.backends.shards import (
-    Shard,
-    ShardedData,
-    Shards,
-    per_shard,
-    start_boosters,
-)
+from badacost.backends.shards import Boosters, Shard, ShardedData, per_shard
 from badacost.boosting import costboost_kernels as kernels
 from badacost.boosting.folds import Fold
 from badacost.boosting.stagewise import ScoreMonitor, Stage
 from badacost.costs.matrix import expected_costs
 from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
-from badacost.tree.grower import Gain, Growth, Summands, TreeGrower, quanta_of
+from badacost.tree.gain_kernels import Gain
+from badacost.tree.grower import Growth, Summands, TreeGrower, quanta_of
 from badacost.tree.shards import (
     LevelRequest,
     LevelResult,
@@ -81,11 +76,11 @@ class CrossFitShard:
     """
 
     def __init__(self, shard: Shard, plan: CrossFitPlan, folds: list[Fold]):
-        self._shard, self._arrays, self._y, self._plan = shard, shard.arrays, shard.y, plan
-        self._train = [self._arrays.put(fold.train) for fold in folds]
-        self._held_out = [self._arrays.put(fold.held_out) for fold in folds]
+        self._shard, self._y, self._plan = shard, shard.y, plan
+        self._train = [self._shard.put(fold.train) for fold in folds]
+        self._held_out = [self._shard.put(fold.held_out) for fold in folds]
         scaled, fraction = scaled_weights(shard.weight, plan.given, plan.total)
-        self._weight, self._fraction = self._arrays.put(scaled), self._arrays.put(fraction)
+        self._weight, self._fraction = self._shard.put(scaled), self._shard.put(fraction)
         self._kept: Any = None  # out-of-fold probabilities (n, K)
         self._begun: dict[int, Any] = {}  # summands and rows of the trees that begin
         self._rows: Sequence[Any] = ()  # leaves of the rows in the trees that were grown last
@@ -114,12 +109,12 @@ class CrossFitShard:
 
     def state(self) -> FloatArray:
         """Cost scores (n_folds, n, K), the whole state of the fit."""
-        scores: FloatArray = self._arrays.get(self.scores)
+        scores: FloatArray = self._shard.get(self.scores)
         return scores
 
     def resume(self, scores: FloatArray) -> None:
         """Continue from earlier scores."""
-        self.scores[:] = self._arrays.put(scores)
+        self.scores[:] = self._shard.put(scores)
         self._update_probabilities()
 
     def gradient_sizes(self, n_done: int) -> FloatArray:
@@ -216,11 +211,11 @@ class CrossFitShard:
 
     def leaves(self, trees: Sequence[Tree]) -> list[RowNumbers]:
         """Leaves of the rows in the trees of all folds, counted without inner nodes."""
-        return [self._arrays.get(rows) for rows in self._leaves(trees)]
+        return [self._shard.get(rows) for rows in self._leaves(trees)]
 
     def _leaves(self, trees: Sequence[Tree]) -> Sequence[Any]:
         if not len(self._rows):
-            put = self._arrays.put
+            put = self._shard.put
             leaves = self._shard.trees.leaves
             self._rows = [put(leaf_numbers(tree))[leaves(tree)] for tree in trees]
         return self._rows
@@ -287,7 +282,7 @@ class CrossFitShard:
         self._take_out_of_fold(folds, self._kept)
 
     def _no_probabilities(self) -> Any:
-        return self._arrays.xp.full(self.probabilities.shape[1:], np.nan, np.float32)
+        return self._shard.xp.full(self.probabilities.shape[1:], np.nan, np.float32)
 
     def _take_out_of_fold(self, folds: Sequence[int], out: Any) -> None:
         for k in folds:
@@ -300,14 +295,14 @@ class CrossFitShard:
         if found is None:
             found = self._no_probabilities()
             self._take_out_of_fold(range(self.n_folds), found)
-        probabilities: NDArray[np.float32] = self._arrays.get(found)
+        probabilities: NDArray[np.float32] = self._shard.get(found)
         return probabilities
 
     def decided(self, costs: FloatArray) -> NDArray[np.bool_]:
         """Which classes (K,) are decisions for held-out rows, or for all rows if none is."""
         probabilities = self.out_of_fold()
         if np.isnan(probabilities[:, 0]).all():
-            probabilities = self._arrays.get(self.probabilities[0])
+            probabilities = self._shard.get(self.probabilities[0])
         known = np.flatnonzero(~np.isnan(probabilities[:, 0]))
         found = np.zeros(len(costs), bool)
         for part in blocks(len(known)):
@@ -319,9 +314,9 @@ class CrossFitShard:
 
         The weights w sum to one; c is ``costs[truth, decision]`` of the out-of-fold decision.
         """
-        probabilities, fraction = self.out_of_fold(), self._arrays.get(self._fraction)
+        probabilities, fraction = self.out_of_fold(), self._shard.get(self._fraction)
         weights = np.zeros(len(self._y))
-        for held_out in map(self._arrays.get, self._held_out):
+        for held_out in map(self._shard.get, self._held_out):
             weights[held_out] += fraction[held_out] / self._plan.totals[True]
         known = np.flatnonzero(~np.isnan(probabilities[:, 0]))
         sums = np.zeros((4, 2))
@@ -395,9 +390,8 @@ class CrossFit:
             1.5 * float(np.ldexp(1.0, np.frexp(total)[1] + 1)),
             (self._total(trained), self._total([fold.held_out for fold in folds])),
         )
-        self._boosters: Shards[CrossFitShard] = start_boosters(
-            data.shards, CrossFitShard, self._plan, _split_folds(data, folds)
-        )
+        folds_of_shards = _split_folds(data, folds)
+        self._boosters = Boosters(data.shards, CrossFitShard, self._plan, folds_of_shards)
         self._keeps_leaves = keeps_leaves and data.is_local
         self._grower = None if data.is_local else ShardedGrower(data.mapper, growth, threads)
         self._losses: FloatArray | None = None

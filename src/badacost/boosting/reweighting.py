@@ -29,7 +29,7 @@ from badacost._utils.parallel import (
     units_of,
 )
 from badacost._utils.portable_kernels import exp_of
-from badacost.backends.shards import Shard, ShardedData, Shards, start_boosters
+from badacost.backends.shards import Boosters, Shard, ShardedData
 from badacost.boosting.stagewise import Stage
 from badacost.costs import zero_one_costs
 from badacost.loss import (
@@ -42,7 +42,8 @@ from badacost.loss import (
 )
 from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
-from badacost.tree.grower import Gain, Growth, Summands, TreeGrower
+from badacost.tree.gain_kernels import Gain
+from badacost.tree.grower import Growth, Summands, TreeGrower
 from badacost.tree.shards import (
     LevelRequest,
     LevelResult,
@@ -241,21 +242,21 @@ class ReweightingShard:
     """Logarithms of the weights of some rows, and the tree that grows on them."""
 
     def __init__(self, shard: Shard, log_weights: FloatArray):
-        self._shard, self._arrays = shard, shard.arrays
-        self._y, self.log_weights = self._arrays.put(shard.y), self._arrays.put(log_weights)
+        self._shard, self._y = shard, shard.put(shard.y)
+        self.log_weights = shard.put(log_weights)
         self._weights, self._total = self.log_weights, 1.0  # until a round begins
         self._cells: Any = None  # truth and label of each row
 
     def state(self) -> FloatArray:
         """Logarithms of the weights, the whole state of the fit."""
-        log_weights: FloatArray = self._arrays.get(self.log_weights)
+        log_weights: FloatArray = self._shard.get(self.log_weights)
         return log_weights
 
     def weigh(self, largest: float, units: Units) -> FloatArray:
         """Set the weights of a round relative to the largest; return their sum (high, low)."""
-        exponents = self._arrays.xp.maximum(self.log_weights - largest, MIN_LOG_WEIGHT)
-        self._weights, self._total = self._arrays.exp(exponents), 1.0
-        return self._arrays.split_sums(self._weights, units)
+        exponents = self._shard.xp.maximum(self.log_weights - largest, MIN_LOG_WEIGHT)
+        self._weights, self._total = self._shard.exp(exponents), 1.0
+        return self._shard.split_sums(self._weights, units)
 
     def begin(
         self, total: float, split: SplitCosts, fraction: float, key: tuple[int, ...] | None
@@ -266,7 +267,7 @@ class ReweightingShard:
             self._total = total
         rows: RowNumbers | None = None
         if key is not None and fraction < 1.0:
-            xp = self._arrays.xp
+            xp = self._shard.xp
             rows = draw_rows(xp.arange(len(self._y)), fraction, key, self._shard.first_row, xp)
         self._shard.trees.end()
         return self._shard.trees.begin(0, self._summands(split), rows)
@@ -282,25 +283,25 @@ class ReweightingShard:
         """Find the labels of a tree; return the largest weight by truth and label (K * K,)."""
         self._shard.trees.end()
         self._cells = self._cells_of(self._labels_of(tree), n_classes)
-        return self._arrays.bin_maxima(self._cells, self._weights, n_classes**2)
+        return self._shard.bin_maxima(self._cells, self._weights, n_classes**2)
 
     def confusion(self, units: Units) -> FloatArray:
         """Sums of weights by truth and label (2, K * K), high and low."""
-        return self._arrays.bin_split_sums(self._cells, self._weights, units)
+        return self._shard.bin_split_sums(self._cells, self._weights, units)
 
     def advance(self, log_factors: FloatArray, tree: Tree, labels: Labels | None = None) -> float:
         """Add ``log_factors[truth, label]`` to the logarithms; return the largest.
 
         Labels that are known, such as those of a tree of an earlier fit, are given in `labels`.
         """
-        labels = self._labels_of(tree) if labels is None else self._arrays.put(labels)
-        factors = self._arrays.put(log_factors.ravel())
-        for rows in self._arrays.blocks(len(labels)):
+        labels = self._labels_of(tree) if labels is None else self._shard.put(labels)
+        factors = self._shard.put(log_factors.ravel())
+        for rows in self._shard.blocks(len(labels)):
             self.log_weights[rows] += factors[self._cells_of(labels, len(log_factors), rows)]
         return float(self.log_weights.max()) if len(labels) else -np.inf
 
     def _labels_of(self, tree: Tree) -> Any:
-        return self._arrays.put(tree.value)[self._shard.trees.leaves(tree)]
+        return self._shard.put(tree.value)[self._shard.trees.leaves(tree)]
 
     def _cells_of(self, labels: Any, n_classes: int, rows: slice = slice(None)) -> Any:
         """Truth and label of rows as one number (int32)."""
@@ -532,9 +533,8 @@ class ShardedReweighting(Reweighting):
 
     @log_weights.setter
     def log_weights(self, log_weights: FloatArray) -> None:
-        self._boosters: Shards[ReweightingShard] = start_boosters(
-            self._data.shards, ReweightingShard, self._data.split(log_weights)
-        )
+        own = self._data.split(log_weights)
+        self._boosters = Boosters(self._data.shards, ReweightingShard, own)
         self._largest = float(log_weights.max())
 
     def _begin(self, key: tuple[int, ...] | None) -> None:
