@@ -228,7 +228,7 @@ def test_constant_answer_is_the_decision_of_least_cost():
             {"costs": csr_array(np.ones((2, 2)))},
             "costs are of type csr_array: give None, a K x K array",
         ),
-        ({"costs": [[0, -1], [1, 0]]}, "is -1.0: costs are 0 or more"),
+        ({"costs": [[0, -1], [1, 0]]}, "is -1.0: replace it by a number from 0"),
         ({"costs": COSTS, "priors": [1, 2, 3]}, "priors has shape (3,)"),
         ({"costs": COSTS, "priors": [1, -1]}, "none of them negative"),
         ({"costs": COSTS, "priors": [0, 0]}, "finite and none"),

@@ -113,7 +113,7 @@ def test_estimators_take_the_text_of_integer_classes(file):
         ),
         (
             "x,a,b\na,,1\n\nb,-1,\n",
-            "truth 'b' and prediction 'a' is -1.0: costs are 0 or more",
+            "truth 'b' and prediction 'a' is -1.0: replace it by a number from 0",
         ),
         ("x,a,b\na,,1e999\nb,1,\n", "is inf: replace it by a number from 0 to 1e+300"),
         ("x,a,b\na,,1\na,1,\n", "label 'a' is repeated in the first column: keep"),
@@ -236,7 +236,7 @@ def test_diagonal_is_written(tmp_path):
         (COSTS[:2, :2], ["", "b"], "label '' cannot be kept"),
         (COSTS[:2, :2], ["\ud800", "b"], "cannot be kept"),
         (COSTS[:2, :2], [1, "1"], "label '1' is repeated"),
-        (-COSTS, CLASSES, "is -1.0: costs are 0 or more"),
+        (-COSTS, CLASSES, "is -1.0: replace it by a number from 0"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, costs, classes, message):

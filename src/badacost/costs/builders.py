@@ -17,18 +17,17 @@ from badacost.costs.matrix import (
     MAX_COST,
     check_entries,
     check_known,
-    check_no_free_class,
     check_positive,
     class_labels,
     class_positions,
     given_costs,
+    in_order,
     labels_of,
     listed,
     plain,
     real_numbers,
     regret,
     square,
-    values_by_class,
 )
 
 LabelledCosts = dict[Any, dict[Any, float]]
@@ -84,11 +83,9 @@ def labelled_costs(cost_matrix: ArrayLike, classes: Iterable[Any]) -> LabelledCo
     {'low': {'low': 0.0, 'high': 1.0}, 'high': {'low': 5.0, 'high': 0.0}}
     """
     labels = class_labels(classes)
-    matrix = given_costs(cost_matrix, labels)
-    return {
-        truth: dict(zip(labels, row, strict=True))
-        for truth, row in zip(labels, matrix.tolist(), strict=True)
-    }
+    rows = given_costs(cost_matrix, labels).tolist()
+    by_prediction = [dict(zip(labels, row, strict=True)) for row in rows]
+    return dict(zip(labels, by_prediction, strict=True))
 
 
 def with_labels(costs: FloatArray, labels: Iterable[Any] | None) -> Any:
@@ -137,17 +134,14 @@ def costs_from_confusion(
     counts = square(confusion, "confusion")
     check_positive(scale=scale)
     check_number("floor", plain(floor), low=0.0, high=MAX_COST)
-    check_entries(
-        counts, lambda i, j: f"confusion for truth {i} and prediction {j}", "give finite counts"
-    )
+    check_entries(counts, lambda i, j: f"confusion for truth {i} and prediction {j}")
     totals = counts.sum(axis=1, keepdims=True)
-    if not totals.all():
-        empty = np.flatnonzero(totals == 0)[0]
+    for empty in np.flatnonzero(totals == 0):
         raise ValueError(f"class {empty} has no samples in confusion: leave out that class.")
     rates: FloatArray = np.maximum(counts / totals, floor)
     np.fill_diagonal(rates, 0.0)
-    remedy = "set floor to a small positive number such as 0.01"
-    check_no_free_class(rates, range(len(rates)), remedy)
+    for k in np.flatnonzero(~rates.any(axis=1)):
+        raise ValueError(f"class {k} is never mistaken: set floor to a number such as 0.01.")
     with np.errstate(over="ignore"):
         return with_labels(rates * float(scale), labels)
 
@@ -191,7 +185,7 @@ def costs_from_class_weights(
     if isinstance(class_weights, Mapping):
         if classes is None:
             raise ValueError("class_weights is a mapping: give classes too, they set the order.")
-        class_weights = values_by_class(class_weights, class_labels(classes), "class_weights")
+        class_weights = in_order(class_weights, class_labels(classes), "class_weights")
     wanted = "give a positive number for each class"
     weights = real_numbers(class_weights, "class_weights", wanted)
     labels = class_labels(range(weights.size) if classes is None else classes)
@@ -240,7 +234,8 @@ def ordinal_costs(
     {'low': 10.0, 'high': 0.0}
     """
     check_positive(under=under, over=over, power=power)
-    classes = np.arange(len(zero_one_costs(n_classes)))
+    check_number("n_classes", n_classes, Integral, low=2)
+    classes = np.arange(n_classes)
     excess = classes[np.newaxis, :] - classes[:, np.newaxis]
     with np.errstate(over="ignore"):
         far = np.abs(excess) ** float(power)

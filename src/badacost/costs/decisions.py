@@ -20,13 +20,13 @@ from badacost._utils.arrays import FloatArray, Labels, Mask, Positions
 from badacost._utils.parallel import snapshot
 from badacost._utils.validation import helpful_errors, refuse_batches
 from badacost.costs.matrix import (
-    CostMatrixMixin,
     check_entries,
     class_labels,
     class_positions,
     expected_costs,
     given_costs,
     real_numbers,
+    regret,
     square,
 )
 
@@ -57,14 +57,11 @@ def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> P
     costs = square(cost_matrix)
     given = real_numbers(probabilities, "probabilities", "give a row of numbers for each sample")
     if given.ndim != 2 or given.shape[1] != len(costs):
-        wanted = "a column for each class of cost_matrix"
-        raise ValueError(f"probabilities have shape {given.shape}: give {wanted}.")
+        raise ValueError(f"probabilities have shape {given.shape}: give a column for each class.")
     with np.errstate(over="ignore", invalid="ignore"):
         expected = expected_costs(given, costs)
-    wrong = np.flatnonzero(~np.isfinite(expected).all(axis=1))
-    if len(wrong):
-        wanted = "give finite probabilities and costs"
-        raise ValueError(f"the expected costs of sample {wrong[0]} are not finite: {wanted}.")
+    for row in np.flatnonzero(~np.isfinite(expected).all(axis=1)):
+        raise ValueError(f"costs of sample {row} are not finite: give finite probabilities.")
     return np.asarray(expected.argmin(axis=1))
 
 
@@ -125,14 +122,12 @@ def check_sample_cost(sample_cost: Any, labels: Sequence[Any], n_samples: int) -
     The columns of a data frame name the classes, in any order, and may name others.
     """
     n_classes = len(labels)
-    shapes = (n_samples, n_classes), (n_samples, n_classes, n_classes)
-    rows = f"a row of {n_classes} costs for each of the {n_samples} samples"
-    wanted = f"give {rows}, or a matrix for each, shape {shapes[1]}"
+    rows, matrices = (n_samples, n_classes), (n_samples, n_classes, n_classes)
+    wanted = f"give a row of {n_classes} costs for each of the {n_samples} samples, or a matrix"
     if hasattr(sample_cost, "columns"):
-        place = "the columns of sample_cost"
-        order = class_positions(sample_cost.columns, labels, place, allow_extra=True)
+        order = class_positions(sample_cost.columns, labels, "the columns of sample_cost", True)
         sample_cost = real_numbers(sample_cost, "sample_cost", wanted)[:, order]
-    values = real_numbers(sample_cost, "sample_cost", wanted, *shapes)
+    values = real_numbers(sample_cost, "sample_cost", wanted, rows, matrices)
     check_entries(
         values, lambda *at: f"sample_cost of sample {at[0]} and prediction {labels[at[-1]]!r}"
     )
@@ -153,10 +148,9 @@ def mistake_costs(costs: FloatArray, y: Labels, kept: Mask) -> FloatArray:
         return rows
     rows = costs[np.flatnonzero(kept), y]
     rows -= rows[every, y][:, np.newaxis]
-    wrong = np.flatnonzero(kept)[(rows < 0.0).any(axis=1)]
-    if len(wrong):
-        problem = f"being right costs more than a mistake for sample {wrong[0]}"
-        raise ValueError(f"in sample_cost, {problem}: lower that entry, usually to 0.")
+    for sample in np.flatnonzero(kept)[(rows < 0.0).any(axis=1)]:
+        problem = f"in sample_cost being right costs more than a mistake for sample {sample}"
+        raise ValueError(f"{problem}: lower that entry, usually to 0.")
     return rows
 
 
@@ -165,11 +159,11 @@ def read_decision_costs(
 ) -> DecisionCosts:
     """Read a cost matrix, or else `sample_cost`, in the order of `classes`."""
     labels = class_labels(classes)
-    if sample_cost is not None:
-        if costs is not None:
-            raise ValueError("a cost matrix and sample_cost are both given: leave one of them out.")
-        return DecisionCosts(check_sample_cost(sample_cost, labels, n_samples), True)
-    return DecisionCosts(given_costs(costs, labels))
+    if sample_cost is None:
+        return DecisionCosts(given_costs(costs, labels))
+    if costs is not None:
+        raise ValueError("a cost matrix and sample_cost are both given: leave one of them out.")
+    return DecisionCosts(check_sample_cost(sample_cost, labels, n_samples), True)
 
 
 def abstention_costs(abstain: Any, n_samples: int) -> FloatArray:
@@ -196,8 +190,15 @@ def _has_probabilities(model: Any) -> bool:
     return callable(model.predict_proba)
 
 
-class CostDecisionMixin(CostMatrixMixin, ClassifierMixin):
-    """Decisions of a classifier under any costs, where it has `predict_proba`."""
+class CostDecisionMixin(ClassifierMixin):
+    """Costs of a classifier, and its decisions under any costs, where it has `predict_proba`."""
+
+    classes_: NDArray[Any]
+
+    def _set_costs(self, costs: Any) -> None:
+        """Set `cost_matrix_`, as given, and `regret_matrix_`, with a zero diagonal."""
+        self.cost_matrix_ = given_costs(costs, self.classes_)
+        self.regret_matrix_ = regret(self.cost_matrix_, self.classes_)
 
     def score(
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -324,17 +325,16 @@ class CostDecisionMixin(CostMatrixMixin, ClassifierMixin):
         """
         model: Any = snapshot(self)  # not changed by a fit in another thread
         probabilities = model.predict_proba(X)
-        classes = np.asarray(model.classes_)
-        if costs is None and sample_cost is None:
-            table = DecisionCosts(model.cost_matrix_)
-        else:
-            table = read_decision_costs(costs, sample_cost, classes, len(probabilities))
+        table = DecisionCosts(model.cost_matrix_)
+        if costs is not None or sample_cost is not None:
+            table = read_decision_costs(costs, sample_cost, model.classes_, len(probabilities))
         expected = table.expected(probabilities)
-        decisions = np.asarray(classes[expected.argmin(axis=1)])
-        if abstain is None:
-            return decisions
-        masked: NDArray[Any] = np.ma.MaskedArray(decisions, abstains(expected, abstain))
-        return masked
+        decisions: NDArray[Any] = np.asarray(model.classes_)[expected.argmin(axis=1)]
+        return (
+            decisions
+            if abstain is None
+            else np.ma.array(decisions, mask=abstains(expected, abstain))
+        )
 
 
 def check_no_class_abstains(classes: Iterable[Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, compress
 from numbers import Integral
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from badacost.costs.matrix import (
     given_costs,
     labels_of,
     real_numbers,
+    regret,
     stationary_distribution,
 )
 
@@ -33,6 +34,10 @@ _MAX_COMPARED = 100  # classes: each pair is compared with all others
 _MIN_ADVANTAGE = 1e-9  # in units of the largest difference of a row
 _MIN_WIDTH = 40
 _INFEASIBLE = 2  # status of a linear program without solution
+_DIAGONAL = (
+    "The diagonal is not zero: each of its entries is subtracted from its row, which changes no "
+    "decision, and all that follows is about what mistakes cost on top."
+)
 
 
 def explain_costs(
@@ -89,15 +94,10 @@ def explain_costs(
     check_number("width", width, Integral, low=_MIN_WIDTH)
     labels = class_labels(labels_of(costs) if classes is None else classes)
     given = given_costs(costs, labels)
-    matrix = given - np.diagonal(given)[:, np.newaxis]
+    matrix = regret(given, labels)
     names = [repr(label) for label in labels]
-    sentences = []
-    if np.diagonal(given).any():
-        sentences.append(
-            "The diagonal is not zero: each of its entries is subtracted from its row, which "
-            "changes no decision, and all that follows is about what mistakes cost on top."
-        )
-    sentences += [
+    sentences = [
+        *[_DIAGONAL] * bool(np.diagonal(given).any()),
         *_extremes(matrix, names),
         *_contests(matrix, names),
         _best_constant(given, _probabilities(priors, labels), names, priors is not None),
@@ -105,15 +105,13 @@ def explain_costs(
         "added to a whole row, diagonal included.",
         _rules_of_badacost(matrix, labels),
     ]
-    lines = [_wrapped(sentence, width) for sentence in sentences]
-    return "\n".join([*_table(given, labels, width), *lines])
-
-
-def _wrapped(sentence: str, width: int) -> str:
-    """Return a sentence in lines for a terminal."""
-    return fill(
-        sentence, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    style = TextWrapper(
+        width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
+    table = _table(given, labels, width)
+    end = ":" if table else "."
+    head = f"Costs of {len(labels)} classes, rows are the truth, columns the prediction{end}"
+    return "\n".join([style.fill(head), *table, *map(style.fill, sentences)])
 
 
 def _probabilities(priors: Any, labels: Sequence[Any]) -> FloatArray:
@@ -134,24 +132,20 @@ def _probabilities(priors: Any, labels: Sequence[Any]) -> FloatArray:
 
 
 def _table(given: FloatArray, labels: Sequence[Any], width: int) -> list[str]:
-    """Return the costs with their labels, if they fit on a screen; columns may be numbered."""
-    head = f"Costs of {len(labels)} classes, rows are the truth, columns the prediction"
+    """Return the lines of the table, columns numbered where names are long; none if too wide."""
     if len(labels) > _MAX_LISTED:
-        return [_wrapped(f"{head}.", width)]
+        return []
     names = [str(label) if str(label).isprintable() else repr(label) for label in labels]
     numbers = [str(number) for number in range(1, len(names) + 1)]
     numbered = [f"{number} {name:.30}" for number, name in zip(numbers, names, strict=True)]
-    costs = [[f"{cost:g}" for cost in row] for row in given]
     for margin, columns in ((names, names), (numbered, numbers)):
-        rows = [["", *columns], *([name, *row] for name, row in zip(margin, costs, strict=True))]
+        rows = [["", *columns]]
+        rows += [[name, *(f"{x:g}" for x in row)] for name, row in zip(margin, given, strict=True)]
         first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-        lines = []
-        for name, *row in rows:
-            cells = [f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)]
-            lines.append("  ".join([f"{name:{first}}", *cells]))
+        lines = ["  ".join([row[0].ljust(first), *map(str.rjust, row[1:], widths)]) for row in rows]
         if len(lines[0]) <= width:
-            return [_wrapped(f"{head}:", width), *lines]
-    return [_wrapped(f"{head}.", width)]
+            return lines
+    return []
 
 
 def _extremes(matrix: FloatArray, names: Sequence[str]) -> list[str]:
@@ -160,25 +154,19 @@ def _extremes(matrix: FloatArray, names: Sequence[str]) -> list[str]:
     highest, lowest = float(positive.max()), float(positive.min())
     is_free = (matrix == 0) & ~np.eye(len(matrix), dtype=np.bool_)
     if np.isclose(lowest, highest, rtol=1e-12, atol=0.0) and not is_free.any():
-        return [
-            f"Every mistake costs {highest:g}, as with 0|1 costs: the cheapest prediction is the "
-            "most probable class."
-        ]
-    first = _mistakes(matrix == highest, names, 1)
-    sentences = [f"The most expensive mistake is {first}: {highest:g}."]
+        equal = f"Every mistake costs {highest:g}, as with 0|1 costs"
+        return [f"{equal}: the cheapest prediction is the most probable class."]
+    most, least = (_mistakes(matrix == cost, names, 1) for cost in (highest, lowest))
+    sentences = [f"The most expensive mistake is {most}: {highest:g}."]
     if lowest < highest:
-        sentences.append(
-            f"The cheapest mistake {'that is not free ' if is_free.any() else ''}is "
-            f"{_mistakes(matrix == lowest, names, 1)}: {lowest:g}; the most expensive costs "
-            f"{highest / lowest:.4g} times as much."
-        )
+        which = "that is not free " * bool(is_free.any())
+        ratio = f"the most expensive costs {highest / lowest:.4g} times as much"
+        sentences.append(f"The cheapest mistake {which}is {least}: {lowest:g}; {ratio}.")
     if is_free.any():
         sentences.append(f"Free mistakes: {_mistakes(is_free, names)}.")
     if _are_class_weights(matrix) and len(matrix) > 2:
-        sentences.append(
-            "Mistakes on a class cost the same whatever the prediction: these costs are class "
-            "weights."
-        )
+        same = "Mistakes on a class cost the same whatever the prediction"
+        sentences.append(f"{same}: these costs are class weights.")
     return sentences
 
 
@@ -198,9 +186,8 @@ def _enumerated(items: Sequence[str], limit: int = _MAX_LISTED) -> str:
 
 def _are_class_weights(matrix: FloatArray) -> bool:
     """Whether mistakes on a class cost the same whatever the prediction."""
-    weights = matrix.max(axis=1, keepdims=True)
-    expected = weights * (1.0 - np.eye(len(matrix)))
-    return bool(np.allclose(matrix, expected, rtol=1e-12, atol=0.0))
+    expected = matrix.max(axis=1, keepdims=True) * (1.0 - np.eye(len(matrix)))
+    return np.allclose(matrix, expected, rtol=1e-12, atol=0.0)
 
 
 def _thresholds(matrix: FloatArray) -> FloatArray:
@@ -273,12 +260,10 @@ def _can_be_cheapest(matrix: FloatArray, prediction: int) -> bool:
     """
     tied = matrix[prediction] == 0
     tied[prediction] = False
-    if not tied.any():
-        return True
-    excess = np.delete(matrix[:, tied] - matrix[:, [prediction]], prediction, axis=0)
+    excess = matrix[:, tied] - matrix[:, [prediction]]
     excess = excess[excess.any(axis=1)]
-    if not len(excess):
-        return False
+    if not excess.size:
+        return not tied.any()
     excess /= np.abs(excess).max(axis=1, keepdims=True)
     n_truths, n_tied = excess.shape
     limits = 0.0, 1.0 / _MIN_ADVANTAGE
@@ -293,12 +278,9 @@ def _best_constant(
     constant = priors @ given
     known = "With these priors" if are_given else "With all classes equally probable"
     is_best = np.isclose(constant, constant.min(), rtol=1e-12, atol=0.0)
-    best = _enumerated([*compress(names, is_best)])
     verb = "predictions are" if is_best.sum() > 1 else "prediction is"
-    return (
-        f"{known}, and nothing else known, the cheapest {verb} {best}: {constant.min():.4g} a "
-        "decision."
-    )
+    best = f"{_enumerated([*compress(names, is_best)])}: {constant.min():.4g} a decision."
+    return f"{known}, and nothing else known, the cheapest {verb} {best}"
 
 
 def _rules_of_badacost(matrix: FloatArray, labels: Sequence[Any]) -> str:

@@ -76,21 +76,30 @@ def as_cost_matrix(
     array([[0., 5.],
            [1., 0.]])
     """
-    labels = class_labels(classes)
+    labels, named = class_labels(classes), named_classes(costs)
     if costs is None:
         cells = 1.0 - np.eye(len(labels))
-    elif named_classes(costs) is None:
+    elif named is None:
         cells = _cells_of_array(costs)
     else:
-        labels = _names_of_codes(costs, labels)
+        labels = _names_of_codes(named, labels)
         cells = _cells_of_mapping(costs, labels, allow_extra_labels)
-    if cells.shape != (len(labels), len(labels)):
+    shape = len(labels), len(labels)
+    if cells.shape != shape:
         raise ValueError(
-            f"costs have shape {cells.shape} where the {listed(labels)} need ({len(labels)}, "
-            f"{len(labels)}): if some class may be missing, give a mapping or data frame; "
-            "costs_from_class_weights takes weights of classes, sample_cost= costs of samples."
+            f"costs have shape {cells.shape} where the {listed(labels)} need {shape}: if some "
+            "class may be missing, give a mapping or data frame; costs_from_class_weights takes "
+            "weights of classes, sample_cost= costs of samples."
         )
-    matrix = _as_floats(cells, labels)
+
+    def name(i: int, j: int) -> str:
+        return f"the entry for truth {labels[i]!r} and prediction {labels[j]!r}"
+
+    for place in () if cells.dtype.kind in NUMERIC else np.ndindex(cells.shape):
+        if not isinstance(cells[place], Real):
+            raise TypeError(f"{name(*place)} is {cells[place]!r}: replace it by a number.")
+    matrix = np.array(cells, dtype=np.float64, order="C")
+    check_entries(matrix, name)
     without_diagonal = regret(matrix, labels)
     return matrix if keep_diagonal else without_diagonal
 
@@ -119,9 +128,8 @@ def given_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
     return as_cost_matrix(costs, classes, allow_extra_labels=True, keep_diagonal=True)
 
 
-def _names_of_codes(costs: Any, labels: list[Any]) -> list[Any]:
-    """Return labels of costs for classes that are what an encoder made of these."""
-    named = named_classes(costs) or []
+def _names_of_codes(named: list[Any], labels: list[Any]) -> list[Any]:
+    """Return the labels of costs that an encoder has replaced by numbers, or else `labels`."""
     are_codes = all(type(label) is int and 0 <= label < len(named) for label in labels)
     if not are_codes or not set(labels).isdisjoint(as_classes(named, labels)):
         return labels
@@ -146,8 +154,8 @@ def _names_of_codes(costs: Any, labels: list[Any]) -> list[Any]:
 def warn_if_label_order_is_implicit(costs: Any, classes: Iterable[Any], y: Any) -> None:
     """Warn where unequal costs in an array follow the alphabet, since `y` sets no order."""
     labels = [plain(label) for label in classes]
-    is_ordered = category_order(y) is not None or not all(isinstance(k, str) for k in labels)
-    if costs is None or named_classes(costs) is not None or is_ordered:
+    has_order = category_order(y) is not None or not all(isinstance(k, str) for k in labels)
+    if costs is None or has_order or named_classes(costs) is not None:
         return
     mistakes = given_costs(costs, labels)[~np.eye(len(labels), dtype=np.bool_)]
     if (mistakes != mistakes[0]).any():
@@ -166,8 +174,9 @@ def named_classes(costs: Any) -> list[Any] | None:
     if not (hasattr(costs, "to_numpy") and hasattr(costs, "columns")):
         return None
     if not hasattr(costs, "index"):
-        wanted = "give badacost.costs.labelled_costs(costs.to_numpy(), classes)"
-        raise TypeError(f"costs are a data frame whose rows have no labels: {wanted}.")
+        raise TypeError(
+            "costs are a data frame whose rows have no labels: use badacost.costs.labelled_costs."
+        )
     return [plain(label) for label in costs.index]
 
 
@@ -222,15 +231,14 @@ def check_unique(labels: Sequence[Any], place: str) -> None:
 def check_known(found: Iterable[Any], labels: Sequence[Any], place: str) -> None:
     """Refuse labels that are not classes."""
     known = set(labels)
-    unknown = [label for label in found if label not in known]
+    unknown = shown((label for label in found if label not in known), _MAX_CLASSES_LISTED)
     if unknown:
-        found = shown(unknown, _MAX_CLASSES_LISTED)
-        problem = f"labels [{found}] in {place} are not among the {listed(labels)}"
+        problem = f"labels [{unknown}] in {place} are not among the {listed(labels)}"
         raise ValueError(f"{problem}: remove or correct them; their type counts, too.")
 
 
 def class_positions(
-    found: Iterable[Any], labels: Sequence[Any], place: str, *, allow_extra: bool = False
+    found: Iterable[Any], labels: Sequence[Any], place: str, allow_extra: bool = False
 ) -> list[int]:
     """Return where each class is among the labels found, which must name each of them once."""
     named = as_classes(found, labels)
@@ -238,44 +246,42 @@ def class_positions(
     if not allow_extra:
         check_known(named, labels, place)
     position = {label: number for number, label in enumerate(named)}
-    missing = [label for label in labels if label not in position]
-    if missing:
-        wanted = f"add it, or correct one of the labels there ({shown(named, _MAX_CLASSES_LISTED)})"
-        raise ValueError(f"class {missing[0]!r:.80} is missing from {place}: {wanted}.")
+    for label in labels:
+        if label not in position:
+            wanted = f"add it, or correct one of those there ({shown(named, _MAX_CLASSES_LISTED)})"
+            raise ValueError(f"class {label!r:.80} is missing from {place}: {wanted}.")
     return [position[label] for label in labels]
 
 
-def values_by_class(
-    given: Mapping[Any, Any], labels: Sequence[Any], place: str, *, allow_extra: bool = False
+def in_order(
+    given: Mapping[Any, Any], labels: Sequence[Any], place: str, allow_extra: bool = False
 ) -> list[Any]:
     """Return the values of a mapping from class to value in the order of `labels`."""
     values = [*given.values()]
-    return [values[k] for k in class_positions(given, labels, place, allow_extra=allow_extra)]
+    return [values[k] for k in class_positions(given, labels, place, allow_extra)]
 
 
 def listed(labels: Sequence[Any]) -> str:
-    """Return the number of classes, with their labels when these are few."""
-    count = f"{len(labels)} classes"
-    few = len(labels) <= _MAX_CLASSES_LISTED
-    return f"{count} [{shown(labels)}]" if few else count
+    """Return the number of classes and the first labels."""
+    return f"{len(labels)} classes [{shown(labels, _MAX_CLASSES_LISTED)}]"
 
 
 def _cells_of_mapping(costs: Any, labels: Sequence[Any], allow_extra: bool) -> NDArray[Any]:
     """Return the cells of a mapping or data frame in the order of `labels`."""
+    truths = "the truths of costs"
     if not isinstance(costs, Mapping):
-        check_unique([*costs.index], "the rows of costs")
-        check_unique([*costs.columns], "the columns of costs")
-        costs = costs.to_dict("index")
-    rows = values_by_class(costs, labels, "the truths of costs", allow_extra=allow_extra)
+        rows = class_positions(costs.index, labels, truths, allow_extra)
+        columns = class_positions(costs.columns, labels, "the columns of costs", allow_extra)
+        return np.asarray(costs, dtype=object)[np.ix_(rows, columns)]
     cells = []
-    for truth, row in zip(labels, rows, strict=True):
+    for truth, row in zip(labels, in_order(costs, labels, truths, allow_extra), strict=True):
         place = f"the costs of truth {truth!r}"
         if not isinstance(row, Mapping):
             wanted = "give a mapping from prediction to cost, or use costs_from_class_weights"
             raise TypeError(f"{place} are of type {type(row).__name__}: {wanted}.")
         if truth not in as_classes(row, labels):
             row = {**row, truth: 0.0}
-        cells.append(values_by_class(row, labels, place, allow_extra=allow_extra))
+        cells.append(in_order(row, labels, place, allow_extra))
     return np.array(cells, dtype=object)
 
 
@@ -283,63 +289,37 @@ def _cells_of_array(costs: Any) -> NDArray[Any]:
     """Return the cells of an array-like; strings and None stay as they are."""
     cells = costs if isinstance(costs, np.ndarray) else np.asarray(costs, dtype=object)
     if cells.ndim == 0:
-        raise TypeError(
-            f"costs are of type {type(costs).__name__}: give None, a K x K array, a mapping "
-            "{truth: {prediction: cost}} or a data frame; read_costs takes files, "
-            "costs_from_class_weights takes weights."
-        )
+        wanted = "give None, a K x K array, a mapping {truth: {prediction: cost}} or a data frame"
+        others = "read_costs takes files, costs_from_class_weights takes weights"
+        raise TypeError(f"costs are of type {type(costs).__name__}: {wanted}; {others}.")
     return cells
 
 
-def _as_floats(cells: NDArray[Any], labels: Sequence[Any]) -> FloatArray:
-    """Return a float64 copy of the cells, all of which must be real numbers from 0 on."""
-
-    def name(i: int, j: int) -> str:
-        return f"the entry for {cell_name(labels[i], labels[j])}"
-
-    for place, value in () if cells.dtype.kind in NUMERIC else np.ndenumerate(cells):
-        if not isinstance(value, Real):
-            raise TypeError(f"{name(*place)} is {value!r}: replace it by a number.")
-    matrix = np.array(cells, dtype=np.float64, order="C")
-    check_entries(matrix, name)
-    return matrix
-
-
-def cell_name(truth: Any, prediction: Any) -> str:
-    """Return how messages name a cell."""
-    return f"truth {truth!r} and prediction {prediction!r}"
-
-
-def check_entries(values: FloatArray, name: Callable[..., str], remedy: str = "") -> None:
+def check_entries(values: FloatArray, name: Callable[..., str]) -> None:
     """Refuse entries that are negative, NaN or too large; `name` makes a name of an index."""
     wrong = np.argwhere(~((values >= 0) & (values <= MAX_COST)))
     if len(wrong):
         cell = tuple(wrong[0].tolist())
-        if not remedy and values[cell] < 0:
-            remedy = "costs are 0 or more; costs_from_pairs takes negative ones, which are gains"
-        remedy = remedy or f"replace it by a number from 0 to {MAX_COST:g}"
-        raise ValueError(f"{name(*cell)} is {values[cell]}: {remedy}.")
+        wanted = (
+            f"replace it by a number from 0 to {MAX_COST:g}; costs_from_pairs takes negative ones"
+        )
+        raise ValueError(f"{name(*cell)} is {values[cell]}: {wanted}.")
 
 
-def regret(matrix: FloatArray, labels: Sequence[Any]) -> FloatArray:
+def regret(matrix: FloatArray, labels: Any) -> FloatArray:
     """Subtract each diagonal entry from its row; mistakes must not turn into gains."""
     difference = matrix - np.diagonal(matrix)[:, np.newaxis]
-    if (difference < 0).any():
-        i, j = np.argwhere(difference < 0)[0]
-        raise ValueError(
-            f"for truth {labels[i]!r} being right costs {matrix[i, i]:g} and prediction "
-            f"{labels[j]!r} costs {matrix[i, j]:g}: lower the diagonal entry, usually to 0, and "
-            "check that truth comes before prediction."
+    for i, j in np.argwhere(difference < 0):
+        right, wrong = f"being right costs {matrix[i, i]:g}", f"costs {matrix[i, j]:g}"
+        wanted = (
+            "lower the diagonal entry, usually to 0, and check that truth comes before prediction"
         )
-    check_no_free_class(difference, labels, "raise at least one cost off the diagonal of its row")
+        raise ValueError(
+            f"for truth {labels[i]!r} {right} and prediction {labels[j]!r} {wrong}: {wanted}."
+        )
+    for i in np.flatnonzero(~difference.any(axis=1)):
+        raise ValueError(f"all mistakes on class {labels[i]!r} are free: raise a cost in its row.")
     return difference
-
-
-def check_no_free_class(matrix: FloatArray, labels: Sequence[Any], remedy: str) -> None:
-    """Refuse a matrix with zero diagonal in which some row has no positive entry."""
-    free = np.flatnonzero(~matrix.any(axis=1))
-    if free.size:
-        raise ValueError(f"all mistakes on class {labels[free[0]]!r} are free: {remedy}.")
 
 
 def real_numbers(values: Any, name: str, remedy: str, *shapes: tuple[int, ...]) -> FloatArray:
@@ -367,7 +347,7 @@ def square(matrix: ArrayLike, name: str = "cost_matrix") -> FloatArray:
     if copy.ndim != 2 or copy.shape[0] != copy.shape[1] or len(copy) < 2:
         raise ValueError(f"{name} has shape {copy.shape}: {wanted}.")
     if not np.isfinite(copy).all():
-        check_entries(copy, lambda i, j: f"the entry for {cell_name(i, j)}")
+        check_entries(copy, lambda i, j: f"{name} for truth {i} and prediction {j}")
     return copy
 
 
@@ -468,10 +448,9 @@ def stationary_distribution(
     if not absorbing.all():
         labels = [plain(label) for label in (range(n_classes) if classes is None else classes)]
         kept, lost = ([*compress(labels, mask)] for mask in (absorbing, ~absorbing))
-        raise ValueError(
-            f"these costs give no probabilities: for the truths {kept} every prediction in {lost} "
-            'is free; give every mistake a positive cost, or use decision="margin".'
-        )
+        free = f"for the truths {kept} every prediction in {lost} is free"
+        wanted = 'give every mistake a positive cost, or use decision="margin"'
+        raise ValueError(f"these costs give no probabilities: {free}; {wanted}.")
     rates /= rates.max()
     with np.errstate(all="ignore"):
         for k in range(n_classes - 1, 0, -1):
@@ -555,13 +534,3 @@ def check_positive(**values: Any) -> None:
     for name, value in values.items():
         # A float32 cannot be compared with 1e300.
         check_number(name, plain(value), low=0.0, high=MAX_COST, open_low=True)
-
-
-class CostMatrixMixin:
-    """Costs of a classifier, which has `classes_`."""
-
-    def _set_costs(self, costs: Any) -> None:
-        """Set `cost_matrix_`, as given, and `regret_matrix_`, with a zero diagonal."""
-        model: Any = self
-        self.cost_matrix_ = given_costs(costs, model.classes_)
-        self.regret_matrix_ = self.cost_matrix_ - np.diagonal(self.cost_matrix_)[:, np.newaxis]

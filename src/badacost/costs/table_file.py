@@ -142,13 +142,12 @@ def write_costs(
         raise ValueError("costs do not name their classes: give classes, in the order of the rows.")
     labels = class_labels(found)
     matrix = given_costs(costs, labels)
-    names = [_writable(label) for label in labels]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_CORNER, *names])
+    names = class_labels(map(_writable, labels))  # 0 and "0" are two classes, but one text
+    rows = [[_CORNER, *names]]
     for name, row in zip(names, matrix.tolist(), strict=True):
-        writer.writerow([name, *(repr(cost).removesuffix(".0") for cost in row)])
-    class_labels(names)  # 0 and "0" are two classes, but one text
+        rows.append([name, *(repr(cost).removesuffix(".0") for cost in row)])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
     if isinstance(path, str | PathLike):
         with replaced_file(path) as temporary:
             temporary.write_bytes(text.getvalue().encode())

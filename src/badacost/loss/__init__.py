@@ -339,29 +339,30 @@ def optimal_step(weight_sums: ArrayLike, margins: ArrayLike) -> float:
     mass = _relative_mass(weight_sums)
     slopes = np.asarray(margins, dtype=np.float64)
     rising, falling = slopes > 0, slopes < 0
-    has_rising, has_falling = mass[rising].any(), mass[falling].any()
-    if not has_rising and not has_falling:
+    if not mass[rising | falling].any():
         return 0.0
-    if not has_rising:
-        mass = _with_trace(mass, rising)
-    if not has_falling:
-        mass = _with_trace(mass, falling)
-    rising &= mass > 0
-    falling &= mass > 0
+    for cells in (rising, falling):
+        if not mass[cells].any():
+            if not cells.any():
+                raise ValueError(
+                    "margins have entries of one sign only: use those of cost_margins."
+                )
+            total = mass.sum()
+            mass *= 1.0 - _TRACE_OF_MASS
+            mass[cells] = _TRACE_OF_MASS * total / np.count_nonzero(cells)
+        cells &= mass > 0
     # With the unit taken from the margins, the search does not depend on their scale.
     unit = np.frexp(np.abs(slopes[rising | falling]).max())[1]
     up_slopes, down_slopes = np.ldexp(slopes[rising], -unit), np.ldexp(-slopes[falling], -unit)
     if not (up_slopes.all() and down_slopes.all()):
         raise ValueError(
-            "the costs span too many orders of magnitude to compute a step: reduce their range."
+            "the costs span too many orders of magnitude for a step: reduce their range."
         )
     step = _balancing_step(mass[rising], up_slopes, mass[falling], down_slopes)
     with np.errstate(over="ignore"):
         step = float(np.ldexp(step, -unit))
     if math.isinf(step):
-        raise ValueError(
-            "the costs are too small to compute a step: multiply them by a large number."
-        )
+        raise ValueError("the costs are too small for a step: multiply them by a large number.")
     return step
 
 
@@ -399,15 +400,6 @@ def _relative_mass(weight_sums: ArrayLike) -> FloatArray:
     return np.ldexp(mass, -np.frexp(mass.max())[1])  # a power of two keeps all digits
 
 
-def _with_trace(mass: FloatArray, cells: NDArray[np.bool_]) -> FloatArray:
-    """Return the mass with a small fraction distributed evenly over `cells`, a mask (K, K)."""
-    if not cells.any():
-        raise ValueError("margins have entries of one sign only: use those of cost_margins.")
-    traced: FloatArray = mass * (1.0 - _TRACE_OF_MASS)
-    traced[cells] = _TRACE_OF_MASS * mass.sum() / np.count_nonzero(cells)
-    return traced
-
-
 def _balancing_step(
     up_mass: FloatArray, up_slopes: FloatArray, down_mass: FloatArray, down_slopes: FloatArray
 ) -> float:
@@ -423,13 +415,20 @@ def _balancing_step(
         return 0.0
     up_logs = np.log(up_mass) + np.log(up_slopes)
     down_logs = np.log(down_mass) + np.log(down_slopes)
-    excess, _ = _log_imbalance(0.0, up_logs, up_slopes, down_logs, down_slopes)
+
+    def log_imbalance(step: float) -> tuple[float, float]:
+        """Return the log of rising over falling terms of phi' at a step, and its derivative."""
+        up, up_rate = _log_sum(up_logs + step * up_slopes, up_slopes)
+        down, down_rate = _log_sum(down_logs - step * down_slopes, down_slopes)
+        return up - down, up_rate + down_rate
+
+    excess, _ = log_imbalance(0.0)
     steepest = float(up_slopes.max() + down_slopes.max())
     flattest = float(up_slopes.min() + down_slopes.min())
     low, high = sorted((-excess / steepest, -excess / flattest))
     step, move = low, high - low
     for _ in range(_MAX_ITERATIONS):
-        excess, slope = _log_imbalance(step, up_logs, up_slopes, down_logs, down_slopes)
+        excess, slope = log_imbalance(step)
         if excess > 0:
             high = step
         else:
@@ -453,19 +452,6 @@ def _exact_product(mass: FloatArray, slopes: FloatArray) -> Fraction:
     """Return the scalar product without rounding."""
     pairs = zip(mass.tolist(), slopes.tolist(), strict=True)
     return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
-
-
-def _log_imbalance(
-    step: float,
-    up_logs: FloatArray,
-    up_slopes: FloatArray,
-    down_logs: FloatArray,
-    down_slopes: FloatArray,
-) -> tuple[float, float]:
-    """Return the log of rising over falling terms of phi' at a step, and its derivative."""
-    up, up_rate = _log_sum(up_logs + step * up_slopes, up_slopes)
-    down, down_rate = _log_sum(down_logs - step * down_slopes, down_slopes)
-    return up - down, up_rate + down_rate
 
 
 def _log_sum(exponents: FloatArray, slopes: FloatArray) -> tuple[float, float]:

@@ -36,7 +36,6 @@ from badacost.costs.decisions import (
 from badacost.costs.matrix import as_classes, class_positions, given_costs, named_classes, plain
 
 charged_costs = given_costs  # its former name
-Normalization = Literal["all", "true", "pred"] | None
 _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
 
 
@@ -174,7 +173,7 @@ def cost_confusion_matrix(
     sample_weight: ArrayLike | None = None,
     sample_cost: ArrayLike | None = None,
     abstain: ArrayLike | None = None,
-    normalize: Normalization = None,
+    normalize: Literal["all", "true", "pred"] | None = None,
 ) -> FloatArray:
     """Return the total cost of each pair of truth and prediction: counts times costs.
 
@@ -253,8 +252,8 @@ def cost_breakdown(
     abstain: Any,
 ) -> CostBreakdown:
     """Check the arguments of the metrics, and sum up."""
-    labels_true, (predicted, abstained) = column_or_1d(y_true), _split_abstentions(y_pred)
-    check_consistent_length(labels_true, predicted)
+    labels_true, (labels_pred, abstained) = column_or_1d(y_true), _split_abstentions(y_pred)
+    check_consistent_length(labels_true, abstained)
     n_samples = len(labels_true)
     if not n_samples:
         raise ValueError("y_true and y_pred are empty: give at least one sample.")
@@ -262,8 +261,7 @@ def cost_breakdown(
     if abstain is None and abstained.any():
         raise ValueError(f"y_pred has {abstained.sum()} abstentions without a cost: pass abstain=.")
     weight = check_sample_weight(sample_weight, n_samples)
-    with helpful_errors(None, labels_true, "y_true"), helpful_errors(None, predicted, "y_pred"):
-        labels_pred = _of_one_type(predicted[~abstained])
+    with helpful_errors(None, labels_true, "y_true"), helpful_errors(None, labels_pred, "y_pred"):
         _check_dates(labels_true, labels_pred)
         # Refuses numbers beside strings, and values that are no class.
         seen = unique_labels(*(part for part in (labels_true, labels_pred) if len(part)))
@@ -291,9 +289,9 @@ def cost_breakdown(
 
 
 def _split_abstentions(y_pred: Any) -> tuple[NDArray[Any], Mask]:
-    """Return decisions, and a mask of those that are abstentions; in lists, numbers stay numbers.
+    """Return the classes that are predicted, and a mask of the abstentions, (n,).
 
-    Abstentions are masked, or have the text `ABSTAIN`.
+    Abstentions are masked, or have the text `ABSTAIN`; numbers beside it stay numbers.
     """
     if isinstance(y_pred, list | tuple):
         y_pred = np.array(y_pred, dtype=object)
@@ -301,14 +299,11 @@ def _split_abstentions(y_pred: Any) -> tuple[NDArray[Any], Mask]:
     mask = np.ravel(np.ma.getmaskarray(y_pred)) if np.ma.isMaskedArray(y_pred) else np.False_
     with helpful_errors(None, decisions, "y_pred"):
         is_text = decisions == ABSTAIN if decisions.dtype.kind in "OUT" else np.False_
-    return decisions, np.broadcast_to(mask | is_text, decisions.shape)
-
-
-def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that are objects as an array of numbers, if no text is among them."""
-    if labels.dtype.kind != "O" or any(isinstance(label, str) for label in labels):
-        return labels
-    return np.array(labels.tolist())
+        abstained = np.broadcast_to(mask | is_text, decisions.shape)
+        labels = decisions[~abstained]
+        if labels.dtype.kind == "O" and not any(isinstance(label, str) for label in labels):
+            labels = np.array(labels.tolist())
+    return labels, abstained
 
 
 def _check_dates(y_true: NDArray[Any], y_pred: NDArray[Any]) -> None:
@@ -330,9 +325,9 @@ def known_labels(
         name, costs, named = "sample_cost", sample_cost, getattr(sample_cost, "columns", None)
     if named is not None:
         return as_classes(named, found)
-    order = category_order(y)
+    order = category_order(y) or found
     shape = costs.shape if hasattr(costs, "shape") else np.asarray(costs, dtype=object).shape
-    if order is not None and sample_cost is None and shape == (len(order),) * 2:
+    if shape and shape[-1] == len(order):
         return order
     if shape and shape[-1] != len(found):
         problem = f"{name} has {shape[-1]} columns but y_true and y_pred have {len(found)} classes"
@@ -389,10 +384,10 @@ class CostScorer:
         else:
             values = check_sample_cost(sample_cost, labels, len(column_or_1d(y)))
             order = class_positions(labels, estimator.classes_.tolist(), "labels", allow_extra=True)
-            values = values[..., order] if values.ndim == 2 else values[:, order][..., order]
+            values = values[:, order][..., order] if values.ndim == 3 else values[:, order]
             decisions = estimator.decide(X, sample_cost=values, abstain=self.abstain)
-        options: dict[str, Any] = {"sample_weight": sample_weight, "sample_cost": sample_cost}
-        options |= {"labels": labels, "abstain": self.abstain}
+        options: dict[str, Any] = {"labels": labels, "abstain": self.abstain}
+        options |= {"sample_weight": sample_weight, "sample_cost": sample_cost}
         if self.metric == "savings":
             return savings(y, decisions, costs, **options)
         return -average_cost(y, decisions, costs, **options)
