@@ -83,10 +83,10 @@ def test_names_and_threads(model) -> None:
 
 def test_importances(model) -> None:
     explanation = explain_scores(model, X)
-    shares = explanation.importances()
-    assert shares.sum() == pytest.approx(1.0)
+    fractions = explanation.importances()
+    assert fractions.sum() == pytest.approx(1.0)
     mean = np.abs(explanation.values).mean(axis=0)
-    assert shares.argmax() == mean.sum(axis=1).argmax()
+    assert fractions.argmax() == mean.sum(axis=1).argmax()
     np.testing.assert_array_equal(feature_importances(model), model.feature_importances_)
     counts = feature_importances(model, "count")
     assert counts.sum() == pytest.approx(1.0)
@@ -97,9 +97,9 @@ def test_importances(model) -> None:
 
 def expected_difference(model, x, decision, against, costs) -> float:
     """What `against` costs more than `decision`, from the probabilities of the model."""
-    charged = model.predict_proba(x)[0] @ costs
+    expected = model.predict_proba(x)[0] @ costs
     labels = CLASSES.tolist()
-    return charged[labels.index(against)] - charged[labels.index(decision)]
+    return expected[labels.index(against)] - expected[labels.index(decision)]
 
 
 @pytest.mark.parametrize("name", WITH_PROBABILITIES)
@@ -140,9 +140,9 @@ def test_a_function_of_one_score_is_divided_like_the_scores() -> None:
     model = badacost.BAdaCostClassifier([[0, 1], [5, 0]], n_estimators=6).fit(X, two)
     explanation, scores = explain_decision(model, X[0]), explain_scores(model, X[:1])
     logit = scores.values[0] @ [1.0, -1.0]
-    shares = logit / logit.sum()
+    fractions = logit / logit.sum()
     gain = explanation.total - explanation.base
-    np.testing.assert_allclose(explanation.contributions, shares * gain, atol=1e-10)
+    np.testing.assert_allclose(explanation.contributions, fractions * gain, atol=1e-10)
 
 
 def test_strong_scores() -> None:

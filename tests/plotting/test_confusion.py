@@ -181,11 +181,11 @@ def test_sums_are_those_of_the_metrics(data):
     n_classes = data.draw(st.integers(2, 6))
     label = st.integers(0, n_classes - 1)
     pairs = data.draw(st.lists(st.tuples(label, label), min_size=1, max_size=30))
-    price = st.floats(0.01, 1e6)
+    cost = st.floats(0.01, 1e6)
     costs = np.array(
         data.draw(
             st.lists(
-                st.lists(price, min_size=n_classes, max_size=n_classes),
+                st.lists(cost, min_size=n_classes, max_size=n_classes),
                 min_size=n_classes,
                 max_size=n_classes,
             )
@@ -199,8 +199,8 @@ def test_sums_are_those_of_the_metrics(data):
     assert display.counts.sum() == len(pairs)
     average = average_cost(truth, guess, costs, labels=range(n_classes))
     assert display.costs.sum() / len(pairs) == pytest.approx(average)
-    shares = display.im_.get_array()
-    assert shares.sum() == pytest.approx(1.0 if average else 0.0)
+    fractions = display.im_.get_array()
+    assert fractions.sum() == pytest.approx(1.0 if average else 0.0)
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ def margins_of(costs, y, classes):
 
 
 def assert_distribution(line, margins):
-    """The line is the share of margins at or below each value."""
-    x, share = line.get_data()
+    """The line is the fraction of margins at or below each value."""
+    x, fraction = line.get_data()
     np.testing.assert_allclose(x[1:], np.sort(margins))
-    np.testing.assert_allclose(share, np.arange(len(margins) + 1) / len(margins))
+    np.testing.assert_allclose(fraction, np.arange(len(margins) + 1) / len(margins))
 
 
 def test_margins_after_some_rounds(model, samples):
@@ -69,9 +69,9 @@ def test_each_class_apart(model, samples):
             assert line.get_label() == f"{label}, round {number}"
             assert_distribution(line, row[y == label])
     bar = display.figure_.axes[1]
-    shares = [np.mean(display.margins[1][y == label] <= 0) for label in model.classes_]
+    fractions = [np.mean(display.margins[1][y == label] <= 0) for label in model.classes_]
     assert [text.get_text() for text in bar.get_yticklabels()] == [
-        f"{label} ({share:.1%})" for label, share in zip(model.classes_, shares, strict=True)
+        f"{label} ({part:.1%})" for label, part in zip(model.classes_, fractions, strict=True)
     ]
 
 
@@ -128,7 +128,7 @@ def test_from_predictions(data):
     [
         (([[0.0, 1.0, 2.0]], [0]), "3 columns and 1 classes: give classes"),
         (([[0.0, 1.0], [1.0, 0.0]], [0]), "costs must have a column for each class"),
-        (([[0.0, 1.0]], [0, 1]), "costs must have 2 entries; got 1"),
+        (([[0.0, 1.0]], [0, 1]), "inconsistent numbers of samples"),
         (([[0.0, np.inf]], [0, 1]), "costs contains infinity"),
         (([0.0, 1.0], [0, 1]), "Expected 2D array"),
     ],
@@ -141,7 +141,7 @@ def test_errors_of_predictions(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"margins": [[1.0]], "y": [0, 1]}, "y must have 1 entries; got 2"),
+        ({"margins": [[1.0]], "y": [0, 1]}, "inconsistent numbers of samples"),
         ({"margins": [[1.0]], "y": [0], "classes": [1, 2]}, r"not among the classes \(0\)"),
         ({"margins": [[1.0], [2.0]], "y": [0]}, "rounds must number the rows of margins"),
         ({"margins": [[1.0], [2.0]], "y": [0], "rounds": [3, 3]}, "must number the rows"),

@@ -281,19 +281,16 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     """
     booster = _booster_of(model, "explain_scores")
     X = X.toarray() if is_sparse(X) else X  # the result is dense
-    data: Any
-    if booster is not model:
+    if booster is model:
+        features = check_samples(model, X)
+        data = model._columns.as_given(X, features)
+    else:
         features = check_samples(booster, model.encoder_.transform(X))
         frame = X.to_pandas() if hasattr(X, "to_pandas") else X
         data = frame.rename(columns=str)[list(model.feature_names_in_)].to_numpy(object)
-    else:
-        features = check_samples(model, X)
-        data = model._columns.as_given(X, features)
-    threads = Threads(booster.n_jobs)
-    values = booster.forest_.contributions(features, threads)
     names = [f"feature {i}" for i in range(data.shape[1])]
     return Explanation(
-        values=values,
+        values=booster.forest_.contributions(features, Threads(booster.n_jobs)),
         base_values=booster.forest_.expected_scores,
         data=data,
         feature_names=[*map(str, getattr(model, "feature_names_in_", names))],

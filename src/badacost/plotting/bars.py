@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 _GREY, _DARK = "#999999", "#444444"
-_MAX_NAME_LENGTH = 40
 
 
 class _BarsDisplay(Display):
@@ -69,10 +68,9 @@ class FeatureImportancesDisplay(_BarsDisplay):
 
     def __init__(self, importances: ArrayLike, *, feature_names: Sequence[Any] | None = None):
         self.importances = check_column("importances", importances)
-        n_features = len(self.importances)
-        if feature_names is None:
-            feature_names = [f"feature {i}" for i in range(n_features)]
-        self.feature_names = [*map(str, check_length("feature_names", feature_names, n_features))]
+        numbered = [f"feature {i}" for i in range(len(self.importances))]
+        names = numbered if feature_names is None else feature_names
+        self.feature_names = [*map(str, check_length("feature_names", names, len(numbered)))]
 
     @classmethod
     def from_estimator(
@@ -179,7 +177,7 @@ class DecisionExplanationDisplay(_BarsDisplay):
         """
         explanation = self.explanation
         labels, amounts = zip(*explanation._table(max_features), strict=True)
-        names = [f"{name[:37]}..." if len(name) > _MAX_NAME_LENGTH else name for name in labels]
+        names = [f"{name[:37]}..." if len(name) > 40 else name for name in labels]
         places = np.arange(len(names)) + np.repeat([0.0, 0.5], [len(names) - 2, 2])
         colors = [PALETTE[0] if amount >= 0.0 else PALETTE[3] for amount in amounts[:-2]]
         texts = signed_numbers(amounts)

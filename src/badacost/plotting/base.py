@@ -108,18 +108,13 @@ class Display:
         from matplotlib import cm
         from matplotlib.colors import ListedColormap, Normalize
 
-        n_classes = len(names)
-        bar = self.figure_.colorbar(
-            cm.ScalarMappable(Normalize(-0.5, n_classes - 0.5), ListedColormap(colors)),
-            ax=axes,
-            ticks=range(n_classes),
-            aspect=min(20.0, 1.5 * n_classes),
-            shrink=min(1.0, 0.08 * n_classes),
-            anchor=(0.0, 1.0),
-        )
+        n = len(names)
+        mappable = cm.ScalarMappable(Normalize(-0.5, n - 0.5), ListedColormap(colors))
+        shape = {"aspect": min(20.0, 1.5 * n), "shrink": min(1.0, 0.08 * n), "anchor": (0.0, 1.0)}
+        bar = self.figure_.colorbar(mappable, ax=axes, ticks=range(n), **shape)
         bar.ax.invert_yaxis()
         bar.ax.tick_params(length=0)
-        row = bar.ax.get_window_extent().height / self.figure_.dpi * 72 / n_classes
+        row = bar.ax.get_window_extent().height / self.figure_.dpi * 72 / n
         bar.set_ticklabels(names, fontsize=min(10.0, 0.85 * row))
         bar.ax.set_title(title, fontsize=10, loc="left")
         return bar

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.validation import check_consistent_length
 
 from badacost._utils.arrays import FloatArray
 from badacost._utils.numbers import short_number
 from badacost._utils.validation import check_sample_weight, positions_in
 from badacost.costs.matrix import given_costs
 from badacost.metrics import known_labels
-from badacost.plotting.base import COST_UNIT, DASHES, PALETTE, Display, check_column, check_length
+from badacost.plotting.base import COST_UNIT, DASHES, PALETTE, Display, check_column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,8 +119,10 @@ class CostCurveDisplay(Display):
         """
         if (X is None) != (y is None) or (X is not None and sets is not None):
             raise ValueError("give X and y together, or sets, or neither.")
+        if X is not None:
+            sets = {"given samples": (X, y)}
         ylabel = COST_UNIT
-        if X is None and sets is None:
+        if sets is None:
             # The scores of an estimator without costs may be accuracies.
             cls._get(estimator, "cost_matrix_", " without X and y")
             curves = {"train": cls._get(estimator, "train_score_", " without X and y")}
@@ -130,7 +133,7 @@ class CostCurveDisplay(Display):
             staged_predict = cls._get(estimator, "staged_predict")
             costs = cls._get_costs(estimator, cost_matrix)
             curves = {}
-            for name, samples in ({"given samples": (X, y)} if sets is None else sets).items():
+            for name, samples in sets.items():
                 if not 2 <= len(samples) <= 3:
                     raise ValueError(f"set {name!r} must be (X, y) or (X, y, sample_weight).")
                 staged = staged_predict(samples[0])
@@ -237,6 +240,6 @@ def _average_costs(
     curve = []
     for predictions in staged:
         predicted = positions_in(classes, predictions, "predictions")
-        check_length("predictions", predicted, len(truth))
+        check_consistent_length(predicted, truth)
         curve.append(float(np.average(costs[truth, predicted], weights=weight)))
     return curve

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from badacost._utils.arrays import FloatArray
 from badacost._utils.validation import distinct_classes, positions_in
-from badacost.plotting.base import DASHES, Display, check_length, class_colors
+from badacost.plotting.base import DASHES, Display, class_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +64,7 @@ class MarginDisplay(Display):
     ):
         self.margins = check_array(margins, dtype=np.float64, input_name="margins")
         self.y = column_or_1d(y)
-        check_length("y", self.y, self.margins.shape[1])
+        check_consistent_length(self.margins.T, self.y)
         self.classes = distinct_classes(self.y, y) if classes is None else np.asarray(classes)
         self._truth = positions_in(self.classes, self.y)
         self.rounds = None if rounds is None else [int(number) for number in rounds]
@@ -175,18 +174,29 @@ class MarginDisplay(Display):
         MarginDisplay
             The display itself.
         """
-        n_groups = len(self.classes) if per_class else len(self.margins)
-        self._open(ax, 6.4, max(4.2, 0.2 * n_groups * per_class))
+        rounds = ["margins"] if self.rounds is None else [f"round {n}" for n in self.rounds]
+        dashes = [DASHES[i % len(DASHES)] for i in range(len(rounds))]
+        groups = [str(label) for label in self.classes] if per_class else rounds.copy()
+        group_colors = class_colors(len(groups), colors)
+        self._open(ax, 6.4, max(4.2, 0.2 * len(groups) * per_class))
         self.lines_: list[Any] = []
-        names = ["margins"] if self.rounds is None else [f"round {n}" for n in self.rounds]
-        group_colors = class_colors(n_groups, colors)
-        if per_class:
-            self._draw_classes(names, group_colors)
+        for k, color in enumerate(group_colors):
+            group = self.margins[:, self._truth == k] if per_class else self.margins[[k]]
+            if not group.size:
+                groups[k] += " (no samples)"
+                continue
+            groups[k] += f" ({np.mean(group[-1] <= 0.0):.1%})"
+            for margins, name, dash in zip(group, rounds, dashes, strict=False):
+                label = f"{self.classes[k]}, {name}" if per_class else groups[k]
+                self.lines_.append(self.ax_.ecdf(margins, label=label, color=color, linestyle=dash))
+        style = {"loc": self._free_corner(), "frameon": False}
+        if not per_class:
+            self.ax_.legend(title="margins (fraction ≤ 0)", **style)
         else:
-            for margins, name, color in zip(self.margins, names, group_colors, strict=True):
-                label = f"{name} ({_fraction_not_above_zero(margins)})"
-                self.lines_.append(self.ax_.ecdf(margins, label=label, color=color))
-            self.ax_.legend(title="margins (fraction ≤ 0)", loc=self._free_corner(), frameon=False)
+            if len(rounds) > 1:
+                handles = [self.ax_.plot([], [], color="k", ls=dash)[0] for dash in dashes]
+                self.ax_.legend(handles, rounds, **style)
+            self._add_class_bar(self.ax_, groups, group_colors, "class (≤ 0)")
         self.ax_.axvline(0.0, color="gray", linewidth=1, zorder=0)
         self.ax_.set_xlabel("margin (lowest other cost score minus that of the truth)")
         self.ax_.set_ylabel("fraction of samples with at most this margin")
@@ -195,25 +205,7 @@ class MarginDisplay(Display):
         self.ax_.spines[["top", "right"]].set_visible(False)
         return self
 
-    def _draw_classes(self, rounds: list[str], colors: list[Any]) -> None:
-        """Draw a line for each class and round, with a bar of the classes beside them."""
-        names = [str(label) for label in self.classes]
-        dashes = dict(zip(rounds, cycle(DASHES), strict=False))
-        for k, color in enumerate(colors):
-            of_class = self.margins[:, self._truth == k]
-            if not of_class.size:
-                names[k] += " (no samples)"
-                continue
-            names[k] += f" ({_fraction_not_above_zero(of_class[-1])})"
-            for margins, (name, dash) in zip(of_class, dashes.items(), strict=True):
-                label = f"{self.classes[k]}, {name}"
-                self.lines_.append(self.ax_.ecdf(margins, label=label, color=color, linestyle=dash))
-        if len(dashes) > 1:
-            handles = [self.ax_.plot([], [], color="k", ls=dash)[0] for dash in dashes.values()]
-            self.ax_.legend(handles, rounds, loc=self._free_corner(), frameon=False)
-        self._add_class_bar(self.ax_, names, colors, "class (≤ 0)")
-
-    def _free_corner(self) -> Literal["lower right", "upper left"]:
+    def _free_corner(self) -> str:
         """Return where a legend covers no curve; matplotlib's own search is slow on large data."""
         low, high = self.margins.min(), self.margins.max()
         rises_early = np.quantile(self.margins, 0.7, axis=1) < 0.6 * low + 0.4 * high
@@ -223,11 +215,6 @@ class MarginDisplay(Display):
 def _margins(costs: ArrayLike, truth: NDArray[Any]) -> FloatArray:
     """Return the lowest score of another class minus that of the true one, of shape (n,)."""
     scores = np.asarray(costs, dtype=np.float64)
-    check_length("costs", scores, len(truth))
+    check_consistent_length(scores, truth)
     is_own = np.eye(scores.shape[1], dtype=bool)[truth]
     return np.asarray(np.where(is_own, np.inf, scores).min(axis=1) - scores[is_own])
-
-
-def _fraction_not_above_zero(margins: FloatArray) -> str:
-    """Return the fraction of samples whose margin is negative or zero, in percent."""
-    return f"{np.mean(margins <= 0.0):.1%}"

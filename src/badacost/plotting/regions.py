@@ -299,12 +299,16 @@ def _plane(X: Any, features: Any, fixed: Any, n_points: int) -> tuple[Any, dict[
     values = {_name_of(feature, names): value for feature, value in fixed.items()}
     if len(plane) != 2 or len({*plane, *values}) != 2 + len(values):
         raise ValueError(f"features must be two different features not in fixed; got {features!r}.")
-    samples = np.column_stack([_numbers(columns[name], name) for name in plane])
+    for name in [name for name in names if name not in values]:
+        try:
+            columns[name] = column = np.asarray(columns[name], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            wanted = "choose others and give it in fixed"
+            raise ValueError(f"feature {name!r} is not numeric: {wanted}.") from error
+        values[name] = np.nan if np.isnan(column).all() else np.nanmedian(column)
+    samples = np.column_stack([columns[name] for name in plane])
     grid = [_range(column, n_points) for column in samples.T]
     values |= dict(zip(plane, np.meshgrid(*grid), strict=True))
-    for name in columns.keys() - values.keys():
-        column = _numbers(columns[name], name)
-        values[name] = np.nan if np.isnan(column).all() else np.nanmedian(column)
     points = {name: np.broadcast_to(values[name], (n_points, n_points)).ravel() for name in names}
     titles = [name if named else f"feature {name}" for name in plane]
     shown = {"grid_x": grid[0], "grid_y": grid[1], "samples": samples, "feature_names": titles}
@@ -318,15 +322,6 @@ def _name_of(feature: Any, names: list[Any]) -> Any:
     if isinstance(feature, Integral) and -len(names) <= int(feature) < len(names):
         return names[int(feature)]
     raise ValueError(f"feature {feature!r} is not among the {len(names)} features of X.")
-
-
-def _numbers(column: NDArray[Any], name: Any) -> FloatArray:
-    """Return a feature as numbers; a ValueError where it has none."""
-    try:
-        return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        wanted = "choose others and give it in fixed"
-        raise ValueError(f"feature {name!r} is not numeric: {wanted}.") from error
 
 
 def _range(column: FloatArray, n_points: int) -> FloatArray:
