@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from badacost.backends.shards import LocalShards, ShardedData
+from badacost.backends.shards import LocalShards, Shard, ShardedData
+from badacost.boosting.reweighting import ReweightingShard
 from badacost.classifiers import BAdaCostClassifier, CostBoostClassifier
 from badacost.family import AdaBoostM1Classifier, AdaC2M1Classifier, SAMMEClassifier
 from tests.sharded import use_shards
@@ -78,12 +79,12 @@ def test_warm_start(monkeypatch) -> None:
 
 def test_weights_are_fetched_once_a_round(monkeypatch) -> None:
     X, y, _ = samples()
-    called: list[str] = []
+    called: list[Any] = []
     call = LocalShards.call
 
-    def counted(shards: Any, method: str, arguments: Any, *, is_update: bool) -> list[Any]:
-        called.append(method)
-        return call(shards, method, arguments, is_update=is_update)
+    def counted(shards: Any, function: Any, arguments: Any, *, is_update: bool) -> list[Any]:
+        called.append(arguments[0] if function is Shard.boost else function)
+        return call(shards, function, arguments, is_update=is_update)
 
     def look(done: Any) -> None:
         assert done.sample_weight.shape == (N,)
@@ -91,10 +92,10 @@ def test_weights_are_fetched_once_a_round(monkeypatch) -> None:
     use_shards(monkeypatch, [300])
     monkeypatch.setattr(LocalShards, "call", counted)
     BAdaCostClassifier(COSTS, n_estimators=4, callbacks=[look]).fit(X, y)
-    with_look = called.count("state")
+    with_look = called.count(ReweightingShard.state)
     called.clear()
     BAdaCostClassifier(COSTS, n_estimators=4).fit(X, y)
-    assert with_look - called.count("state") == 4
+    assert with_look - called.count(ReweightingShard.state) == 4
 
 
 def test_own_costs_need_all_samples(monkeypatch) -> None:

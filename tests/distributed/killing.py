@@ -7,6 +7,7 @@ import signal
 import time
 from typing import Any
 
+from badacost.backends.shards import Shard
 from badacost.distributed.shards import DaskShards
 
 
@@ -22,7 +23,15 @@ def wait_until(condition: Any, seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
-def kill_in(monkeypatch: Any, client: Any, method: str, number: int, *, before: bool) -> list[str]:
+def kill_in(
+    monkeypatch: Any,
+    client: Any,
+    method: str,
+    number: int,
+    *,
+    before: bool,
+    how: signal.Signals = signal.SIGKILL,
+) -> list[str]:
     """Kill the first worker at a call of a method, before it is sent or once it is."""
     killed: list[str] = []
     calls = []
@@ -31,14 +40,15 @@ def kill_in(monkeypatch: Any, client: Any, method: str, number: int, *, before: 
     def kill(shards: DaskShards) -> None:
         address = shards._handles[0].address
         pid = client.run(os.getpid, workers=[address])[address]
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, how)
         killed.append(address)
 
-    def called(shards: DaskShards, name: str, arguments: Any, *, is_update: bool) -> Any:
+    def called(shards: DaskShards, function: Any, arguments: Any, *, is_update: bool) -> Any:
+        name = (arguments[0] if function is Shard.boost else function).__name__
         calls.append(name)
         if before and not killed and calls.count(method) == number and name == method:
             kill(shards)
-        return call(shards, name, arguments, is_update=is_update)
+        return call(shards, function, arguments, is_update=is_update)
 
     def received(shards: DaskShards, handle: Any, future: Any) -> Any:
         if not before and not killed and calls.count(method) == number and calls[-1] == method:

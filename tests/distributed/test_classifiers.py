@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import signal
 import threading
 from dataclasses import fields
 from pathlib import Path
@@ -377,12 +378,12 @@ def test_two_classes(cluster_of, tmp_path) -> None:
         ("BAdaCost", "describe", 1, False),  # as soon as the rows are there
         ("BAdaCost", "sketch", 1, False),  # while bins are chosen
         ("BAdaCost", "bin", 1, False),
-        ("BAdaCost", "booster.level", 5, False),  # in the middle of a level
-        ("CostBoost", "booster.level", 5, False),
-        ("CostBoost", "booster.level", 2, True),  # between levels
-        ("BAdaCost", "booster.advance", 2, False),  # between rounds
-        ("BAdaCost", "booster.advance", 2, True),
-        ("CostBoost", "booster.advance", 2, True),
+        ("BAdaCost", "level", 5, False),  # in the middle of a level
+        ("CostBoost", "level", 5, False),
+        ("CostBoost", "level", 2, True),  # between levels
+        ("BAdaCost", "advance", 2, False),  # between rounds
+        ("BAdaCost", "advance", 2, True),
+        ("CostBoost", "advance", 2, True),
     ],
 )
 def test_a_killed_worker(cluster_of, tmp_path, monkeypatch, kind, method, number, before) -> None:
@@ -394,6 +395,22 @@ def test_a_killed_worker(cluster_of, tmp_path, monkeypatch, kind, method, number
     assert_same(model, local.fit(X, Y, WEIGHT), tmp_path)
 
 
+@pytest.mark.parametrize("max_rebuilds", [10, 0])
+def test_a_frozen_worker(cluster_of, tmp_path, monkeypatch, max_rebuilds) -> None:
+    """It has no heartbeat: its shard is rebuilt, or the fit ends with an error."""
+    client = cluster_of(2)
+    model, local = pair("CostBoost", client)
+    model.set_params(heartbeat_timeout=2.0, max_rebuilds=max_rebuilds)
+    killed = kill_in(monkeypatch, client, "level", 3, before=True, how=signal.SIGSTOP)
+    if not max_rebuilds:
+        with pytest.raises(LostWorkersError, match=r"no heartbeat.*max_rebuilds=0"):
+            model.fit(array(X, 5), array(Y, 5))
+    else:
+        model.fit(array(X, 5), array(Y, 5))
+        assert_same(model, local.fit(X, Y), tmp_path)
+    assert killed
+
+
 def test_a_client_that_is_closed(cluster_of) -> None:
     from distributed import Client
 
@@ -402,6 +419,17 @@ def test_a_client_that_is_closed(cluster_of) -> None:
     model, _ = pair("BAdaCost", client)
     with pytest.raises(LostWorkersError, match=r"\(the client is closed\).*make a new client"):
         model.fit(array(X, 2), array(Y, 2))
+
+
+def test_a_closed_client_of_persisted_data(cluster_of) -> None:
+    from distributed import Client
+
+    client = Client(cluster_of(1).scheduler.address, set_as_default=False)
+    samples, labels = client.persist([array(X, 2), array(Y, 2)])
+    client.close()
+    model, _ = pair("BAdaCost", client)
+    with pytest.raises(LostWorkersError, match="client is closed"):
+        model.fit(samples, labels)
 
 
 def test_a_client_that_is_closed_during_the_fit(cluster_of) -> None:
@@ -431,7 +459,7 @@ def test_killed_too_often(cluster_of, monkeypatch) -> None:
     client = cluster_of(2)
     model, _ = pair("BAdaCost", client, max_depth=2)
     model.set_params(max_rebuilds=0)
-    kill_in(monkeypatch, client, "booster.level", 3, before=True)
+    kill_in(monkeypatch, client, "level", 3, before=True)
     with pytest.raises(LostWorkersError, match=r"more often than max_rebuilds=0"):
         model.fit(array(X, 5), array(Y, 5))
     assert not hasattr(model, "n_estimators_")
@@ -449,7 +477,7 @@ def test_scattered_data(cluster_of, monkeypatch) -> None:
     model, _ = pair("BAdaCost", client)
     with pytest.warns(UserWarning, match="cannot be rebuilt if a worker is lost"):
         model.fit(samples, array(Y, 2))
-    kill_in(monkeypatch, client, "booster.level", 3, before=True)
+    kill_in(monkeypatch, client, "level", 3, before=True)
     with (
         pytest.warns(UserWarning, match="cannot be rebuilt if a worker is lost"),
         pytest.raises(LostWorkersError, match=r"scattered.*Give dask collections"),
@@ -517,9 +545,19 @@ def test_files_are_those_of_the_ordinary_estimator(cluster_of, tmp_path, kind) -
 MISTAKES = [
     ({}, (X, array(Y, 1)), TypeError, "X must be a dask array"),
     ({}, (array(X, 2), array(Y[:9], 1)), ValueError, "X has 420 rows, but y has 9 classes"),
-    ({"warm_start": True}, (array(X, 1), array(Y, 1)), ValueError, "warm_start needs all samples"),
+    (
+        {"warm_start": True},
+        (array(X, 1), array(Y, 1)),
+        ValueError,
+        "warm_start is not for clusters.*False.*to_local",
+    ),
     ({"binning": "exact"}, (array(X, 1), array(Y, 1)), ValueError, '"quantile" or "uniform"'),
-    ({"device": "cuda"}, (array(X, 1), array(Y, 1)), ValueError, 'leave device="cpu"'),
+    (
+        {"device": "cuda"},
+        (array(X, 1), array(Y, 1)),
+        ValueError,
+        "device is not for clusters: leave it 'cpu'",
+    ),
     ({"max_rebuilds": -1}, (array(X, 1), array(Y, 1)), ValueError, "max_rebuilds must be"),
     ({"heartbeat_timeout": 0}, (array(X, 1), array(Y, 1)), ValueError, "heartbeat_timeout must be"),
     ({}, (array(X, 2), array(np.zeros(N), 2)), ValueError, "at least 2 classes"),

@@ -109,7 +109,7 @@ def test_kinds() -> None:
         (ARRAY, Y, TypeError, "y must be a dask array.*got ndarray"),
         (COLUMN, COLUMN, ValueError, "X must have 2 dimensions; it has 1"),
         (ARRAY, ARRAY, ValueError, "y must have 1 dimension; it has 2"),
-        (ARRAY[:, ARRAY[0] > 0], COLUMN, ValueError, r"not known: .*X\.compute_chunk_sizes"),
+        (ARRAY[:, ARRAY[0] > 0], COLUMN, ValueError, r"unknown columns: .*X\.compute_chunk_sizes"),
     ],
 )
 def test_other_data(samples, column, error, message) -> None:
@@ -120,7 +120,7 @@ def test_other_data(samples, column, error, message) -> None:
 def test_clients(cluster_of) -> None:
     client = cluster_of(1)
     assert current_client(client) is client
-    with pytest.raises(ValueError, match=r"none is active: make one"):
+    with pytest.raises(ValueError, match=r"is active: give client="):
         current_client(None)
     with client.as_current():
         assert current_client(None) is client

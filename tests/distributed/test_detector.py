@@ -57,7 +57,7 @@ def test_the_same_detector(cluster_of, tmp_path, expected, monkeypatch, algorith
 def test_a_killed_worker(cluster_of, tmp_path, expected, monkeypatch, algorithm) -> None:
     """The windows of a shard that is lost are sent again."""
     client = cluster_of(2)
-    killed = kill_in(monkeypatch, client, "booster.level", 3, before=False)
+    killed = kill_in(monkeypatch, client, "level", 3, before=False)
     assert trained(tmp_path, algorithm, client=client) == expected(algorithm)
     assert killed
     wait_until(lambda: n_actors(client) == 0)

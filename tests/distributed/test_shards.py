@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import threading
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,9 @@ def chunks_of(array: Any, *more: Any) -> list[list[Any]]:
     return [blocks, *([value] * len(blocks) for value in more)]
 
 
-def toy_shards(client: Any, n_chunks: int = 7, kind: Any = Toy, **options: Any) -> DaskShards:
+def toy_shards(client: Any, n_chunks: int = 7, kind: Any = Toy, **options: Any) -> Any:
     array = da.from_array(VALUES, chunks=len(VALUES) // n_chunks)
-    return DaskShards(client, kind, chunks_of(array), **options)
+    return closing(DaskShards(client, kind, chunks_of(array), **options))
 
 
 def kill(pid: int) -> None:
@@ -65,7 +66,7 @@ def test_persisted_blocks_go_where_most_of_their_chunks_are(cluster_of) -> None:
     first = client.persist(array[:12], workers=[other])
     array = da.concatenate([first, client.persist(array[12:], workers=[one])])
     processes = client.run(os.getpid)
-    with DaskShards(client, Toy, chunks_of(array), persisted=True) as shards:
+    with closing(DaskShards(client, Toy, chunks_of(array), persisted=True)) as shards:
         assert shards.map(Toy.total) == [VALUES[:12].sum(), VALUES[12:].sum()]
         assert shards.map(Toy.pid) == [processes[other], processes[one]]
 
@@ -159,6 +160,23 @@ def test_a_client_that_is_closed_while_shards_are_built(cluster_of, tmp_path) ->
     closer.join()
 
 
+def test_a_client_that_is_closed_while_it_waits(cluster_of, tmp_path) -> None:
+    from distributed import Client
+
+    client = Client(cluster_of(2).scheduler.address, set_as_default=False)
+
+    def close() -> None:
+        wait_until(lambda: [*tmp_path.iterdir()])
+        client.close()
+
+    closer = threading.Thread(target=close)
+    with toy_shards(client) as shards:
+        closer.start()
+        with pytest.raises(LostWorkersError, match="client is closed"):
+            shards.map(Toy.slow, 2.0, str(tmp_path / "begun"))
+    closer.join()
+
+
 def test_killed_between_calls(cluster_of) -> None:
     client = cluster_of(3)
     with toy_shards(client) as shards:
@@ -185,7 +203,7 @@ def test_lost_while_it_is_built(cluster_of, tmp_path, how) -> None:
 
     loser = threading.Thread(target=lose_one)
     loser.start()
-    with DaskShards(client, SlowToBuild, chunks, heartbeat_timeout=2.0) as shards:
+    with closing(DaskShards(client, SlowToBuild, chunks, heartbeat_timeout=2.0)) as shards:
         loser.join()
         assert shards.map(Toy.total) == [VALUES[:12].sum(), VALUES[12:].sum()]
 
@@ -206,10 +224,10 @@ def test_scattered_data(cluster_of) -> None:
     one, other = sorted(client.nthreads())
     value = client.scatter(VALUES, workers=[one])
     array = da.from_delayed(dask.delayed(value), VALUES.shape, float)
-    assert is_scattered(client, [array])
+    assert is_scattered(client, array)
     kept = client.persist(da.from_array(VALUES, chunks=4))
-    assert not is_scattered(client, [kept, da.ones(3)])
-    with DaskShards(client, Toy, chunks_of(array), persisted=True) as shards:
+    assert not is_scattered(client, kept, da.ones(3), None)
+    with closing(DaskShards(client, Toy, chunks_of(array), persisted=True)) as shards:
         kill(shards.map(Toy.pid)[0])
         with pytest.raises(LostWorkersError, match=r"scattered.*Give dask collections"):
             shards.map(Toy.total)
@@ -256,9 +274,9 @@ def test_no_workers_left(cluster_of, monkeypatch) -> None:
             kill(shards.map(Toy.pid)[0])
             assert sum(shards.map(Toy.total)) == VALUES.sum()
             kill(shards.map(Toy.pid)[0])
-            with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
+            with pytest.raises(LostWorkersError, match="No workers for 1 seconds: start some"):
                 shards.map(Toy.total)
-        with pytest.raises(LostWorkersError, match="no workers for 1 seconds: start some"):
+        with pytest.raises(LostWorkersError, match="No workers for 1 seconds: start some"):
             toy_shards(client)
 
 

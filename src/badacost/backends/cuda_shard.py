@@ -17,7 +17,7 @@ from badacost.backends.cuda_tree_shard import (
     label_quantum,
 )
 from badacost.backends.device import Device
-from badacost.backends.shards import HostArrays, Shard
+from badacost.backends.shards import Shard
 from badacost.boosting.cross_fit import CrossFitShard
 from badacost.boosting.reweighting import ReweightingShard, SplitCosts
 from badacost.tree.binning import BinnedData, draw_rows
@@ -29,11 +29,14 @@ _MAX_SHARED = 96 * 1024  # bytes of sums by leaf: two blocks fit a processor
 _MAX_SHARED_CELLS = 32 * 1024  # bytes of sums by cell: several blocks fit a processor
 
 
-class DeviceArrays(HostArrays):
-    """Arrays on a device. Sums are over whole numbers of quanta."""
+class CudaShard(Shard):
+    """A `Shard` on a device. Sums are over whole numbers of quanta."""
 
-    def __init__(self, device: Device):
-        self.device, self.xp = device, device.xp
+    trees: Any
+
+    def __init__(self, data: BinnedData, y: Labels, weight: FloatArray, device: Device):
+        super().__init__(data, y.astype(np.uint16), weight)
+        self.trees, self.device, self.xp = CudaTreeShard(data, device), device, device.xp
         self.put, self.get = device.upload, device.download  # type: ignore[method-assign]
 
     def blocks(self, n: int) -> list[slice]:
@@ -58,144 +61,126 @@ class DeviceArrays(HostArrays):
 
     def bin_maxima(self, cells: Any, terms: Any, n_cells: int) -> FloatArray:
         """Largest terms by cell (n_cells,), none of them negative; cells are int32."""
-        largest = self.xp.zeros(n_cells, np.uint64)
-        self._by_cell("cell_sizes", cells, terms, largest)
-        return self.get(largest).view(np.float64)
+        found = self.xp.zeros(n_cells, np.uint64)
+        n = len(terms)
+        self.collect("cell_sizes", n, cells, terms, n, n_cells, out=found)
+        return self.get(found).view(np.float64)
 
     def bin_split_sums(self, cells: Any, terms: Any, units: Units) -> FloatArray:
         """Sums by cell (2, n_cells), high and low, with units for each cell."""
-        sums = self.xp.zeros((2, len(units[0])), np.int64)
-        self._by_cell("cell_sums", cells, terms, *map(self.put, units), sums)
+        n, n_cells = len(terms), len(units[0])
+        sums = self.xp.zeros((2, n_cells), np.int64)
+        self.collect("cell_sums", n, cells, terms, n, n_cells, *map(self.put, units), out=sums)
         return self.get(sums) * _QUANTUM * np.stack(units)
 
-    def _by_cell(self, kernel: str, cells: Any, terms: Any, *given: Any) -> None:
-        """Launch a kernel whose last argument receives numbers by cell."""
-        *units, out = given
-        fits = out.nbytes <= _MAX_SHARED_CELLS
+    def collect(
+        self, kernel: str, n: int, *given: Any, out: Any, max_shared: int = _MAX_SHARED_CELLS
+    ) -> None:
+        """Add up n samples in `out`, or their maxima, first in shared memory if `out` fits."""
+        fits = out.nbytes <= max_shared
         self.device.launch(
-            "backends/boosting", kernel, self.n_blocks(len(terms)), THREADS, cells, terms,
-            len(terms), out.shape[-1], *units, fits, out, shared=out.nbytes if fits else 0,
+            "backends/boosting", kernel, self.n_blocks(n), THREADS, *given, fits, out,
+            shared=out.nbytes if fits else 0,
         )  # fmt: skip
-
-
-class CudaShard(Shard):
-    """A `Shard` whose rows are on a device."""
-
-    trees: Any
-
-    def __init__(self, data: BinnedData, y: Labels, weight: FloatArray, device: Device):
-        super().__init__(data, y, weight)
-        self.trees, self.arrays = CudaTreeShard(data, device), DeviceArrays(device)
 
 
 class CudaCrossFitShard(CrossFitShard):
     """A `CrossFitShard` on a device, where arrays by class are planes (K, n)."""
 
-    _arrays: DeviceArrays
+    _shard: CudaShard
 
     def _allocate(self) -> None:
         """Set labels, scores, probabilities and losses: views of planes by class."""
-        device, n, log_priors = self._arrays.device, len(self._y), self._plan.log_priors
-        self._device, self._over_folds = device, Threads()
-        self._labels = device.upload(self._y.astype(np.uint16))
-        scores = device.xp.repeat(device.upload(-log_priors)[:, :, None], n, axis=2)
-        probabilities = device.xp.empty((*log_priors.shape, n), np.float32)
-        self.scores, self.probabilities = (
-            planes.transpose(0, 2, 1) for planes in (scores, probabilities)
-        )
-        self.losses = device.xp.empty((len(log_priors), n))
+        shard, n, log_priors = self._shard, len(self._y), self._plan.log_priors
+        self._over_folds, self._labels = Threads(), shard.put(self._y)
+        scores = shard.xp.repeat(shard.put(-log_priors)[:, :, None], n, axis=2)
+        self.scores = scores.transpose(0, 2, 1)
+        self.probabilities = shard.xp.empty(scores.shape, np.float32).transpose(0, 2, 1)
+        self.losses = shard.xp.empty((len(log_priors), n))
 
     def _sketch(self, kernel: str, k: int, n_done: int, blocks: int, *more: Any) -> None:
         """Launch one of the kernels that project gradients."""
         directions = self._plan.draws(n_done, k)[0]
         n_classes, n_directions = directions.shape
-        self._device.launch(
+        self._shard.device.launch(
             "backends/boosting", kernel, (blocks, n_directions + 1), THREADS,
-            self.probabilities[k].T, self._labels, self._weight, self._device.upload(directions),
+            self.probabilities[k].T, self._labels, self._weight, self._shard.put(directions),
             len(self._y), n_classes, n_directions, *more,
         )  # fmt: skip
 
     def gradient_sizes(self, n_done: int) -> FloatArray:
         """Largest gradients along the directions of a round, and hessian: (n_folds, R + 1)."""
-        found = self._device.xp.zeros((self.n_folds, self._plan.n_directions + 1), np.uint64)
-        blocks = self._arrays.n_blocks(len(self._y))
+        found = self._shard.xp.zeros((self.n_folds, self._plan.n_directions + 1), np.uint64)
         for k in range(self.n_folds):
-            self._sketch("sketch_sizes", k, n_done, blocks, found[k])
-        return self._device.download(found).view(np.float64)
+            self._sketch("sketch_sizes", k, n_done, self._shard.n_blocks(len(self._y)), found[k])
+        return self._shard.get(found).view(np.float64)
 
     def begin(self, n_done: int, quanta: FloatArray) -> FloatArray:
         """Begin the trees of a round on gradients that are rounded to multiples of their quanta.
 
         Returns the sum of the hessians of each fold (n_folds,).
         """
-        self._shard.trees.end()
-        device, n, plan = self._device, len(self._y), self._plan
+        shard, n, plan = self._shard, len(self._y), self._plan
+        shard.trees.end()
         hessians = np.empty(self.n_folds)
         for k, train in enumerate(self._train):
-            rounded = device.xp.empty((quanta.shape[1], n), np.int32)
-            blocks = -(-n // THREADS)
-            self._sketch("sketch_quanta", k, n_done, blocks, device.upload(quanta[k]), rounded)
+            rounded = shard.xp.empty((quanta.shape[1], n), np.int32)
+            self._sketch(
+                "sketch_quanta", k, n_done, -(-n // THREADS), shard.put(quanta[k]), rounded
+            )
             quantum = np.maximum(quanta[k], _MIN_QUANTUM)
             key = plan.seed, n_done, k
-            drawn = draw_rows(train, plan.subsample, key, self._shard.first_row, device.xp)
+            drawn = draw_rows(train, plan.subsample, key, shard.first_row, shard.xp)
             self._begun[k] = DeviceSums(quantum, rounded), drawn
             hessians[k] = int(rounded[-1][train].sum(dtype=np.int64)) * quantum[-1]
         return hessians
 
     def leaf_sums(self, trees: Sequence[Tree]) -> list[FloatArray]:
         """Sums of gradients and hessians by leaf, (n_leaves, 2, K), of the tree of each fold."""
-        device, n_classes = self._device, self.scores.shape[2]
-        rows, big = self._leaves(trees), self._plan.big
+        n_classes, big = self.scores.shape[2], self._plan.big
         quantum = float(np.spacing(big))
         found = []
-        for k, train in enumerate(self._train):
+        for k, (train, rows) in enumerate(zip(self._train, self._leaves(trees), strict=True)):
             n_leaves = int(trees[k].is_leaf.sum())
-            added = device.xp.zeros((n_leaves, 2, n_classes), np.int64)
-            fits = added.nbytes <= _MAX_SHARED
-            device.launch(
-                "backends/boosting", "leaf_sums", self._arrays.n_blocks(len(train)), THREADS,
-                self.probabilities[k].T, self._labels, self._weight, train, len(train), rows[k],
-                len(self._y), n_classes, big, 1.0 / quantum, n_leaves, fits, added,
-                shared=added.nbytes if fits else 0,
+            sums = self._shard.xp.zeros((n_leaves, 2, n_classes), np.int64)
+            self._shard.collect(
+                "leaf_sums", len(train), self.probabilities[k].T, self._labels, self._weight,
+                train, len(train), rows, len(self._y), n_classes, big, 1.0 / quantum, n_leaves,
+                out=sums, max_shared=_MAX_SHARED,
             )  # fmt: skip
-            found.append(device.download(added) * quantum)
+            found.append(self._shard.get(sums) * quantum)
         return found
 
     def _loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
         """Largest terms of the losses, and their sums, high and low: (n_folds, 2, 3)."""
         found = np.zeros((self.n_folds, 2, 3))
-        for k, chosen in enumerate(zip(self._train, self._held_out, strict=True)):
-            for part, rows in enumerate(chosen):
+        for part, folds in enumerate((self._train, self._held_out)):
+            for k, rows in enumerate(folds):
                 if len(rows):
                     fraction = self._fraction[rows] / self._plan.totals[part]
                     terms = self.losses[k][rows] * fraction
                     found[k, part, 0] = float(terms.max())
                     if units[part][0]:
-                        found[k, part, 1:] = self._arrays.split_sums(terms, units[part])
+                        found[k, part, 1:] = self._shard.split_sums(terms, units[part])
         return found
 
     def _add(self, k: int, step: float, rows: Any, table: FloatArray) -> None:
-        device, n = self._device, len(self._y)
-        adds = len(table) > 0
-        device.launch(
+        n, n_classes, adds = len(self._y), self.scores.shape[2], len(table) > 0
+        self._shard.device.launch(
             "backends/boosting", "advance", -(-n // THREADS), THREADS, self.scores[k].T, step,
-            device.upload(table if adds else np.zeros((1, 1))),
-            device.xp.asarray(rows, dtype=np.int32), self._labels, self.probabilities[k].T,
-            self.losses[k], n, self.scores.shape[2], adds,
+            self._shard.put(table if adds else np.zeros((1, 1))),
+            self._shard.xp.asarray(rows, dtype=np.int32), self._labels, self.probabilities[k].T,
+            self.losses[k], n, n_classes, adds,
         )  # fmt: skip
 
 
 class CudaReweightingShard(ReweightingShard):
     """A `ReweightingShard` on a device."""
 
-    def __init__(self, shard: CudaShard, log_weights: FloatArray):
-        super().__init__(shard, log_weights)
-        self._y = self._arrays.put(shard.y.astype(np.uint16))
-
     def _summands(self, split: SplitCosts) -> DeviceSums:
         seen = self._weights
         if split.criterion == "entropy":
-            seen = seen * self._arrays.put(split.factors)[self._y]
+            seen = seen * self._shard.put(split.factors)[self._y]
         unit = 2.0 ** int(np.frexp(split.bound)[1])  # rounded as in `Summands.of_labels`
         rounded = (seen.astype(np.float32).astype(np.float64) + unit) - unit
         quantum = label_quantum(2.0 * unit, len(split.factors))

@@ -89,10 +89,11 @@ class CudaTreeShard:
 
     def level(self, requests: dict[int, LevelRequest]) -> dict[int, LevelResult]:
         """Take growing trees one level further."""
-        return {key: self._level(self._trees[key], given) for key, given in requests.items()}
-
-    def _level(self, tree: _Growing, request: LevelRequest) -> LevelResult:
-        return LevelResult(*self._divide(tree, request.splits), *self._sum(tree, request))
+        growing = [(key, self._trees[key], request) for key, request in requests.items()]
+        return {
+            key: LevelResult(*self._divide(tree, request.splits), *self._sum(tree, request))
+            for key, tree, request in growing
+        }
 
     def _divide(self, tree: _Growing, splits: Splits) -> tuple[IndexArray, Mask]:
         """Partition the samples of nodes, none of which is a child of another."""
@@ -102,10 +103,8 @@ class CudaTreeShard:
             tree.ranges = np.concatenate([tree.ranges, np.zeros((2 * n_nodes, 2), np.int64)])
         device, ranges = self.device, tree.ranges[splits.nodes]
         categorical = self.data.mapper.categorical[splits.features]
-        tests, sets = self._tests(
-            splits.features, splits.positions, splits.missing_left,
-            np.where(categorical, np.arange(len(categorical)), -1), splits.sets,
-        )  # fmt: skip
+        category_set = np.where(categorical, np.arange(len(categorical)), -1)
+        tests, sets = self._tests(splits[2:5], category_set, splits.sets)
         chunks = _chunks(ranges, _DIVIDED)
         on_device = device.upload(chunks)
         n_left = device.xp.zeros(max(len(chunks), 1), np.uint32)
@@ -129,21 +128,18 @@ class CudaTreeShard:
         sizes = np.stack([all_left, ranges[:, 1] - middle], axis=1)
         return sizes, device.download(seen) > 0
 
-    def _tests(
-        self,
-        features: NDArray[np.integer],
-        positions: NDArray[np.integer],
-        missing_left: Mask,
-        category_set: NDArray[np.integer] | int,
-        sets: NDArray[np.uint32] | None,
-    ) -> tuple[Any, Any]:
-        """Tests of nodes as kernels take them, and sets of categories, on the device."""
-        codes = self.data.mapper.n_bins[features]
-        category_set = np.broadcast_to(category_set, len(features))
-        tests = np.stack([features, positions, codes, missing_left, category_set], axis=1)
+    def _tests(self, nodes: tuple[Any, ...], category_set: Any, sets: Any) -> tuple[Any, Any]:
+        """Tests of nodes as kernels take them, and sets of categories, on the device.
+
+        Nodes are given as their features, positions and the directions of missing values.
+        """
+        features, positions, missing_left = nodes
+        own_set = -1 if category_set is None else category_set
+        columns = features, positions, self.data.mapper.n_bins[features], missing_left, own_set
+        tests = np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
         if sets is None or not len(sets):
             sets = np.zeros((1, N_WORDS), np.uint32)
-        return self.device.upload(tests.astype(np.int32)), self.device.upload(sets)
+        return self.device.upload(tests), self.device.upload(sets)
 
     def _sum(self, tree: _Growing, request: LevelRequest) -> tuple[FloatArray, IndexArray]:
         """Histograms of nodes, and numbers of samples by bin if requested."""
@@ -192,10 +188,8 @@ class CudaTreeShard:
         """Leaves of all rows in a finished tree, on the device (int32)."""
         if tree.position is None:
             raise ValueError("This tree has no positions of bins: use Forest.apply on values.")
-        category_set = -1 if tree.category_set is None else tree.category_set
-        tests, sets = self._tests(
-            tree.feature, tree.position, tree.missing_left, category_set, tree.sets
-        )
+        nodes = tree.feature, tree.position, tree.missing_left
+        tests, sets = self._tests(nodes, tree.category_set, tree.sets)
         found = self.device.xp.empty(self.n_rows, np.int32)
         self._launch(
             "descend", -(-self.n_rows // THREADS), self.words, self.n_rows, tests,

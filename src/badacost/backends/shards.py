@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -28,7 +27,7 @@ from badacost._utils.parallel import (
     split_sums,
 )
 from badacost._utils.portable_kernels import exp_of
-from badacost.boosting.folds import fingerprint, mix_columns
+from badacost.boosting.folds import fingerprint, mix_samples
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.shards import LocalTreeShard, TreeShard
 
@@ -46,47 +45,40 @@ def per_shard(items: Iterable[T]) -> T:
     return cast(T, _PerShard(items))
 
 
+def arguments_of(arguments: tuple[Any, ...], number: int) -> list[Any]:
+    """The arguments for one of the shards."""
+    return [given[number] if isinstance(given, _PerShard) else given for given in arguments]
+
+
 class Shards(ABC, Generic[S]):
-    """All shards of a training set, in the order of their rows; S is the type of a shard."""
+    """All shards of a training set, in the order of their rows; S is the type of a shard.
+
+    A subclass defines how a function of a shard, such as a method of its class, is called.
+    """
 
     @abstractmethod
-    def call(self, method: str, arguments: tuple[Any, ...], *, is_update: bool) -> list[Any]:
-        """Call a method, named by its path of attributes, of every shard."""
+    def call(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, is_update: bool
+    ) -> list[T]:
+        """Call a function of a shard and of the `arguments_of` it for every shard."""
 
-    @abstractmethod
     def close(self) -> None:
         """Release the shards."""
 
     def map(
-        self, method: Callable[Concatenate[S, P], T], *args: P.args, **kwargs: P.kwargs
+        self, function: Callable[Concatenate[S, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> list[T]:
-        """Call a method of every shard; return the results in the order of the shards."""
-        return self.call(method.__name__, args, is_update=False)
+        """Call a function of every shard; return the results in the order of the shards."""
+        return self.call(function, args, is_update=False)
 
     def update(
-        self, method: Callable[Concatenate[S, P], T], *args: P.args, **kwargs: P.kwargs
+        self, function: Callable[Concatenate[S, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> list[T]:
-        """Call a method that changes the state of the shards.
+        """Call a function that changes the state of the shards.
 
         Such calls are replayed when a lost shard is built again.
         """
-        return self.call(method.__name__, args, is_update=True)
-
-    def at(self, attribute: str) -> Shards[Any]:
-        """Shards of the objects that are an attribute of these shards."""
-        return _Attribute(self, attribute)
-
-
-class _Attribute(Shards[Any]):
-    def __init__(self, shards: Shards[Any], attribute: str):
-        self._shards, self._attribute = shards, attribute
-
-    def call(self, method: str, arguments: tuple[Any, ...], *, is_update: bool) -> list[Any]:
-        path = f"{self._attribute}.{method}"
-        return self._shards.call(path, arguments, is_update=is_update)
-
-    def close(self) -> None:
-        self._shards.close()
+        return self.call(function, args, is_update=True)
 
 
 class LocalShards(Shards[S]):
@@ -102,37 +94,48 @@ class LocalShards(Shards[S]):
     [1, 1]
     """
 
-    def __init__(self, shards: Sequence[S]):
-        self.shards = list(shards)
+    def __init__(self, shards: Iterable[S]):
+        self.shards = [*shards]
 
-    def at(self, attribute: str) -> Shards[Any]:
-        """Shards of the objects that are an attribute of these shards now."""
-        return LocalShards([getattr(shard, attribute) for shard in self.shards])
-
-    def call(self, method: str, arguments: tuple[Any, ...], *, is_update: bool) -> list[Any]:
-        """Call a method of every shard."""
-        return [
-            attrgetter(method)(shard)(*arguments_of(arguments, number))
-            for number, shard in enumerate(self.shards)
-        ]
+    def call(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, is_update: bool
+    ) -> list[T]:
+        """Call a function of every shard."""
+        numbered = enumerate(self.shards)
+        return [function(shard, *arguments_of(arguments, number)) for number, shard in numbered]
 
     def close(self) -> None:
         """Release the shards."""
         self.shards.clear()
 
 
-def arguments_of(arguments: tuple[Any, ...], number: int) -> list[Any]:
-    """The arguments for one of the shards."""
-    return [given[number] if isinstance(given, _PerShard) else given for given in arguments]
+class Shard:
+    """Some rows of a training set: bins, classes and weights, and the state of boosting.
 
+    `first_row` is the number of the first of these rows in the whole set. A subclass may have its
+    arrays elsewhere, for example on a GPU: functions of `xp` work on them. A class of boosters may
+    have another one in `variants`, for the place of the shard.
+    """
 
-class HostArrays:
-    """Arrays in the memory of this process, and exact sums over them."""
-
+    variants: ClassVar[dict[type[Any], type[Any]]] = {}
     xp: Any = np
 
-    def __init__(self, threads: Threads | None = None):
-        self.threads = threads
+    def __init__(
+        self,
+        data: BinnedData,
+        y: Labels,
+        weight: FloatArray,
+        first_row: int = 0,
+        threads: Threads | None = None,
+    ):
+        self.data, self.threads = data, threads or Threads()
+        self.y, self.weight, self.first_row = y, weight, first_row
+        self.booster: Any = None
+
+    @cached_property
+    def trees(self) -> TreeShard:
+        """Trees that grow level by level."""
+        return LocalTreeShard(self.data, self.threads)
 
     def put(self, array: Any) -> Any:
         """Copy an array of the host to the place of the shard."""
@@ -163,43 +166,10 @@ class HostArrays:
         """Sums by cell (2, n_cells), high and low, with units for each cell."""
         return bin_split_sums(cells, terms, units, self.threads)
 
-
-class Shard:
-    """Some rows of a training set: bins, classes and weights, and the state of boosting.
-
-    `first_row` is the number of the first of these rows in the whole set. A class of boosters may
-    have another one in `variants`, for the device of the shard.
-    """
-
-    variants: ClassVar[dict[type[Any], type[Any]]] = {}
-
-    def __init__(
-        self,
-        data: BinnedData,
-        y: Labels,
-        weight: FloatArray,
-        first_row: int = 0,
-        threads: Threads | None = None,
-    ):
-        self.data, self.threads = data, threads or Threads()
-        self.arrays = HostArrays(self.threads)
-        self.y, self.weight, self.first_row = y, weight, first_row
-        self.booster: Any = None
-
-    @cached_property
-    def trees(self) -> TreeShard:
-        """Trees that grow level by level."""
-        return LocalTreeShard(self.data, self.threads)
-
     def mixed(self, seed: int) -> NDArray[np.uint64]:
         """Hashes (n_rows,) of the bins of features that are not constant."""
-        bins, usable = self.data.bins, self.data.mapper.usable
-        mixed = over_rows(
-            lambda rows: mix_columns((bins[f, rows] for f in usable), len(self.y[rows]), seed),
-            len(self.y),
-            self.threads,
-        )
-        return np.concatenate(mixed)
+        usable = self.data.mapper.usable.tolist()
+        return mix_samples(self.data.bins.T, seed, usable, self.threads)
 
     def fingerprint(self, n_samples: int) -> np.uint64:
         """See `badacost.boosting.folds.fingerprint`."""
@@ -210,14 +180,27 @@ class Shard:
         return self.data.bins[:, rows]
 
     def start(self, booster: type[Any], *settings: Any) -> None:
-        """Begin to boost: a class keeps the state of these rows."""
+        """Begin to boost: an object of a class keeps the state of these rows."""
         self.booster = self.variants.get(booster, booster)(self, *settings)
 
+    def boost(self, method: Callable[..., T], *arguments: Any) -> T:
+        """Call a method of the booster, of its variant where there is one."""
+        result: T = getattr(self.booster, method.__name__)(*arguments)
+        return result
 
-def start_boosters(shards: Shards[Shard], booster: type[S], *settings: Any) -> Shards[S]:
-    """Begin to boost: one object of a class for each shard, with the state of its rows."""
-    shards.update(Shard.start, booster, *settings)
-    return shards.at("booster")
+
+class Boosters(Shards[S]):
+    """The boosters of shards, which keep the state of boosting: one object of a class for each."""
+
+    def __init__(self, shards: Shards[Shard], kind: type[S], *settings: Any):
+        self._shards = shards
+        shards.update(Shard.start, kind, *settings)
+
+    def call(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, is_update: bool
+    ) -> list[T]:
+        """Call a method of every booster."""
+        return self._shards.call(Shard.boost, (function, *arguments), is_update=is_update)
 
 
 @dataclass(frozen=True, eq=False)

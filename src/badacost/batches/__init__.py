@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -61,8 +60,8 @@ class Batches(BatchSource):
     ):
         if not callable(make) and not isinstance(make, list | tuple):
             raise TypeError(
-                "Batches needs a function that returns batches, or a list of them; got "
-                f"{type(make).__name__}, which may be exhausted after one pass."
+                "Batches needs a function that returns batches, or a list of them, which are read "
+                f"more than once; got {type(make).__name__}."
             )
         self.make, self.bins_folder = make, _checked_folder(bins_folder)
 
@@ -70,10 +69,7 @@ class Batches(BatchSource):
         """Read the batches."""
         made = self.make() if callable(self.make) else self.make
         if not isinstance(made, Iterable):
-            raise TypeError(
-                f"The function of Batches returned {type(made).__name__}: it must yield batches, "
-                "or return a list of them."
-            )
+            raise TypeError(f"The function of Batches must yield batches; got {made!r:.80}.")
         for given in made:
             if not isinstance(given, tuple | list) or len(given) not in (2, 3):
                 count = f" of {len(given)}" if isinstance(given, tuple | list) else ""
@@ -85,8 +81,8 @@ class Batches(BatchSource):
             X = X if hasattr(X, "shape") else np.asarray(X)
             if len(X.shape) != 2 or X.shape[1] == 0:
                 raise ValueError(
-                    f"X of a batch must be a table of samples and features; got shape {X.shape}. "
-                    "Give an empty batch the columns of the others too, such as X[:0]."
+                    f"X of a batch must be a table of samples and features, such as X[:0] if it is "
+                    f"empty; got shape {X.shape}."
                 )
             yield Batch(X, *rest)
 
@@ -160,22 +156,16 @@ class ParquetBatches(BatchSource):
         with ParquetRows(first, self._budget) as rows:
             schema = rows.schema
         if columns is None:
-            excluded = {target, weight, *_index_columns(schema)}
-            self.columns = [
-                name
-                for name in schema.names
-                if name not in excluded and not name.startswith(INDEX_LEVEL)
-            ]
-        else:
-            self.columns = _listed(columns, str, 'columns must be a list of names, as in ["age"]')
+            others = {target, weight, *_index_columns(schema)}
+            columns = [name for name in schema.names if name not in others]
+        self.columns = _listed(columns, str, 'columns must be a list of names, as in ["age"]')
         if not self.columns:
             raise ValueError(f"{first} has no columns beside {target!r}, or columns names none.")
         self._wanted = [*self.columns, target, *([] if weight is None else [weight])]
         self._check_schema(first, schema)
-        name, count = Counter(self._wanted).most_common(1)[0]
-        if count > 1:
+        if len(set(self._wanted)) < len(self._wanted):
             raise ValueError(
-                f"columns, target and weight must be different columns; {name!r} is named twice."
+                f"columns, target and weight must be different columns; got {listed(self._wanted)}."
             )
 
     def _check_schema(self, path: Path, schema: Any) -> None:
@@ -221,11 +211,14 @@ class ParquetBatches(BatchSource):
 
 def _index_columns(schema: Any) -> list[str]:
     """Return the columns that were the index of a data frame of pandas."""
+    unnamed = [name for name in schema.names if name.startswith(INDEX_LEVEL)]
     try:
-        names = schema.pandas_metadata["index_columns"]
+        return [
+            *unnamed,
+            *(n for n in schema.pandas_metadata["index_columns"] if n in schema.names),
+        ]
     except (ValueError, TypeError, KeyError):  # damaged, or not written by pandas
-        return []
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        return unnamed
 
 
 def _values(column: Any, category: bool, text: bool) -> Any:
@@ -256,17 +249,12 @@ def _listed(given: Any, kind: Any, message: str) -> list[Any]:
 def _files(paths: Any) -> list[Path]:
     """Return the files that paths, folders or patterns name."""
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    names = _listed(
-        given, str | os.PathLike, "paths must be a file, a folder, a pattern or a list of them"
-    )
+    kinds = "paths must be a file, a folder, a pattern or a list of them"
     files: list[Path] = []
-    for name in names:
+    for name in _listed(given, str | os.PathLike, kinds):
         path = Path(name)
-        if path.is_dir():
-            found = sorted(path.glob("*.parquet"))
-        elif path.exists():
-            found = [path]
-        else:
+        found = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        if not path.exists():
             found = [Path(file) for file in sorted(glob.glob(os.fspath(path)))]
         if not found:
             raise FileNotFoundError(f"There are no Parquet files in {os.fspath(name)!r}.")

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from badacost._utils.validation import check_number
 from badacost.classifiers.badacost import BAdaCostClassifier
 from badacost.classifiers.base import Given, StagewiseClassifier
 from badacost.classifiers.costboost import CostBoostClassifier
-from badacost.distributed.cluster import current_client, dask_distributed, outside_of_tasks
-from badacost.distributed.collections import (
-    check_collections,
-    is_collection,
-    meta_of,
-    predict_lazily,
-)
+from badacost.distributed.cluster import current_client, outside_of_tasks
+from badacost.distributed.collections import check_collections, is_collection, predict_lazily
 from badacost.distributed.shards import HEARTBEAT_TIMEOUT, MAX_REBUILDS
 from badacost.distributed.training_set import ClusterRows
 
@@ -52,8 +45,8 @@ def _method(name: str) -> Any:
             return getattr(local, name)(*given, **named)
         if name not in _LAZY:
             raise TypeError(
-                f"{name} takes rows that are in this process, not dask collections: compute what "
-                f"fits into memory, with X.compute(), or use what is lazy: {', '.join(_LAZY)}."
+                f"{name} takes rows that are in this process: give X.compute(), if it fits into "
+                f"memory, or use what is lazy: {', '.join(_LAZY)}."
             )
         local.callbacks = None  # workers do not need them
         return predict_lazily(local, name, *given, **named)
@@ -106,21 +99,14 @@ class DaskTraining(_Classifier):
 
     def _fit_in_place(self, training: Given, unseen: Given, sample_cost: Any = None) -> None:
         """Describe the rows on the workers, and fit."""
-        (X, y, sample_weight), (X_val, y_val, sample_weight_val) = training, unseen
-        dask_distributed()
-        names = "X y sample_weight X_val y_val sample_weight_val"
-        check_collections(names, X, y, sample_weight, X_val, y_val, sample_weight_val)
-        self._begin(X_val, y_val, sample_weight_val)
-        validate_data(self, meta_of(X), reset=True, skip_check_array=True)
-        if X_val is not None:
-            validate_data(self, meta_of(X_val), reset=False, skip_check_array=True)
         client, started = current_client(self.client), time.perf_counter()
+        names = "X y sample_weight X_val y_val sample_weight_val"
+        check_collections(names, *training, *unseen)
+        self._begin(*unseen)
         with outside_of_tasks(), ExitStack() as stack:
-            rows = ClusterRows(self, stack, client, X, y, sample_weight)
-            validation = None
-            if X_val is not None:
-                given = X_val, y_val, sample_weight_val, True
-                validation = partial(ClusterRows, self, stack, client, *given)
+            read = partial(ClusterRows, self, stack, client)
+            rows = read(*training)
+            validation = None if unseen[0] is None else partial(read, *unseen, is_validation=True)
             self._fit_rows(rows, validation, resumed=False)
         #: Seconds of the fit, of shards at work and of communication, and the number of calls.
         self.cluster_seconds_ = {
@@ -134,19 +120,14 @@ class DaskTraining(_Classifier):
         super()._check_parameters()
         check_number("max_rebuilds", self.max_rebuilds, Integral, low=0)
         check_number("heartbeat_timeout", self.heartbeat_timeout, low=0.0, open_low=True)
-        if self.warm_start:
-            raise ValueError(
-                "warm_start needs all samples in this process: fit anew with more rounds, or go on "
-                "with to_local() on a machine that holds the samples."
-            )
         if self.binning == "exact":
-            raise ValueError(
-                'binning="exact" needs all values in this process: choose "quantile" or "uniform".'
-            )
-        if self.device != "cpu":
-            raise ValueError('workers of a cluster train on their CPUs: leave device="cpu".')
-        if getattr(self, "estimator", None) is not None:
-            raise ValueError("estimator is not for clusters: leave it out, for the built-in tree.")
+            raise ValueError('binning="exact" is not for clusters: set "quantile" or "uniform".')
+        for name, only in {"warm_start": False, "device": "cpu", "estimator": None}.items():
+            if getattr(self, name, only) != only:
+                raise ValueError(
+                    f"{name} is not for clusters: leave it {only!r}, or train on one machine, with "
+                    "the ordinary estimator or that of to_local()."
+                )
 
     def to_local(self) -> Any:
         """Return the ordinary estimator: the same model, without the cluster.
@@ -156,15 +137,10 @@ class DaskTraining(_Classifier):
         BAdaCostClassifier or CostBoostClassifier
             The estimator, fitted if this one is.
         """
-        given = self.get_params(deep=False)
-        local = self._local(**{k: given[k] for k in signature(self._local).parameters})
-        not_fitted = {*given, "cluster_seconds_"}
-        local.__dict__.update({k: v for k, v in vars(self).items() if k not in not_fitted})
+        local = self._local()
+        own = ("client", "max_rebuilds", "heartbeat_timeout", "cluster_seconds_")
+        local.__dict__.update({k: v for k, v in vars(self).items() if k not in own})
         return local
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ordinary estimator to a file that `badacost.load` reads."""
-        self.to_local().save(path)
 
     def __sklearn_clone__(self) -> Any:
         given = self.get_params(deep=False)
@@ -175,7 +151,7 @@ class DaskTraining(_Classifier):
         return super().__getstate__() | {"client": None}
 
 
-for _name in (*_LAZY, *_STAGED, "score", "decide"):
+for _name in (*_LAZY, *_STAGED, "score", "decide", "save"):
     setattr(DaskTraining, _name, _method(_name))
 
 

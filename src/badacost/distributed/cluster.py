@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 from joblib import parallel_config
@@ -49,8 +49,7 @@ def current_client(client: Any) -> Any:
             client = library.get_client()
         except ValueError as error:
             raise ValueError(
-                "No Dask client was given and none is active: make one, for example "
-                "client = dask.distributed.Client(), and pass client=client."
+                "No Dask client is active: give client=dask.distributed.Client(), for example."
             ) from error
     if not isinstance(client, library.Client):
         raise TypeError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
@@ -62,15 +61,12 @@ def current_client(client: Any) -> Any:
 @contextmanager
 def outside_of_tasks() -> Iterator[None]:
     """Give the thread of a task back while it waits for shards, which may need it."""
-    library, in_task = dask_distributed(), False
-    with suppress(ValueError):  # of no task
-        library.secede()
-        in_task = True
-    try:
+    library = dask_distributed()
+    with ExitStack() as stack:
+        with suppress(ValueError):  # of no task
+            library.secede()
+            stack.callback(library.rejoin)
         yield
-    finally:
-        if in_task:
-            library.rejoin()
 
 
 def worker_threads() -> Threads:
@@ -84,15 +80,15 @@ def is_closed(client: Any) -> bool:
     return client.status in ("closing", "closed")
 
 
-def _reached(client: Any, function: Callable[..., T], *arguments: Any) -> T:
+def reached(client: Any, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Result of a function that needs the scheduler, or an error if this cannot be reached."""
-    failure, why = None, "the client is closed"
+    failure = None
     if not is_closed(client):  # it might wait without end
         try:
-            return function(*arguments)
+            return function(*arguments, **options)
         except Exception as error:  # of a client that is closed meanwhile it may be any
             failure = error
-            why = why if is_closed(client) else str(error)
+    why = "the client is closed" if is_closed(client) else str(failure)
     raise LostWorkersError(
         f"The scheduler of the cluster cannot be reached ({why}): see that it runs, make a new "
         "client, and fit again."
@@ -102,11 +98,10 @@ def _reached(client: Any, function: Callable[..., T], *arguments: Any) -> T:
 def wait_for_workers(client: Any, lost: str = "none") -> list[str]:
     """Addresses of all workers; if there are none, some may join within `PATIENCE` seconds."""
     deadline = time.monotonic() + PATIENCE
-    while not (workers := _reached(client, client.nthreads)):
+    while not (workers := reached(client, client.nthreads)):
         if time.monotonic() > deadline:
             raise LostWorkersError(
-                f"The cluster has had no workers for {PATIENCE:g} seconds: start some, and fit "
-                f"again. Workers lost: {lost}."
+                f"No workers for {PATIENCE:g} seconds: start some, and fit again (lost: {lost})."
             )
         time.sleep(POLL / 5)
     return sorted(workers)
@@ -136,4 +131,4 @@ def check_workers(
             )
         return {worker.address: worker.status.name == "paused" for worker in awaited}, silent
 
-    return _reached(client, client.run_on_scheduler, check)
+    return reached(client, client.run_on_scheduler, check)

@@ -25,8 +25,7 @@ def check_collections(names: str, *collections: Any) -> None:
         if not is_collection(data):
             raise TypeError(
                 f"{name} must be a dask array, data frame or series; got {type(data).__name__}: "
-                "convert it, for example with dask.array.from_array, or fit the ordinary "
-                "estimator, which takes it as it is."
+                "convert it, as with dask.array.from_array, or fit the ordinary estimator."
             )
         n_dims = 2 if name.startswith("X") else 1
         if data.ndim != n_dims:
@@ -34,10 +33,7 @@ def check_collections(names: str, *collections: Any) -> None:
                 f"{name} must have {n_dims} dimension{'s' * (n_dims > 1)}; it has {data.ndim}."
             )
         if n_dims == 2 and np.isnan(data.shape[1]):
-            raise ValueError(
-                f"The number of columns of {name} is not known: let dask count them, with "
-                f"{name}.compute_chunk_sizes()."
-            )
+            raise ValueError(f"{name} has unknown columns: call {name}.compute_chunk_sizes().")
 
 
 def chunks_of(data: Any) -> list[Any]:
@@ -59,19 +55,18 @@ def predict_lazily(model: Any, method: str, X: Any) -> Any:
     from dask import delayed
 
     check_collections("X", X)
-    columns = model.classes_.tolist()
-    if method == "apply":
-        columns = [*range(model.forest_.n_trees)]
-    elif method == "predict" or (method == "decision_function" and len(columns) == 2):
-        columns = None
-    dtype = {"predict": model.classes_.dtype, "apply": np.int32}.get(method, np.float64)
-    empty = np.empty(0 if columns is None else (0, len(columns)), dtype)
+    from dask.dataframe.dispatch import meta_nonempty
+
+    rows = meta_nonempty(X._meta) if is_frame(X) else np.zeros((1, X.shape[1]), X.dtype)
+    empty = getattr(model, method)(rows)[:0]
     shared = delayed(model, traverse=False)
     if is_frame(X):
-        meta = _predict_frame(X._meta, model, method, columns, empty)
-        return X.map_partitions(_predict_frame, shared, method, columns, empty, meta=meta)
+        meta = _predict_frame(X._meta, model, method, empty)
+        return X.map_partitions(_predict_frame, shared, method, empty, meta=meta)
     X = X.rechunk({1: -1})
-    options: Any = {"chunks": (X.chunks[0], (len(columns),))} if columns else {"drop_axis": 1}
+    options: Any = {"drop_axis": 1}
+    if empty.ndim > 1:
+        options = {"chunks": (X.chunks[0], empty.shape[1:])}
     return X.map_blocks(_predict_block, shared, method, empty, meta=empty, **options)
 
 
@@ -80,11 +75,12 @@ def _predict_block(block: Any, model: Any, method: str, empty: Any) -> Any:
     return getattr(model, method)(block) if block.shape[0] else empty
 
 
-def _predict_frame(block: Any, model: Any, method: str, columns: Any, empty: Any) -> Any:
+def _predict_frame(block: Any, model: Any, method: str, empty: Any) -> Any:
     """Results for some rows of a data frame: a data frame, or a series."""
     import pandas as pd
 
     values = _predict_block(block, model, method, empty)
-    if columns is None:
+    if values.ndim == 1:
         return pd.Series(values, index=block.index, name=method)
+    columns = None if method == "apply" else model.classes_
     return pd.DataFrame(values, index=block.index, columns=columns)

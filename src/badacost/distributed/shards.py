@@ -9,14 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any
 
-from badacost.backends.shards import S, Shards, arguments_of
+from badacost.backends.shards import S, Shards, T, arguments_of
 from badacost.distributed import cluster
 from badacost.distributed.cluster import (
     POLL,
@@ -24,6 +23,7 @@ from badacost.distributed.cluster import (
     check_workers,
     dask_distributed,
     is_closed,
+    reached,
     wait_for_workers,
 )
 
@@ -33,25 +33,25 @@ _CURRENT = threading.Lock()  # of the current client, which is also a global set
 _ACTOR_LOST = "Worker holding Actor was lost"  # the error of Dask
 
 Columns = Sequence[Sequence[Any]]  # delayed chunks of samples, of classes, of weights
-Call = tuple[str, tuple[Any, ...]]  # method and arguments
+Call = tuple[Callable[..., Any], tuple[Any, ...]]  # function of a shard, and arguments
 Factory = Callable[..., Any]
 
 
 class ShardActor:
-    """A shard on its worker; exceptions of its methods are returned to the caller."""
+    """A shard on its worker; exceptions of its functions are returned to the caller."""
 
     def __init__(self, factory: Factory, columns: Columns):
         # Workers in the process of the client are not sent copies.
         self._shares_memory = dask_distributed().get_worker().address.startswith("inproc")
         self._shard = factory(*columns)
 
-    def call(self, calls: list[tuple[str, list[Any]]]) -> tuple[Any, Exception | None, float]:
+    def call(self, calls: list[tuple[Any, ...]]) -> tuple[Any, Exception | None, float]:
         """Result of the last of some calls, the exception if there was one, and the seconds."""
         started, result, failure = time.perf_counter(), None, None
         try:
-            for method, arguments in calls:
-                arguments = deepcopy(arguments) if self._shares_memory else arguments
-                result = attrgetter(method)(self._shard)(*arguments)
+            for function, *arguments in calls:
+                given = deepcopy(arguments) if self._shares_memory else arguments
+                result = function(self._shard, *given)
         except Exception as error:
             failure = error
         return result, failure, time.perf_counter() - started
@@ -67,16 +67,8 @@ class _ShardHandle:
     future: Any = None
     actor: Any = None
 
-    def release(self, client: Any) -> None:
-        """End the actor, or its building."""
-        self.actor = None
-        if self.future is not None and not is_closed(client):
-            with suppress(Exception):  # whatever has become of the connection
-                client.cancel([self.future])
-        self.future = None
 
-
-class DaskShards(Shards[S], AbstractContextManager[Any]):
+class DaskShards(Shards[S]):
     """`Shards` on a Dask cluster.
 
     `factory` builds a shard on its worker, from a list of chunks of each column. The chunks of a
@@ -105,8 +97,8 @@ class DaskShards(Shards[S], AbstractContextManager[Any]):
         # Calls to replay. A round adds some 500 bytes: its trees are those of the model.
         self._kept: list[Call] = []
         self._recent: list[Call] = []  # since the last of these
-        self._lost: list[str] = []  # addresses of workers
-        self._silent: set[str] = set()  # those of them that sent no heartbeats
+        self._lost: list[str] = []  # workers
+        self._silent: set[str] = set()  # addresses of those that sent no heartbeats
         self.n_calls = 0
         self.waited = 0.0  # seconds, for results
         self.worked = 0.0  # seconds of the slowest shards: the rest is communication
@@ -119,12 +111,11 @@ class DaskShards(Shards[S], AbstractContextManager[Any]):
     def __len__(self) -> int:
         return len(self._handles)
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def call(self, method: str, arguments: tuple[Any, ...], *, is_update: bool) -> list[Any]:
-        """Call a method of every shard."""
-        started, call = time.perf_counter(), (method, arguments)
+    def call(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, is_update: bool
+    ) -> list[T]:
+        """Call a function of every shard."""
+        started, call = time.perf_counter(), (function, arguments)
         waiting, calls = self._handles, [call]
         received: dict[int, Any] = {}  # result and seconds of each shard, in their order
         while waiting:
@@ -146,14 +137,21 @@ class DaskShards(Shards[S], AbstractContextManager[Any]):
 
     def close(self) -> None:
         """End all actors."""
-        for handle in self._handles:
-            handle.release(self._client)
+        self._release(self._handles)
+
+    def _release(self, handles: Iterable[_ShardHandle]) -> None:
+        """End actors, or their building."""
+        for handle in handles:
+            if handle.future is not None and not is_closed(self._client):
+                with suppress(Exception):  # whatever has become of the connection
+                    self._client.cancel([handle.future])
+            handle.actor = handle.future = None
 
     def _send(self, handle: _ShardHandle, calls: Iterable[Call]) -> Any:
         """Future of calls to a shard; None if the scheduler has reported its worker as lost."""
-        spread = [(method, arguments_of(given, handle.number)) for method, given in calls]
+        own = [(function, *arguments_of(given, handle.number)) for function, given in calls]
         try:
-            return handle.actor.call(spread)
+            return handle.actor.call(own)
         except RuntimeError:
             return None
 
@@ -176,7 +174,7 @@ class DaskShards(Shards[S], AbstractContextManager[Any]):
 
     def _paused_workers(self, handle: _ShardHandle) -> list[str]:
         """Workers that a shard waits for, if Dask has paused all; silent ones are restarted."""
-        wait_for_workers(self._client, self._lost_workers())
+        wait_for_workers(self._client, self._lost_workers)
         paused, silent = check_workers(self._client, handle.future.key, self._heartbeat_timeout)
         self._silent.update(silent)
         return sorted(paused) if all(paused.values()) else []
@@ -206,23 +204,22 @@ class DaskShards(Shards[S], AbstractContextManager[Any]):
                 since = time.monotonic()
             elif time.monotonic() - since > cluster.PATIENCE:
                 raise MemoryError(
-                    f"Dask has paused {', '.join(paused)} for {cluster.PATIENCE:g} seconds, since "
-                    "the memory is nearly full: the training data cannot be built there. Give "
-                    "workers more memory, start more of them, free what they hold "
-                    "(client.restart()), or give data in single precision."
+                    f"Dask has paused {', '.join(paused)} for {cluster.PATIENCE:g} seconds: memory "
+                    "is nearly full. Give workers more memory, start more of them, free what they "
+                    "hold (client.restart()), or give data in single precision."
                 )
         if future.status == "finished":
-            handle.address = next(iter(self._client.who_has([future])[future.key]), "")
+            workers = reached(self._client, self._client.who_has, [future])[future.key]
+            handle.address = next(iter(workers), "")
             with _CURRENT, self._client.as_current():  # an actor takes it for its own
                 handle.actor = dask_distributed().Actor(ShardActor, handle.address, future.key)
             return bool(handle.address)
         wait_for_workers(self._client)  # an error if the client is closed
         if future.status != "error":
             raise LostWorkersError(
-                f"Data were lost (workers lost: {self._lost_workers()}) and cannot be computed "
-                "again: they were scattered, or cancelled, for example by client.restart(). "
-                "Give dask collections that are read from files or otherwise computed on the "
-                "cluster, or scatter with broadcast=True."
+                f"Data were lost (workers lost: {self._lost_workers}) and cannot be computed "
+                "again: they were scattered, or cancelled, for example by client.restart(). Give "
+                "dask collections that are computed on the cluster, or scatter with broadcast=True."
             )
         failure = future.exception()
         if isinstance(failure, dask_distributed().KilledWorker) or _ACTOR_LOST in str(failure):
@@ -232,24 +229,23 @@ class DaskShards(Shards[S], AbstractContextManager[Any]):
     def _rebuild(self, lost: list[_ShardHandle]) -> None:
         """Build shards again that were lost with their workers."""
         while lost:
-            self._lost += sorted({handle.address for handle in lost})
-            for handle in lost:
-                handle.release(self._client)
-            wait_for_workers(self._client, self._lost_workers())
+            silent = f" (no heartbeat for {self._heartbeat_timeout:g} seconds)"
+            addresses = sorted({handle.address for handle in lost})
+            self._lost += [at + silent * (at in self._silent) for at in addresses]
+            self._release(lost)
+            wait_for_workers(self._client, self._lost_workers)
             if len(self._lost) > self._max_rebuilds:
                 raise LostWorkersError(
-                    f"Shards were lost with workers {self._lost_workers()}, more often than "
-                    f"max_rebuilds={self._max_rebuilds}. If workers ran out of memory, which their "
-                    "logs say, give more of it or more workers, or data in single precision; "
-                    "otherwise find out why they end."
+                    f"Shards were lost with workers {self._lost_workers}, more often than "
+                    f"max_rebuilds={self._max_rebuilds}: see their logs. If memory ran out, "
+                    "give more of it, more workers, or data in single precision."
                 )
             lost = self._build(lost)
 
+    @property
     def _lost_workers(self) -> str:
         """The workers that were lost, for errors."""
-        silent = f" (no heartbeat for {self._heartbeat_timeout:g} seconds)"
-        named = [at + silent * (at in self._silent) for at in dict.fromkeys(self._lost)]
-        return ", ".join(named) or "none"
+        return ", ".join(dict.fromkeys(self._lost)) or "none"
 
 
 def blocks_of(rows: Any, n_shards: int) -> list[Any]:
@@ -258,12 +254,12 @@ def blocks_of(rows: Any, n_shards: int) -> list[Any]:
     return [rows[a:b] for a, b in pairwise(ends)]
 
 
-def is_scattered(client: Any, collections: Iterable[Any]) -> bool:
+def is_scattered(client: Any, *collections: Any) -> bool:
     """Whether some of the data were scattered, so that they are lost with their workers."""
-    keys = {future.key for future in dask_distributed().futures_of([*collections])}
+    keys = {future.key for future in dask_distributed().futures_of(collections)}
 
     def scattered(dask_scheduler: Any = None) -> bool:
         tasks = dask_scheduler.tasks
         return any(key in tasks and tasks[key].run_spec is None for key in keys)
 
-    return bool(keys) and bool(client.run_on_scheduler(scattered))
+    return bool(keys) and bool(reached(client, client.run_on_scheduler, scattered))

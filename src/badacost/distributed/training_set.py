@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, validate_data
 
 from badacost._utils.arrays import FloatArray, Labels, Mask
 from badacost._utils.categorical_columns import (
@@ -26,13 +26,7 @@ from badacost._utils.categorical_columns import (
 from badacost._utils.large_samples import LargeSamples
 from badacost._utils.parallel import Threads
 from badacost._utils.user_warnings import warn_user
-from badacost._utils.validation import (
-    SAMPLES,
-    check_sample_weight,
-    check_two_classes,
-    helpful_errors,
-    positions_in,
-)
+from badacost._utils.validation import SAMPLES, helpful_errors
 from badacost.backends.shards import Shard, ShardedData, Shards, per_shard
 from badacost.boosting.folds import mix_samples, value_ranges, varying_columns
 from badacost.classifiers.training_data import (
@@ -40,6 +34,8 @@ from badacost.classifiers.training_data import (
     SampleSet,
     Summary,
     Task,
+    TrainingRows,
+    merged_counts,
     summarize_chunk,
 )
 from badacost.distributed.cluster import dask_distributed, wait_for_workers, worker_threads
@@ -55,7 +51,7 @@ class RowsShard(Shard):
     held_out: Any  # samples that were set aside
 
     def __init__(self, X: list[Any], y: Sequence[Any] = (), weight: Sequence[Any] = ()):
-        self._chunks, self._y, self._weight, self.X = X, y, weight, None
+        self._chunks, self._y, self._weight = X, y, weight
 
     def describe(
         self, columns: list[Any], suffix: str
@@ -70,11 +66,11 @@ class RowsShard(Shard):
         n_rows = sum(X.shape[0] for X in self._chunks)
         return n_rows, classes, [np.asarray(part) for part in self._weight]
 
-    def count_categories(self, positions: list[int], kept: Mask) -> list[dict[int, Counter[Any]]]:
+    def count_categories(self, positions: list[int], kept: Mask) -> dict[int, Counter[Any]]:
         """Count the categories of some columns in the rows that have a weight."""
         rows = np.split(kept, np.cumsum([X.shape[0] for X in self._chunks])[:-1])
         pairs = zip(self._chunks, rows, strict=True)
-        return [count_categories(X, positions, some) for X, some in pairs if len(some)]
+        return merged_counts(count_categories(X, positions, some) for X, some in pairs if len(some))
 
     def check(self, columns: CategoricalColumns, kept: Mask) -> None:
         """Make numbers of the samples, and drop those without weight."""
@@ -101,8 +97,7 @@ class RowsShard(Shard):
 
     def sketch(self, sketch: RowSketch, weight: FloatArray, first_row: int) -> RowSketch:
         """Add all rows to an empty sketch."""
-        sketch.add_all(self.X, weight, worker_threads(), first_row)
-        return sketch
+        return sketch.add_all(self.X, weight, worker_threads(), first_row)
 
     def bin(
         self, mapper: BinMapper, y: Labels, weight: FloatArray, first_row: int, bins: Any = None
@@ -115,15 +110,20 @@ class RowsShard(Shard):
         data = BinnedData(mapper, np.require(bins, requirements=["C", "W"]))
         super().__init__(data, y, weight, first_row, threads)
 
-    def unseen_bins(self, mapper: BinMapper, rows: str) -> NDArray[np.unsignedinteger]:
-        """Bins of rows that are no training samples: those "held_out", or all, "X"."""
-        return mapper.transform(getattr(self, rows), worker_threads())
+    def held_out_bins(self, mapper: BinMapper) -> NDArray[np.unsignedinteger]:
+        """Bins of the rows that were set aside."""
+        return mapper.transform(self.held_out, worker_threads())
+
+
+def columns_of(X: Any) -> list[Any]:
+    """Names of the columns of a data frame, or positions in an array."""
+    return [*getattr(X, "columns", range(X.shape[1]))]
 
 
 def check_columns(X: Any, expected: list[Any]) -> None:
-    """Raise unless a chunk has the columns of the whole: names, or positions in an array."""
-    given = [*X.columns] if hasattr(X, "columns") else [*range(X.shape[1])]
-    for place, (found, wanted) in enumerate(zip_longest(given, expected, fillvalue="no column")):
+    """Raise unless a chunk has the columns of the whole."""
+    pairs = zip_longest(columns_of(X), expected, fillvalue="no column")
+    for place, (found, wanted) in enumerate(pairs):
         if found != wanted:
             raise ValueError(
                 f"A partition of X has {found!r:.80} at position {place}, where X has "
@@ -132,21 +132,13 @@ def check_columns(X: Any, expected: list[Any]) -> None:
             )
 
 
-class ClusterRows:
+class ClusterRows(TrainingRows):
     """Samples on the workers of a cluster, with their classes and weights in this process.
 
     Attributes
     ----------
     shards : DaskShards
         The samples.
-    classes : ndarray
-        Distinct labels.
-    label_template : object
-        Labels whose type may determine the order of the classes.
-    y, weight : ndarray of shape (n_samples,)
-        Classes, as positions, and weights of the samples that have a weight.
-    kept : ndarray of bool
-        Which of the samples have a weight.
     """
 
     def __init__(
@@ -160,62 +152,44 @@ class ClusterRows:
         is_validation: bool = False,
     ):
         """Check the rows, as an estimator is set, or fitted; `stack` closes the shards."""
-        if is_scattered(client, [data for data in (X, y, weight) if data is not None]):
+        if is_scattered(client, X, y, weight):
             warn_user(
-                "Some of the data were scattered, so that they cannot be rebuilt if a worker is "
-                "lost: the fit would end with an error. Data that are read or computed on the "
-                "cluster can be, also if they are persisted.",
+                "Scattered data cannot be rebuilt if a worker is lost: the fit would end with an "
+                "error. Give data that are read or computed on the cluster, persisted or not.",
                 UserWarning,
             )
-        self.shards: DaskShards[RowsShard] = stack.enter_context(
-            DaskShards(
-                client,
-                RowsShard,
-                [chunks_of(X), chunks_of(y), [] if weight is None else chunks_of(weight)],
-                persisted=bool(dask_distributed().futures_of(X)),
-                max_rebuilds=estimator.max_rebuilds,
-                heartbeat_timeout=estimator.heartbeat_timeout,
-            )
+        self.shards: DaskShards[RowsShard] = DaskShards(
+            client,
+            RowsShard,
+            [chunks_of(data) for data in (X, y, weight) if data is not None],
+            persisted=bool(dask_distributed().futures_of(X)),
+            max_rebuilds=estimator.max_rebuilds,
+            heartbeat_timeout=estimator.heartbeat_timeout,
         )
+        stack.callback(self.shards.close)
         meta, suffix = meta_of(X), "_val" * is_validation
-        columns = [*getattr(meta, "columns", range(meta.shape[1]))]
-        described = self.shards.map(RowsShard.describe, columns, suffix)
-        self._ends = np.cumsum([0, *(n_rows for n_rows, *_ in described)]).tolist()
-        summaries = [chunk for _, chunks, _ in described for chunk in chunks]
-        if (n_classes := sum(len(chunk.codes) for chunk in summaries)) != self._ends[-1]:
+        validate_data(estimator, meta, reset=not is_validation, skip_check_array=True)
+        described = self.shards.map(RowsShard.describe, columns_of(meta), suffix)
+        n_rows, chunks, weights = zip(*described, strict=True)
+        self._ends = np.cumsum([0, *n_rows]).tolist()
+        summary, given = Summary([*chain(*chunks)]), [*chain(*weights)]
+        if summary.n_rows != self._ends[-1]:
             raise ValueError(
-                f"X{suffix} has {self._ends[-1]} rows, but y{suffix} has {n_classes} classes."
+                f"X{suffix} has {self._ends[-1]} rows, but y{suffix} has {summary.n_rows} classes."
             )
-        summary = Summary(summaries)
-        self.label_template = summary.label_template
-        if is_validation:
-            positions_in(estimator.classes_, summary.classes, "y_val")  # no others
-            self.classes = estimator.classes_
-        else:
-            check_two_classes(summary.classes)
-            self.classes = summary.classes
-        self._seed: int = estimator._seed
-        self.y: Labels = summary.positions_in(self.classes)
-        weights = [part for *_, parts in described for part in parts]
-        self.weight: FloatArray = check_sample_weight(
-            np.concatenate(weights) if weights else None,
-            self._ends[-1],
-            f"sample_weight{suffix}",
-        )
-        self.kept: Mask = self.weight > 0.0
+        summary.weight = np.concatenate(given) if given else None
+        self._set_classes(estimator, summary, is_validation)
         kept = self._by_shard(self.kept)
         if not is_validation:
             positions = categorical_positions(meta, estimator._categorical_features)
-            counted: list[Any] = []
-            if positions:
-                counted = self.shards.map(RowsShard.count_categories, positions, kept)
-            chunks = [chunk for shard in counted for chunk in shard]
-            estimator._columns = CategoricalColumns.of_counts(
-                {p: sum((chunk[p] for chunk in chunks), Counter()) for p in positions}
-            )
+            counts = self.shards.map(RowsShard.count_categories, positions, kept)
+            estimator._columns = CategoricalColumns.of_counts(merged_counts(counts))
         self.shards.update(RowsShard.check, estimator._columns, kept)
         self._choose(self.kept)
-        self._held_out: Any = None
+        self._seed: int = estimator._seed
+        self._held_out: tuple[Labels, FloatArray] | None = None
+        if is_validation:
+            self.hold_out(np.ones(len(self.y), bool))
 
     def _by_shard(self, rows: NDArray[Any]) -> NDArray[Any]:
         """An array with one item for each row, divided among the shards."""
@@ -234,23 +208,20 @@ class ClusterRows:
     def hold_out(self, held: Mask) -> None:
         """Set some rows aside for validation."""
         self.shards.update(RowsShard.hold_out, self._by_shard(held))
-        self._held_out = (self.shards, "held_out"), self.y[held], self.weight[held]
+        self._held_out = self.y[held], self.weight[held]
         self._choose(~held)
 
     def task(self, estimator: Any, threads: Threads, validation: Any) -> Task:
         """The task of boosting; `validation` are other rows on the cluster, or None."""
         data = self._bin(estimator, threads)
-        seen: Any = self._held_out
-        if validation is not None:
-            seen = (validation.shards, "X"), validation.y, validation.weight
-        if seen is not None:  # their bins come to this process
-            (shards, rows), *more = seen
-            bins = shards.map(RowsShard.unseen_bins, data.mapper, rows)
-            seen = _binned(data.mapper, *bins), *more
         samples = _binned(data.mapper, np.empty((len(data.mapper.edges), 0), np.uint8))
-        return Task(
-            samples, data.y, data.weight, seen, threads, self.kept, shards=data, on_cluster=True
-        )
+        task = Task(samples, data.y, data.weight, None, threads, self.kept, shards=data)
+        unseen: ClusterRows = validation or self
+        if unseen._held_out is not None:  # their bins come to this process
+            bins = unseen.shards.map(RowsShard.held_out_bins, data.mapper)
+            task.validation = _binned(data.mapper, *bins), *unseen._held_out
+        task.on_cluster = True
+        return task
 
     def _bin(self, estimator: Any, threads: Threads) -> ShardedData:
         """Choose bins, and put the samples into them."""
@@ -280,13 +251,13 @@ def scatter_rows(
     is sent again, to another one. `threads` are not used.
     """
     n_shards = min(len(wait_for_workers(client)), len(y))
+    shards: DaskShards[Shard] = DaskShards(client, RowsShard, [[None] * n_shards])
     with ExitStack() as stack:
-        shards: DaskShards[RowsShard] = DaskShards(client, RowsShard, [[None] * n_shards])
-        stack.enter_context(shards)
+        stack.callback(shards.close)
         ends = np.linspace(0, len(y), len(shards) + 1).astype(int).tolist()
-        rows = ShardedData(cast(Shards[Shard], shards), data.mapper, y, weight, ends)
+        rows = ShardedData(shards, data.mapper, y, weight, ends)
         bins = per_shard(data.bins[:, a:b] for a, b in pairwise(ends))
         given = rows.split(y), rows.split(weight), per_shard(ends[:-1]), bins
-        shards.update(RowsShard.bin, data.mapper, *given)
+        shards.update(cast(Any, RowsShard.bin), data.mapper, *given)
         stack.pop_all()
     return rows
