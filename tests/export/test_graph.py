@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from badacost.export.graph import Graph, Tensor, Value, import_extra
+from badacost.export.graph import Graph, Tensor
 from tests.export.sessions import run
 
 X = np.random.default_rng(0).normal(size=(5, 4)).round(1)
 WEIGHTS = np.arange(8.0).reshape(4, 2)
 
 
-@pytest.mark.parametrize("opset", [15, 18])
+@pytest.mark.parametrize("ml_opset", [3, 5])
 @pytest.mark.parametrize(
     "compute",
     [
@@ -28,16 +28,11 @@ WEIGHTS = np.arange(8.0).reshape(4, 2)
         lambda x: np.sum(x, axis=1),
     ],
 )
-def test_operators_and_numpy(compute, opset) -> None:
-    graph = Graph("", 5)
+def test_operators_and_numpy(compute, ml_opset) -> None:
+    graph = Graph("", ml_opset)
     result = compute(Tensor(graph, "X")).name
     expected = compute(X)
-    shape: Any = [None] * expected.ndim
-    proto = graph.to_proto(
-        "g", [Value("X", np.float64, [None, 4])], [Value(result, np.float64, shape)]
-    )
-    helper = import_extra().helper
-    model = helper.make_model(proto, ir_version=9, opset_imports=[helper.make_opsetid("", opset)])
+    model = graph.to_model("g", {"X": X[:0]}, {result: expected[:0]})
     np.testing.assert_allclose(run(model, X)[result], expected, rtol=1e-14, strict=True)
 
 

@@ -239,5 +239,5 @@ def test_tables_of_other_classifiers_are_refused() -> None:
         frame[["age", "smokes"]], frame["risk"]
     )
     for refused in (model, wrapped):
-        with pytest.raises(TypeError, match="TableClassifier of LogisticRegression cannot be"):
+        with pytest.raises(TypeError, match="TableClassifier cannot be converted by skl2onnx"):
             to_onnx(refused)

@@ -21,7 +21,7 @@ from badacost import (
     SAMMEClassifier,
 )
 from badacost.export import to_onnx
-from badacost.export.graph import Graph, Tensor, Value, import_extra
+from badacost.export.graph import Graph, Tensor
 from badacost.export.outputs import label_values
 from tests.export.sessions import assert_same_results, hard_rows, run
 
@@ -111,16 +111,11 @@ def test_probabilities_of_separations_for_any_scores(n_classes) -> None:
     model.classes_ = np.arange(n_classes)
     graph = Graph("", 5)
     scores_in_graph: Any = Tensor(graph, "scores")
-    shares: Any = model._posterior(scores_in_graph)
-    shares = shares.name
-    shape = [None, n_classes]
-    proto = graph.to_proto(
-        "g", [Value("scores", np.float64, shape)], [Value(shares, np.float64, shape)]
-    )
-    helper = import_extra().helper
-    exported = helper.make_model(proto, ir_version=9, opset_imports=[helper.make_opsetid("", 18)])
-    got = run(exported, {"scores": scores})[shares]
-    np.testing.assert_allclose(got, model._posterior(scores), rtol=0, atol=1e-12)
+    result: Any = model._posterior(scores_in_graph)
+    expected = model._posterior(scores)
+    exported = graph.to_model("g", {"scores": scores[:0]}, {result.name: expected[:0]})
+    got = run(exported, {"scores": scores})[result.name]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
 
 
 def test_decisions_by_probabilities_need_no_costs() -> None:

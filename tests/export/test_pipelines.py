@@ -150,7 +150,7 @@ def test_parts_whose_decisions_are_combined_are_refused(model) -> None:
 def test_tables_are_refused() -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     model = MinimumCostClassifier(TableClassifier(SAMMEClassifier(**SMALL)), COSTS).fit(frame, Y)
-    with pytest.raises(TypeError, match="a TableClassifier cannot be part of a pipeline"):
+    with pytest.raises(TypeError, match="a TableClassifier cannot be converted by skl2onnx"):
         skl2onnx.to_onnx(model, X[:1])
 
 

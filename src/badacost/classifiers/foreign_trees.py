@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import inf, nextafter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from badacost._utils.arrays import FloatArray, Mask
 from badacost._utils.categorical_columns import MAX_CATEGORIES
@@ -23,6 +24,9 @@ from badacost.tree.forest import Forest, Tree
 LIGHTGBM, CATBOOST = SOURCES = ("LightGBM", "CatBoost")
 _LIGHTGBM_INFINITY = 1e300  # in JSON, which has no infinity
 ForeignTrees = tuple[str, Forest, FloatArray]
+# The nodes of a tree, level by level, and the scores (n_leaves, K) of its leaves. A node is a row:
+# feature, threshold (NaN in a leaf), whether missing values go left, gain per weight, weight.
+ForeignTree = tuple[ArrayLike, FloatArray]
 
 
 class OneHotColumns:
@@ -126,47 +130,37 @@ def _refuse(source: str, what: str, remedy: str) -> NoReturn:
     raise ValueError(f"this {source} model has {what}, which cannot be imported: {remedy}.")
 
 
-def _tree(
-    feature: NDArray[Any],
-    threshold: FloatArray,
-    missing_left: Mask,
-    gain: FloatArray,
-    weight: NDArray[Any],
-) -> Tree:
-    """A tree of nodes that are listed level by level; leaves have no threshold."""
-    is_leaf = np.isnan(threshold)
-    first_child = 2 * np.cumsum(~is_leaf) - 1
-    return Tree(
-        feature=feature.astype(np.int32),
-        threshold=threshold,
-        left=np.where(is_leaf, np.arange(len(is_leaf)), first_child).astype(np.int32),
-        missing_left=missing_left | is_leaf,  # a leaf is its own left child
-        value=np.where(is_leaf, np.cumsum(is_leaf) - 1, 0).astype(np.int32),
-        gain=gain.astype(np.float32),
-        count=np.round(weight).astype(np.int32),
-        weight=weight.astype(np.float32),
-    )
-
-
-def _joined(
-    source: str, trees: list[tuple[Tree, FloatArray]], log_prior: FloatArray, n_features: int
+def _join(
+    source: str, trees: list[ForeignTree], log_prior: FloatArray, n_features: int
 ) -> ForeignTrees:
-    """Join trees, each with the scores (n_leaves, K) of its leaves."""
     if not trees:
         _refuse(source, "no trees", "fit it to more samples")
-    grown, tables = zip(*trees, strict=True)
-    first_row = np.cumsum([0, *map(len, tables)])
-    for tree, first in zip(grown, first_row[:-1], strict=True):
-        tree.value[:] += first
-    forest = Forest.from_trees(grown, np.ones(len(grown)), np.concatenate(tables), n_features)
-    return source, forest, log_prior
+    grown, n_rows = [], 0
+    for nodes, table in trees:
+        feature, threshold, missing_left, gain, weight = np.asarray(nodes, np.float64).T
+        leaf = np.isnan(threshold)
+        left = np.where(leaf, np.arange(len(leaf)), 2 * np.cumsum(~leaf) - 1)
+        tree = Tree(
+            feature=feature.astype(np.int32),
+            threshold=threshold,
+            left=left.astype(np.int32),
+            missing_left=leaf | (missing_left > 0.0),  # a leaf is its own left child
+            value=np.where(leaf, n_rows + np.cumsum(leaf) - 1, n_rows).astype(np.int32),
+            gain=gain.astype(np.float32),
+            count=np.round(weight).astype(np.int32),
+            weight=weight.astype(np.float32),
+        )
+        grown.append(tree)
+        n_rows += len(table)
+    tables = np.concatenate([table for _, table in trees])
+    return source, Forest.from_trees(grown, np.ones(len(grown)), tables, n_features), log_prior
 
 
 # LightGBM: x <= threshold goes left. A tree belongs to one class, and those of a round follow each
 # other; with two classes there is one tree in a round, for the log-odds of the second.
 
 
-def _of_lightgbm(model: Any) -> ForeignTrees:
+def _read_lightgbm(model: Any) -> ForeignTrees:
     dump = model.booster_.dump_model()
     n_classes, n_in_round = len(model.classes_), dump["num_tree_per_iteration"]
     objective, *settings = str(dump.get("objective", "none")).split()
@@ -174,55 +168,40 @@ def _of_lightgbm(model: Any) -> ForeignTrees:
         _refuse(LIGHTGBM, f"the objective {objective!r:.40}", "leave its objective out")
     if dump["average_output"]:
         _refuse(LIGHTGBM, "trees that are averaged", 'leave boosting_type="rf" out')
-    given = dict(setting.split(":", 1) for setting in settings)
-    steepness = float(given.get("sigmoid", 1.0))
-    trees = []
+    steepness = float(dict(setting.split(":", 1) for setting in settings).get("sigmoid", 1.0))
+    trees: list[ForeignTree] = []
     for number, info in enumerate(dump["tree_info"]):
-        column = 1 if n_in_round == 1 else number % n_in_round
-        tree, values = _lightgbm_tree(info["tree_structure"])
+        nodes = [info["tree_structure"]]
+        for node in nodes:
+            nodes += [node[child] for child in ("left_child", "right_child") if child in node]
+        values = np.array([node["leaf_value"] for node in nodes if "leaf_value" in node])
         table = np.zeros((len(values), n_classes))
-        table[:, column] = -steepness * values
-        trees.append((tree, table))
-    return _joined(LIGHTGBM, trees, np.zeros(n_classes), dump["max_feature_idx"] + 1)
+        table[:, 1 if n_in_round == 1 else number % n_in_round] = -steepness * values
+        trees.append(([_lightgbm_node(node) for node in nodes], table))
+    return _join(LIGHTGBM, trees, np.zeros(n_classes), dump["max_feature_idx"] + 1)
 
 
-def _lightgbm_tree(root: dict[str, Any]) -> tuple[Tree, FloatArray]:
-    """A tree, and the values of its leaves."""
-    nodes = [root]
-    for node in nodes:
-        if "split_feature" in node:
-            _check_lightgbm_split(node)
-            nodes += [node["left_child"], node["right_child"]]
-        elif "leaf_const" in node or "leaf_coeff" in node:
-            _refuse(LIGHTGBM, "linear models in its leaves", "leave linear_tree out")
-
-    def values(name: str, of_leaf: Any) -> NDArray[Any]:
-        return np.array([node.get(name, of_leaf) for node in nodes])
-
-    threshold = values("threshold", np.nan)
-    # Without missing values in the training data of a node, a missing value is a zero to it.
-    knows_missing = values("missing_type", "NaN") == "NaN"
-    missing_left = np.where(knows_missing, values("default_left", True), threshold >= 0.0)
-    threshold[threshold >= _LIGHTGBM_INFINITY] = np.inf
-    count = np.array([node.get("internal_count", node.get("leaf_count", 0)) for node in nodes])
-    gain = values("split_gain", 0.0) / np.maximum(count, 1)
-    above = np.nextafter(threshold, np.inf)
-    tree = _tree(values("split_feature", 0), above, missing_left, gain, count)
-    return tree, np.array([node["leaf_value"] for node in nodes if "leaf_value" in node])
-
-
-def _check_lightgbm_split(node: dict[str, Any]) -> None:
+def _lightgbm_node(node: dict[str, Any]) -> tuple[float, ...]:
+    if "leaf_const" in node or "leaf_coeff" in node:
+        _refuse(LIGHTGBM, "linear models in its leaves", "leave linear_tree out")
+    if "leaf_value" in node:
+        return 0, np.nan, True, 0.0, node.get("leaf_count", 0)
     if node["decision_type"] != "<=":
         _refuse(LIGHTGBM, "tests of categories", "give it numbers only")
     if node["missing_type"] not in ("NaN", "None"):
         _refuse(LIGHTGBM, "zeros that stand for missing values", "leave zero_as_missing out")
+    threshold, count = node["threshold"], node["internal_count"]
+    # Without missing values in the training data of a node, a missing value is a zero to it.
+    missing_left = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0.0
+    above = nextafter(threshold, inf) if threshold < _LIGHTGBM_INFINITY else inf
+    return node["split_feature"], above, missing_left, node["split_gain"] / max(count, 1), count
 
 
 # CatBoost: x > border gives 1, in single precision. All nodes of a level have one test; the result
 # of the first test is the lowest bit of the leaf.
 
 
-def _of_catboost(model: Any) -> ForeignTrees:
+def _read_catboost(model: Any) -> ForeignTrees:
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         model.save_model(str(path), format="json")
@@ -236,7 +215,7 @@ def _of_catboost(model: Any) -> ForeignTrees:
     if "oblivious_trees" not in dump:
         _refuse(CATBOOST, "trees that are not symmetric", "leave grow_policy out")
     features = dump["features_info"]["float_features"]
-    missing_right = [feature["nan_value_treatment"] == "AsTrue" for feature in features]
+    missing_left = np.array([feature["nan_value_treatment"] != "AsTrue" for feature in features])
     scale, bias = dump["scale_and_bias"]
     columns_before = 1 if len(bias) == 1 else 0  # with two classes, logits of the second only
 
@@ -244,23 +223,24 @@ def _of_catboost(model: Any) -> ForeignTrees:
         """Values of the classes, (n, K)."""
         return np.pad(np.reshape(values, (-1, len(bias))), ((0, 0), (columns_before, 0)))
 
-    trees = []
-    for tree in dump["oblivious_trees"]:
-        table = -scale * for_classes(tree["leaf_values"])
-        trees.append((_catboost_tree(tree, table, missing_right), table))
-    return _joined(CATBOOST, trees, for_classes(bias)[0].astype(np.float64), len(features))
+    trees = [
+        _catboost_tree(tree, -scale * for_classes(tree["leaf_values"]), missing_left)
+        for tree in dump["oblivious_trees"]
+    ]
+    return _join(CATBOOST, trees, for_classes(bias)[0].astype(np.float64), len(features))
 
 
-def _catboost_tree(tree: dict[str, Any], table: FloatArray, missing_right: list[bool]) -> Tree:
+def _catboost_tree(tree: dict[str, Any], table: FloatArray, missing_left: Mask) -> ForeignTree:
     splits = (tree["splits"] or [])[::-1]
     if any(split["split_type"] != "FloatFeature" for split in splits):
         _refuse(CATBOOST, "tests of categories", "give it numbers only")
     feature = np.array([*(split["float_feature_index"] for split in splits), 0])
     threshold = np.array([*(_least_above(split["border"]) for split in splits), np.nan])
-    missing_left = ~np.array(missing_right)[feature]
-    level = np.repeat(np.arange(len(feature)), 2 ** np.arange(len(feature)))
+    tests = np.column_stack([feature, threshold, missing_left[feature]])
     gain, weight = _gains_and_weights(np.array(tree["leaf_weights"], np.float64), table)
-    return _tree(feature[level], threshold[level], missing_left[level], gain, weight)
+    return np.column_stack(
+        [np.repeat(tests, 2 ** np.arange(len(tests)), axis=0), gain, weight]
+    ), table
 
 
 def _least_above(border: float) -> float:
@@ -279,14 +259,12 @@ def _gains_and_weights(weight: FloatArray, table: FloatArray) -> tuple[FloatArra
     weights, sums = np.split(np.concatenate(levels), [1], axis=1)
     weights = np.maximum(weights[:, 0], 1e-300)
     spread = (sums**2).sum(axis=1) / weights
-    gain = np.zeros(len(weights))
-    inner = slice(len(weight) - 1)
-    gained = spread[1::2] + spread[2::2] - spread[inner]
-    gain[inner] = np.maximum(gained, 0.0) / weights[inner]
-    return gain, weights
+    gained = spread[1::2] + spread[2::2] - spread[: len(weight) - 1]
+    gain = np.maximum(gained, 0.0) / weights[: len(weight) - 1]
+    return np.append(gain, np.zeros(len(weight))), weights
 
 
 _READERS: dict[str, Callable[[Any], ForeignTrees]] = {
-    "LGBMClassifier": _of_lightgbm,
-    "CatBoostClassifier": _of_catboost,
+    "LGBMClassifier": _read_lightgbm,
+    "CatBoostClassifier": _read_catboost,
 }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+from badacost import __version__
 
 ML_DOMAIN = "ai.onnx.ml"
+_OPSET, _IR_VERSION = 15, 8  # of all operators but those for trees, and of the file format
 _UFUNCS = {
     "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "negative": "Neg",
     "matmul": "MatMul", "exp": "Exp", "log": "Log", "minimum": "Min", "maximum": "Max",
@@ -25,20 +29,6 @@ def import_extra(name: str = "onnx") -> Any:
         raise ImportError(
             f'this export needs {name}: type pip install "badacost[onnx]".'
         ) from error
-
-
-class Value(NamedTuple):
-    """A value that enters or leaves a graph; dimensions of None are those of the samples."""
-
-    name: str
-    dtype: Any
-    shape: Sequence[int | None]
-
-    def info(self) -> Any:
-        """Return the value as ONNX describes it."""
-        helper = import_extra().helper
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
-        return helper.make_tensor_value_info(self.name, kind, list(self.shape))
 
 
 class Tensor(NDArrayOperatorsMixin):
@@ -134,7 +124,27 @@ class Graph:
         self.nodes.append(onnx.helper.make_node(operator, given, names, names[0], **attributes))
         return Tensor(self, names[0])
 
-    def to_proto(self, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> Any:
-        """Return the graph as ONNX has it."""
-        infos = ([value.info() for value in values] for values in (inputs, outputs))
-        return import_extra().helper.make_graph(self.nodes, name, *infos, self.constants)
+    def to_model(
+        self, name: str, inputs: Mapping[str, NDArray[Any]], outputs: Mapping[str, NDArray[Any]]
+    ) -> Any:
+        """Return the graph as a model of ONNX.
+
+        Inputs and outputs have the types and shapes of arrays, which have no row, by their names.
+        """
+        helper = import_extra().helper
+        opsets = {"": _OPSET, ML_DOMAIN: self.ml_opset}
+        infos = [[_info(*named) for named in arrays.items()] for arrays in (inputs, outputs)]
+        return helper.make_model(
+            helper.make_graph(self.nodes, name, *infos, self.constants),
+            producer_name="badacost",
+            producer_version=__version__,
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_opsetid(*opset) for opset in opsets.items()],
+        )
+
+
+def _info(name: str, array: NDArray[Any]) -> Any:
+    """Return the type and shape of a value as ONNX describes it, for any number of rows."""
+    helper = import_extra().helper
+    kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+    return helper.make_tensor_value_info(name, kind, [None, *array.shape[1:]])

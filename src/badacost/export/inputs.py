@@ -10,12 +10,13 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from badacost.classifiers.base import ForestClassifier
 from badacost.classifiers.minimum_cost import MinimumCostClassifier
 from badacost.costs.matrix import plain
-from badacost.export.graph import ML_DOMAIN, Graph, Tensor, Value
+from badacost.export.graph import ML_DOMAIN, Graph, Tensor
 from badacost.tabular import TableClassifier
 from badacost.tabular.columns import text_of
 
@@ -40,64 +41,71 @@ def unused_name(name: str, taken: Collection[str]) -> str:
 
 def column_names(model: Any) -> list[str]:
     """Return the names of the columns, in their order; numbered where they have none."""
+    if not hasattr(model, "n_features_in_"):
+        raise TypeError(
+            "the number of features is not known: use skl2onnx.to_onnx, which takes their types."
+        )
     numbered = [f"x{position}" for position in range(model.n_features_in_)]
     names = [str(name) for name in getattr(model, "feature_names_in_", numbered)]
     # No name is in ONNX an optional input that is missing.
     return [name or unused_name(x, names) for name, x in zip(names, numbered, strict=True)]
 
 
-def add_inputs(graph: Graph, model: Any) -> tuple[list[Value], Tensor]:
-    """Add what makes a matrix of the inputs; return these and the matrix, with codes."""
-    names, parts = column_names(model), parts_of(model)
-    tables = [part for part in parts if isinstance(part, TableClassifier)]
-    numbers, texts = categories_of(parts[-1])
-    if tables:
-        texts = {j: c.levels for j, c in enumerate(tables[0].encoder_.columns_) if c.levels}
-    elif not texts:
-        whole = Value(_MATRIX, graph.dtype, [None, len(names)])
-        return [whole], add_codes(numbers, Tensor(graph, _MATRIX), len(names))
-    inputs, columns = [], []
+def add_inputs(graph: Graph, model: Any) -> tuple[dict[str, NDArray[Any]], Tensor]:
+    """Return inputs, as arrays without rows by their names, and the matrix that they make.
+
+    It has the codes of texts, and numbers as they are given.
+    """
+    names, texts = column_names(model), text_categories(model)
+    if not texts and not any(isinstance(part, TableClassifier) for part in parts_of(model)):
+        return {_MATRIX: np.empty((0, len(names)), graph.dtype)}, Tensor(graph, _MATRIX)
+    inputs, columns = {}, []
     for position, name in enumerate(names):
         column, dtype = Tensor(graph, name), graph.dtype
         if position in texts:
             column, dtype = _codes_of_texts(column, texts[position]), np.object_
-        inputs.append(Value(name, dtype, [None, 1]))
+        inputs[name] = np.empty((0, 1), dtype)
         columns.append(column)
-    return inputs, add_codes(numbers, graph.add("Concat", *columns, axis=1), len(names))
+    return inputs, graph.add("Concat", *columns, axis=1)
 
 
-def categories_of(model: Any) -> tuple[dict[int, Any], dict[int, Any]]:
-    """Return the known categories of features, by position: of numbers, and with texts."""
-    known = model._columns.categories if isinstance(model, ForestClassifier) else {}
-    texts = {j: found for j, found in known.items() if any(isinstance(x, str) for x in found)}
-    return {j: found for j, found in known.items() if j not in texts}, texts
+def text_categories(model: Any) -> dict[int, Collection[Any]]:
+    """Return the known categories of features that have texts among them, by position."""
+    for part in parts_of(model):
+        if isinstance(part, TableClassifier):
+            return {j: c.levels for j, c in enumerate(part.encoder_.columns_) if c.levels}
+        if isinstance(part, ForestClassifier):
+            known = part._columns.categories
+            return {j: levels for j, levels in known.items() if _has_texts(levels)}
+    return {}
 
 
-def add_codes(numbers: dict[int, Any], values: Tensor, n_features: int) -> Tensor:
-    """Add the codes of categories that are numbers, by the position of their feature."""
-    if not numbers:
-        return values
-    add, positions, columns = values.graph.add, [*numbers], np.arange(n_features)
-    codes = _codes_of_numbers(add("Gather", values, positions, axis=1), [*numbers.values()])
-    columns[positions] = n_features + np.arange(len(positions))
-    return add("Gather", add("Concat", values, codes, axis=1), columns, axis=1)
+def _has_texts(levels: Collection[Any]) -> bool:
+    return any(isinstance(level, str) for level in levels)
 
 
-def _codes_of_numbers(values: Tensor, known: list[Collection[Any]]) -> Tensor:
-    """Codes of columns of numbers, (n, n_columns); NaN where a number is not known.
+def add_codes(model: ForestClassifier, values: Tensor) -> Tensor:
+    """Add the codes of categories that are numbers, in the place of these; NaN if not known.
 
     Numbers are compared in the precision of the inputs, to which those of the training are rounded.
     """
-    add, dtype = values.graph.add, values.graph.dtype
+    known = {j: found for j, found in model._columns.categories.items() if not _has_texts(found)}
+    if not known:
+        return values
+    add, dtype, positions = values.graph.add, values.graph.dtype, [*known]
     precision = "double" if dtype == np.float64 else "single"
-    levels = np.full((len(known), max(1, *map(len, known))), np.nan, dtype)  # NaN equals nothing
-    for line, numbers in zip(levels, known, strict=True):
+    levels = np.full((len(known), max(1, *map(len, known.values()))), np.nan, dtype)
+    for line, numbers in zip(levels, known.values(), strict=True):  # NaN equals nothing
         with np.errstate(over="ignore"):
             line[: len(numbers)] = [*numbers]
         _check_distinct(numbers, line[: len(numbers)].tolist(), f"in {precision} precision")
-    equal = (add("Unsqueeze", values, [2]) == levels).cast(np.int32)
-    place = add("ArgMax", equal, axis=2, keepdims=0)
-    return add("Where", equal.sum(axis=2).cast(np.bool_), place.cast(dtype), dtype(np.nan))
+    columns = add("Unsqueeze", add("Gather", values, positions, axis=1), [2])
+    equal = (columns == levels).cast(np.int32)
+    code = add("ArgMax", equal, axis=2, keepdims=0).cast(dtype)
+    codes = add("Where", equal.sum(axis=2).cast(np.bool_), code, dtype(np.nan))
+    order = np.arange(model.n_features_in_)
+    order[positions] = len(order) + np.arange(len(positions))
+    return add("Gather", add("Concat", values, codes, axis=1), order, axis=1)
 
 
 def _codes_of_texts(values: Tensor, levels: Collection[Any]) -> Tensor:

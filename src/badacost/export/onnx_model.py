@@ -7,17 +7,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from badacost import __version__
 from badacost._utils.validation import check_choice
 from badacost.classifiers.base import ForestClassifier
 from badacost.costs.matrix import plain
 from badacost.export.graph import Graph, import_extra
-from badacost.export.inputs import add_inputs, column_names, parts_of
-from badacost.export.outputs import add_outputs, add_results, check_exportable, outputs_of
+from badacost.export.inputs import add_inputs, column_names, parts_of, unused_name
+from badacost.export.outputs import (
+    add_outputs,
+    add_results,
+    check_exportable,
+    forest_results,
+    outputs_of,
+)
 from badacost.export.pipelines import convert_with_skl2onnx
 
-# Versions of the operators for trees: those of the other operators, and of the file format.
-_VERSIONS = {5: (18, 9), 3: (15, 8)}
 _PRECISIONS = {"double": np.float64, "float": np.float32}
 _MAX_BYTES = 2**31 - 1  # of a message of protobuf
 
@@ -87,19 +90,26 @@ def to_onnx(
     True
     """
     check_choice("input_type", input_type, _PRECISIONS)
-    if not isinstance(ml_opset, int) or ml_opset not in _VERSIONS:
+    if not isinstance(ml_opset, int) or ml_opset not in (5, 3):
         raise ValueError(f"ml_opset must be 5 or 3; got {ml_opset!r}.")
     onnx = import_extra()
     check_exportable(model)
-    dtype = _PRECISIONS[input_type]
+    dtype, columns = _PRECISIONS[input_type], column_names(model)
     if isinstance(parts_of(model)[-1], ForestClassifier):
-        exported = _exported(model, dtype, ml_opset, abstain)
+        prefix = "badacost/"
+        while any(name.startswith(prefix) for name in columns):
+            prefix = f"_{prefix}"
+        graph = Graph(prefix, ml_opset, dtype)
+        inputs, values = add_inputs(graph, model)
+        outputs = outputs_of(model, abstain)
+        names = {kind: unused_name(kind, inputs) for kind in outputs}
+        innermost = forest_results(parts_of(model)[-1], values)
+        add_outputs(model, add_results(model, innermost), names, abstain)
+        named = {names[kind]: array for kind, array in outputs.items()}
+        exported = graph.to_model(type(model).__name__, inputs, named)
     else:
         exported = convert_with_skl2onnx(model, dtype, abstain)
-    facts = {
-        "classes": [plain(label) for label in model.classes_],
-        "columns": column_names(model),
-    }
+    facts = {"classes": [plain(label) for label in model.classes_], "columns": columns}
     onnx.helper.set_model_props(exported, {key: json.dumps(value) for key, value in facts.items()})
     if exported.ByteSize() > _MAX_BYTES:
         raise ValueError(
@@ -107,27 +117,3 @@ def to_onnx(
             "model of fewer or smaller trees."
         )
     return exported
-
-
-def _exported(model: Any, dtype: Any, ml_opset: int, abstain: float | None) -> Any:
-    """Return a classifier of this library as a model."""
-    helper = import_extra().helper
-    prefix = "badacost/"
-    while any(name.startswith(prefix) for name in column_names(model)):
-        prefix = f"_{prefix}"
-    graph = Graph(prefix, ml_opset, dtype)
-    inputs, values = add_inputs(graph, model)
-    outputs = outputs_of(model, abstain, [value.name for value in inputs])
-    names = {kind: value.name for kind, value in outputs.items()}
-    add_outputs(model, add_results(model, values), names, abstain)
-    proto = graph.to_proto(type(model).__name__, inputs, [*outputs.values()])
-    opset, ir_version = _VERSIONS[ml_opset]
-    return helper.make_model(
-        proto,
-        producer_name="badacost",
-        producer_version=__version__,
-        ir_version=ir_version,
-        opset_imports=[
-            helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", ml_opset)
-        ],
-    )  # fmt: skip

@@ -6,16 +6,13 @@ A classifier is a table of scores, which its trees give, and a few operations on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from badacost._utils.arrays import FloatArray
 from badacost._utils.validation import positions_in
 from badacost.boosting.reweighting import cheapest_labels
 from badacost.classifiers import (
@@ -27,33 +24,13 @@ from badacost.classifiers.base import ForestClassifier, StagewiseClassifier
 from badacost.classifiers.calibration import TemperatureScaling
 from badacost.classifiers.minimum_cost import MinimumCostClassifier
 from badacost.costs.decisions import abstention_costs
-from badacost.export.graph import Tensor, Value
-from badacost.export.inputs import parts_of, unused_name
+from badacost.export.graph import Tensor
+from badacost.export.inputs import add_codes, parts_of
 from badacost.export.trees import add_scores
 from badacost.tabular import TableClassifier
 
-
-@dataclass(frozen=True)
-class Results:
-    """Values for all samples; None is what a classifier does not have.
-
-    Attributes
-    ----------
-    costs : Tensor or None
-        Values whose minimum is the decision, (n, K).
-    scores : Tensor or None
-        Cost scores, (n, K).
-    probabilities : Tensor or None
-        Probabilities, (n, K).
-    """
-
-    costs: Any = None
-    scores: Any = None
-    probabilities: Any = None
-
-    def by_expected_cost(self, costs: FloatArray) -> Results:
-        """Decide by minimum expected cost under a matrix."""
-        return replace(self, costs=self.probabilities @ costs)
+# Values for all samples, (n, K): "scores", "probabilities" and "costs", whose minimum decides.
+Results = dict[str, Tensor]
 
 
 def check_exportable(model: Any) -> None:
@@ -64,92 +41,74 @@ def check_exportable(model: Any) -> None:
             "or convert a pipeline by skl2onnx.to_onnx after register_converters()."
         )
     check_is_fitted(model)
-    *outer, inner = parts_of(model)
-    if not isinstance(inner, ForestClassifier):
-        if any(isinstance(part, TableClassifier) for part in outer):
-            raise TypeError(
-                f"a TableClassifier of {type(inner).__name__} cannot be exported: fit one of a "
-                "classifier of badacost, or convert a pipeline with skl2onnx."
-            )
-    elif not hasattr(inner, "forest_"):
-        weak: Any = inner
+    inner = parts_of(model)[-1]
+    if isinstance(inner, ForestClassifier) and not hasattr(inner, "forest_"):
         raise TypeError(
-            f"a {type(inner).__name__} of {type(weak.estimators_[0]).__name__} cannot be exported: "
-            "fit it with the built-in tree (estimator=None)."
+            f"a {type(inner).__name__} of {type(vars(inner)['estimators_'][0]).__name__} cannot be "
+            "exported: fit it with the built-in tree (estimator=None)."
         )
 
 
-def add_results(
-    model: Any, values: Tensor, foreign: Callable[[Any], Results] | None = None
-) -> Results:
-    """Add a classifier that can be exported; `foreign` adds those of other libraries."""
-    if isinstance(model, FrozenEstimator):
-        return add_results(model.estimator, values, foreign)
-    if isinstance(model, MinimumCostClassifier):
-        return _of_minimum_cost(model, add_results(model.estimator_, values, foreign))
-    if isinstance(model, TableClassifier):
-        results = add_results(model.estimator_, values)
-        own = model.decision == "own"
-        return results if own else results.by_expected_cost(model.regret_matrix_)
-    if isinstance(model, CostSensitiveTreeClassifier):
-        return _of_tree(model, values)
-    if isinstance(model, ForestClassifier):
-        return _of_forest(model, values)
-    assert foreign is not None
-    return foreign(model)
-
-
-def _of_forest(model: Any, values: Tensor) -> Results:
-    """A sum of trees, ours or those of another library, and the decision rule."""
-    scores = add_scores(model.forest_, values)
-    has_probabilities = hasattr(model, "predict_proba")
-    results = Results(scores, scores, model._posterior(scores) if has_probabilities else None)
+def forest_results(model: Any, values: Tensor) -> Results:
+    """Add a classifier of trees, ours or those of another library."""
+    forest, codes = model.forest_, add_codes(model, values)
+    if isinstance(model, CostSensitiveTreeClassifier):  # whose decisions are constants of leaves
+        labels = cheapest_labels(forest.table, model.regret_matrix_)
+        n_classes = forest.table.shape[1]
+        table = np.hstack([forest.table, 1.0 - np.eye(n_classes)[labels]])
+        both = add_scores(replace(forest, table=table), codes)
+        return {"costs": both[:, n_classes:], "probabilities": both[:, :n_classes]}
+    scores = add_scores(forest, codes)
+    results = {"costs": scores, "scores": scores}
+    if hasattr(model, "predict_proba"):
+        results["probabilities"] = model._posterior(scores)
     if isinstance(model, ImportedForestClassifier):
-        return results.by_expected_cost(model.cost_matrix_)
-    if isinstance(model, CostBoostClassifier) or getattr(model, "decision", "") == "bayes":
-        return results.by_expected_cost(model.regret_matrix_)
+        results["costs"] = results["probabilities"] @ model.cost_matrix_
+    elif isinstance(model, CostBoostClassifier) or getattr(model, "decision", "") == "bayes":
+        results["costs"] = results["probabilities"] @ model.regret_matrix_
     return results
 
 
-def _of_tree(model: Any, values: Tensor) -> Results:
-    """A single tree, whose decisions are constants of its leaves, beside the probabilities."""
-    forest, n_classes = model.forest_, len(model.classes_)
-    labels = cheapest_labels(forest.table, model.regret_matrix_)
-    table = np.hstack([forest.table, 1.0 - np.eye(n_classes)[labels]])
-    scores = add_scores(replace(forest, table=table), values)
-    return Results(costs=scores[:, n_classes:], probabilities=scores[:, :n_classes])
+def add_results(model: Any, results: Results) -> Results:
+    """Add what a classifier does to the results of the innermost one that it consists of."""
+    for part in reversed(parts_of(model)):
+        if isinstance(part, MinimumCostClassifier):
+            results = _of_minimum_cost(part, results)
+        elif isinstance(part, TableClassifier) and part.decision == "bayes":
+            results |= {"costs": results["probabilities"] @ part.regret_matrix_}
+    return results
 
 
 def _of_minimum_cost(model: Any, inner: Results) -> Results:
     """Minimum expected cost under the probabilities, perhaps calibrated, of another classifier."""
-    probabilities, calibrator = inner.probabilities, model.calibrator_
+    calibrator = model.calibrator_
     own = np.asarray(getattr(model.estimator_, "classes_", model.classes_))
-    if isinstance(calibrator, TemperatureScaling):
+    if calibrator is None:
+        probabilities = inner["probabilities"]
+    elif isinstance(calibrator, TemperatureScaling):
         smoothing = calibrator.smoothing_
-        mixed = probabilities * (1.0 - smoothing) + smoothing / len(own)
+        mixed: Any = inner["probabilities"] * (1.0 - smoothing) + smoothing / len(own)
         logits = np.log(mixed) / calibrator.temperature_
         probabilities = mixed.graph.add("Softmax", logits, axis=1)
-    elif calibrator is not None:
+    else:
         probabilities, own = _calibrated(inner, calibrator)
     if not np.array_equal(own, model.classes_):
         order = positions_in(own, model.classes_).astype(np.int64)
         probabilities = probabilities.graph.add("Gather", probabilities, order, axis=1)
-    return Results(probabilities=probabilities).by_expected_cost(model.cost_matrix_)
+    return {"probabilities": probabilities, "costs": probabilities @ model.cost_matrix_}
 
 
 def _calibrated(inner: Results, calibrator: Any) -> tuple[Tensor, NDArray[Any]]:
     """Probabilities by one of scikit-learn's calibrations, and the classes of its columns."""
     (fitted,) = calibrator.calibrated_classifiers_
     known = np.asarray(fitted.estimator.classes_)
-    values = (
-        decision_values(inner, len(known)) if inner.probabilities is None else inner.probabilities
-    )
+    values = inner.get("probabilities") or decision_values(inner, len(known))
     add = values.graph.add
     if len(known) == 2:
-        second = _corrected(values[:, 1:], fitted.calibrators[0])
+        second: Any = _corrected(values[:, 1:], fitted.calibrators[0])
         return add("Concat", 1.0 - second, second, axis=1), np.asarray(calibrator.classes_)
     columns = [_corrected(values[:, k : k + 1], one) for k, one in enumerate(fitted.calibrators)]
-    probabilities = add("Concat", *columns, axis=1)
+    probabilities: Any = add("Concat", *columns, axis=1)
     total = probabilities.sum(axis=1, keepdims=True)
     uniform = np.full(len(known), 1.0 / len(known))
     return add("Where", total == 0.0, uniform, probabilities / total), known
@@ -157,10 +116,10 @@ def _calibrated(inner: Results, calibrator: Any) -> tuple[Tensor, NDArray[Any]]:
 
 def decision_values(results: Results, n_classes: int) -> Tensor:
     """The decision function, (n, K), whose columns are opposite to each other for two classes."""
-    values: Tensor = -results.costs
+    values: Any = -results["costs"]
     if n_classes > 2:
         return values
-    lead: Any = values[:, 1:] - values[:, :1]
+    lead = values[:, 1:] - values[:, :1]
     return values.graph.add("Concat", -lead, lead, axis=1)
 
 
@@ -169,22 +128,18 @@ def _corrected(value: Any, one: Any) -> Tensor:
     add = value.graph.add
     if hasattr(one, "a_"):  # a logistic function
         return add("Sigmoid", value * -float(one.a_) - float(one.b_))
-    x, y = np.asarray(one.X_thresholds_, np.float64), np.asarray(one.y_thresholds_, np.float64)
-    if len(x) == 1:  # interpolated between two equal points
-        x, y = np.array([x[0], np.inf]), np.repeat(y, 2)
-    with np.errstate(invalid="ignore"):
-        slope = np.diff(y) / np.diff(x)
-    within = np.minimum(np.maximum(value, x[0]), x[-1])
+    # Linear between points, and constant after the last one, which may be the only one.
+    points = np.array([one.X_thresholds_, one.y_thresholds_], np.float64)
+    x, y = np.column_stack([points, [np.inf, points[1, -1]]])
+    within = np.minimum(np.maximum(value, x[0]), x[-2])
     passed = (x[np.newaxis] < within).cast(np.int64).sum(axis=1, keepdims=True)
-    place = np.maximum(passed, 1) - 1
-    begin, height, rise = (add("Gather", part, place) for part in (x[:-1], y[:-1], slope))
-    return rise * (within - begin) + height
+    columns = (x[:-1], y[:-1], np.diff(y) / np.diff(x))
+    begin, height, slope = (add("Gather", c, np.maximum(passed, 1) - 1) for c in columns)
+    return slope * (within - begin) + height
 
 
-def outputs_of(
-    model: Any, abstain: float | None = None, taken: Collection[str] = ()
-) -> dict[str, Value]:
-    """Return the outputs of a fitted classifier by their kind; `taken` are names of inputs."""
+def outputs_of(model: Any, abstain: float | None = None) -> dict[str, NDArray[Any]]:
+    """Return the outputs of a fitted classifier, as arrays without rows by their kind."""
     classes, has_probabilities = label_values(model.classes_), hasattr(model, "predict_proba")
     if abstain is not None:
         abstention_costs(abstain, 1)
@@ -192,42 +147,40 @@ def outputs_of(
             raise ValueError(f"a {type(model).__name__} has no probabilities: leave out abstain.")
     inner = model.estimator_ if isinstance(model, TableClassifier) else model
     has_scores = isinstance(inner, StagewiseClassifier | ImportedForestClassifier)
-    each: list[int | None] = [None, len(classes)]
-    outputs = [
-        (True, Value("label", classes.dtype, [None])),
-        (has_probabilities, Value("probabilities", np.float64, each)),
-        (has_scores, Value("scores", np.float64, each)),
-        (has_probabilities, Value("expected_costs", np.float64, each)),
-        (abstain is not None, Value("asked", np.bool_, [None])),
-    ]
-    return {x.name: x._replace(name=unused_name(x.name, taken)) for there, x in outputs if there}
+    each = np.empty((0, len(classes)))
+    outputs = {
+        "label": (True, classes[:0]),
+        "probabilities": (has_probabilities, each),
+        "scores": (has_scores, each),
+        "expected_costs": (has_probabilities, each),
+        "asked": (abstain is not None, np.empty(0, np.bool_)),
+    }
+    return {kind: array for kind, (there, array) in outputs.items() if there}
 
 
 def add_outputs(
     model: Any, results: Results, names: dict[str, str], abstain: float | None = None
 ) -> None:
     """Add some outputs of a classifier, by their kind, under these names."""
-    costs, graph = results.costs, results.costs.graph
-    values = {"probabilities": results.probabilities, "scores": results.scores}
+    costs, values = results["costs"], dict(results)
     if "expected_costs" in names:
-        values["expected_costs"] = results.probabilities @ model.cost_matrix_
+        values["expected_costs"] = results["probabilities"] @ model.cost_matrix_
     if abstain is not None:
         costs = values["expected_costs"]
         values["asked"] = (costs < np.float64(abstain)).cast(np.int64).sum(axis=1) == 0
-    position = graph.add("ArgMin", costs, axis=1, keepdims=0)  # the first of equal ones
-    values["label"] = graph.add("Gather", label_values(model.classes_), position)
+    position = costs.graph.add("ArgMin", costs, axis=1, keepdims=0)  # the first of equal ones
+    values["label"] = costs.graph.add("Gather", label_values(model.classes_), position)
     for kind, name in names.items():
-        graph.add("Identity", values[kind], names=[name])
+        costs.graph.add("Identity", values[kind], names=[name])
 
 
 def label_values(classes: NDArray[Any]) -> NDArray[Any]:
     """Return the classes as values of ONNX: whole numbers, numbers, booleans or texts."""
-    values = np.asarray(classes)
-    if all(isinstance(value, str) for value in values.tolist()):
-        return values.astype(object)
-    kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
-    dtype = kinds.get(values.dtype.kind)
-    if dtype is not None and np.array_equal(values.astype(dtype), values):
-        return values.astype(dtype)
-    example = f"{values.tolist()[0]!r:.80}, of dtype {values.dtype},"
+    given = np.asarray(classes)
+    if all(isinstance(value, str) for value in given.tolist()):
+        return given.astype(object)
+    values = np.asarray(given.tolist())
+    if given.dtype.kind in "biuf" and values.dtype in (np.bool_, np.int64, np.float64):
+        return values
+    example = f"{given.tolist()[0]!r:.80}, of dtype {given.dtype},"
     raise TypeError(f"classes such as {example} have no type in ONNX: make all of them texts.")

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier
 
 from badacost import classifiers, family
+from badacost.classifiers.base import ForestClassifier
 from badacost.export.graph import ML_DOMAIN, Graph, Tensor, import_extra
-from badacost.export.inputs import add_codes, categories_of, parts_of
+from badacost.export.inputs import parts_of, text_categories
 from badacost.export.outputs import (
     Results,
     add_outputs,
     add_results,
     check_exportable,
     decision_values,
+    forest_results,
     outputs_of,
 )
 from badacost.tabular import TableClassifier
 
 _ML_OPSET = 3  # the last version that skl2onnx knows
-_OPTIONS = {"abstain": None, "zipmap": None}
-_RAW = {"raw_scores": [True, False]}  # for estimators that prefer decision_function
+_OPTIONS = {"abstain": None, "zipmap": None, "raw_scores": [True, False]}
 
 
 def register_converters() -> None:
@@ -61,24 +61,21 @@ def register_converters() -> None:
     True
     """
     skl2onnx = import_extra("skl2onnx")
-    for kind in [getattr(p, name) for p in (classifiers, family) for name in p.__all__]:
+    kinds = [getattr(p, name) for p in (classifiers, family) for name in p.__all__]
+    for kind in [*kinds, TableClassifier]:
         skl2onnx.update_registered_converter(
             kind,
             f"Badacost{kind.__name__}",
             lambda operator: None,  # the parser has declared the types
             _convert,
             parser=_parse,
-            options=_OPTIONS | (_RAW if hasattr(kind, "decision_function") else {}),
+            options=_OPTIONS,
         )
 
 
 def convert_with_skl2onnx(model: Any, dtype: Any, abstain: float | None) -> Any:
     """Return a classifier on one of scikit-learn as a model of ONNX."""
     skl2onnx = import_extra("skl2onnx")
-    if not hasattr(model, "n_features_in_"):
-        raise TypeError(
-            "the number of features is not known: use skl2onnx.to_onnx, which takes their types."
-        )
     register_converters()
     return skl2onnx.to_onnx(
         model,
@@ -94,13 +91,21 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
 
     check_exportable(model)
     if any(isinstance(part, TableClassifier) for part in parts_of(model)):
-        raise TypeError("a TableClassifier cannot be part of a pipeline: use to_onnx on it alone.")
+        raise TypeError(
+            "a TableClassifier cannot be converted by skl2onnx: use to_onnx on one alone, of a "
+            "classifier of badacost, or convert a pipeline of other encoders."
+        )
+    if text_categories(model):
+        raise TypeError(
+            "a pipeline with text categories cannot be exported: use to_onnx on the classifier "
+            "itself, or encode texts as numbers before it."
+        )
     alias = import_extra("skl2onnx").get_model_alias(type(model))
     operator = scope.declare_local_operator(alias, model)
     operator.inputs = inputs
-    for name, dtype, shape in outputs_of(model, _option(scope, model, "abstain")).values():
-        kind = guess_data_type(np.empty(0, dtype))[0][1]
-        operator.outputs.append(scope.declare_local_variable(name, type(kind)([*shape])))
+    for name, array in outputs_of(model, _option(scope, model, "abstain")).items():
+        kind = type(guess_data_type(array)[0][1])([None, *array.shape[1:]])
+        operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
 
 
@@ -112,32 +117,29 @@ def _option(holder: Any, model: Any, name: str) -> Any:
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the operators of a classifier to those of skl2onnx."""
-    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
+    from skl2onnx.common.data_types import FloatTensorType, guess_proto_type
 
     model, inputs = operator.raw_operator, operator.inputs
     abstain, raw = (_option(container, model, name) for name in ("abstain", "raw_scores"))
     single = all(isinstance(variable.type, FloatTensorType) for variable in inputs)
     prefix = scope.get_unique_variable_name(type(model).__name__) + "/"
     graph = Graph(prefix, _ML_OPSET, np.float32 if single else np.float64)
-    given = [Tensor(graph, variable.full_name).cast(graph.dtype) for variable in inputs]
-    numbers, texts = categories_of(parts_of(model)[-1])
-    if texts:
-        raise TypeError(
-            "a pipeline with text categories cannot be exported: use to_onnx on the classifier "
-            "itself, or encode texts as numbers before it."
-        )
-    values = add_codes(numbers, graph.add("Concat", *given, axis=1), model.n_features_in_)
-    results = add_results(model, values, lambda inner: _of_foreign(scope, inputs, graph, inner))
-    kinds = [*outputs_of(model, abstain)]
+    inner = parts_of(model)[-1]
+    if isinstance(inner, ForestClassifier):
+        given = [Tensor(graph, variable.full_name).cast(graph.dtype) for variable in inputs]
+        innermost = forest_results(inner, graph.add("Concat", *given, axis=1))
+    else:
+        innermost = _of_foreign(scope, inputs, graph, inner)
+    results, kinds = add_results(model, innermost), [*outputs_of(model, abstain)]
     # Another estimator declares two outputs for each of its parts, by names of its own.
     if [variable.raw_name for variable in operator.outputs] != kinds:
         _check_part(scope, model)
         kinds, abstain = ["label", "probabilities"], None
-        n_classes = len(model.classes_)
-        values = decision_values(results, n_classes) if raw else results.probabilities
-        is_double = isinstance(operator.outputs[1].type, DoubleTensorType)
-        dtype = np.float64 if is_double else np.float32
-        results = replace(results, probabilities=values.cast(dtype))
+        values = results["probabilities"]
+        if raw and hasattr(model, "decision_function"):
+            values = decision_values(results, len(model.classes_))
+        dtype = guess_proto_type(operator.outputs[1].type)
+        results["probabilities"] = graph.add("Cast", values, to=dtype)
     names = [variable.full_name for variable in operator.outputs]
     add_outputs(model, results, dict(zip(kinds, names, strict=True)), abstain)
     container.nodes.extend(graph.nodes)
@@ -152,16 +154,11 @@ def _check_part(scope: Any, model: Any) -> None:
     if not hasattr(model, "predict_proba"):
         raise TypeError(f"a {name} has no predict_proba: export it alone, not as a part.")
     for holder in (operator.raw_operator for operator in scope.operators.values()):
-        place = [part is model for part in getattr(holder, "estimators_", ())]
-        if not any(place):
-            continue
-        if isinstance(holder, StackingClassifier):
-            takes_probabilities = holder.stack_method_[place.index(True)] == "predict_proba"
-        else:
-            takes_probabilities = isinstance(holder, BaggingClassifier) or (
-                isinstance(holder, VotingClassifier) and holder.voting == "soft"
-            )
-        if not takes_probabilities:
+        parts = getattr(holder, "estimators_", ())
+        is_soft = isinstance(holder, BaggingClassifier) or getattr(holder, "voting", "") == "soft"
+        usual = ["predict_proba" if is_soft else "predict"] * len(parts)
+        methods = zip(parts, getattr(holder, "stack_method_", usual), strict=True)
+        if any(part is model and method != "predict_proba" for part, method in methods):
             raise TypeError(
                 f"a {name} in this {type(holder).__name__} cannot be exported: skl2onnx combines "
                 "probabilities where scikit-learn combines decisions. Use a VotingClassifier with "
@@ -184,4 +181,4 @@ def _of_foreign(scope: Any, inputs: Any, graph: Graph, inner: Any) -> Results:
     label = scope.declare_local_variable("inner_label", Int64TensorType())
     probabilities = scope.declare_local_variable("inner_probabilities", DoubleTensorType())
     operator.outputs.extend([label, probabilities])
-    return Results(probabilities=Tensor(graph, probabilities.full_name).cast(np.float64))
+    return {"probabilities": Tensor(graph, probabilities.full_name).cast(np.float64)}

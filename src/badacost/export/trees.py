@@ -19,13 +19,8 @@ from badacost.tree.forest import Forest
 _SCORES_AT_ONCE = 160  # of a sample: those of the trees of an operator are in memory together
 _AT_LEAST, _EQUAL, _MEMBER, _LEAF = 2, 4, 6, 7  # modes of TreeEnsemble, and a leaf
 _MODES = np.array(["", "", "BRANCH_GTE", "", "BRANCH_EQ", "", "", "LEAF"])
-_NODE = np.dtype(
-    {
-        "names": ["mode", "tree", "feature", "value", "missing_true", "true", "false", "row"],
-        "formats": ["u1", "i8", "i8", "f8", "i8", "i8", "i8", "i8"],
-    }
-)
 _NO_CODE = -1.0  # no category has it
+Members = dict[int, FloatArray]  # by node, the codes of the categories that it tests
 
 
 def add_scores(forest: Forest, values: Tensor) -> Tensor:
@@ -36,9 +31,10 @@ def add_scores(forest: Forest, values: Tensor) -> Tensor:
     graph = values.graph
     sums: list[Tensor] = []  # of the trees so far, (1, n, n_outputs)
     n_at_once = max(_SCORES_AT_ONCE // forest.table.shape[1], 1)
+    operator, attributes_of = _OPERATORS[graph.ml_opset]
     for first in range(0, forest.n_trees, n_at_once):
-        nodes, members, table = _nodes_of(forest, first, min(first + n_at_once, forest.n_trees))
-        operator, attributes_of = _OPERATORS[graph.ml_opset]
+        last = min(first + n_at_once, forest.n_trees)
+        nodes, members, table = _nodes_of(forest, first, last)
         attributes = attributes_of(nodes, members, graph.dtype)
         leaves = graph.add(operator, values, domain=ML_DOMAIN, **attributes)
         rows = graph.add("Transpose", leaves.cast(np.int32), perm=[1, 0])
@@ -47,64 +43,61 @@ def add_scores(forest: Forest, values: Tensor) -> Tensor:
     return graph.add("Squeeze", *sums, [0])
 
 
-def _nodes_of(
-    forest: Forest, first: int, last: int
-) -> tuple[NDArray[Any], dict[int, FloatArray], FloatArray]:
+def _nodes_of(forest: Forest, first: int, last: int) -> tuple[NDArray[Any], Members, FloatArray]:
     """Return the nodes of some trees, the categories that they test, and the rows of their leaves.
 
     A node tests whether a feature is at least a value, or one of some categories. Nodes have one
-    numbering. A tree without tests has one whose result does not matter. Rows are multiplied by the
-    weights of the trees.
+    numbering. A tree without tests has one, with the same leaf on both sides. Rows are multiplied
+    by the weights of the trees.
     """
     part = slice(forest.offsets[first], forest.offsets[last])
     leaf, root = forest.is_leaf[part], forest.offsets[first:last] - part.start
     tree = np.repeat(np.arange(last - first), np.diff(root, append=len(leaf)))
-    nodes = np.zeros(len(leaf), _NODE)
-    nodes["mode"], nodes["tree"] = np.where(leaf, _LEAF, _AT_LEAST), tree
-    false = forest.left[part] + root[tree]
+    left = forest.left[part] + root[tree]
     tests = {
         "feature": forest.feature[part],
         "value": forest.threshold[part],
         "missing_true": ~forest.missing_left[part],
-        "true": false + 1,
-        "false": false,
+        "true": left + 1,
+        "false": left,
     }
-    for name, values in tests.items():
-        nodes[name] = np.where(leaf, 0, values)
+    columns = {name: np.where(leaf, 0, values) for name, values in tests.items()}
+    columns |= {"mode": np.where(leaf, _LEAF, _AT_LEAST), "tree": tree, "row": np.zeros_like(tree)}
     used = tree[leaf] * len(forest.table) + forest.value[part][leaf]
-    distinct, nodes["row"][leaf] = np.unique(used, return_inverse=True)
+    distinct, columns["row"][leaf] = np.unique(used, return_inverse=True)
     of_tree, of_table = np.divmod(distinct, len(forest.table))
     table = forest.tree_weights[first:last][of_tree, np.newaxis] * forest.table[of_table]
+    kinds = [(name, values.dtype) for name, values in columns.items()]
+    nodes = np.rec.fromarrays([*columns.values()], dtype=kinds)
     members = _test_categories(nodes, forest, part)
     alone = root[leaf[root]]
-    leaves = np.repeat(nodes[alone], 2)
+    leaves = nodes[alone]
     nodes["mode"][alone] = _AT_LEAST
-    nodes["false"][alone] = len(nodes) + 2 * np.arange(len(alone))
-    nodes["true"][alone] = nodes["false"][alone] + 1
+    nodes["true"][alone] = nodes["false"][alone] = len(nodes) + np.arange(len(alone))
     return np.concatenate([nodes, leaves]), members, table
 
 
-def _test_categories(nodes: NDArray[Any], forest: Forest, part: slice) -> dict[int, FloatArray]:
+def _test_categories(nodes: NDArray[Any], forest: Forest, part: slice) -> Members:
     """Let nodes look for categories, the fewer of those that go right and those that go left."""
-    members: dict[int, FloatArray] = {}
+    members: Members = {}
     if forest.category_set is None or forest.sets is None or forest.category_offsets is None:
         return members
     n_known = np.diff(forest.category_offsets)
-    numbers = forest.category_set[part]
-    for i in np.flatnonzero(numbers >= 0).tolist():
-        words = forest.sets[numbers[i]].astype("<u4").view(np.uint8)
-        goes_right = np.unpackbits(words, count=n_known[nodes["feature"][i]], bitorder="little")
-        wanted = np.count_nonzero(goes_right) <= len(goes_right) // 2
+    for i in np.flatnonzero(forest.category_set[part] >= 0).tolist():
+        node, words = nodes[i], forest.sets[forest.category_set[part][i]].astype("<u4")
+        n_codes = n_known[node["feature"]]
+        goes_right = np.unpackbits(words.view(np.uint8), count=n_codes, bitorder="little")
+        wanted = np.count_nonzero(goes_right) <= n_codes // 2
         codes = np.flatnonzero(goes_right == wanted).astype(np.float64)
         members[i] = codes if len(codes) else np.array([_NO_CODE])
-        nodes["mode"][i] = _MEMBER
+        node["mode"] = _MEMBER
         if not wanted:
-            nodes["true"][i], nodes["false"][i] = nodes["false"][i], nodes["true"][i]
-            nodes["missing_true"][i] = not nodes["missing_true"][i]
+            node["true"], node["false"] = node["false"], node["true"]
+            node["missing_true"] = not node["missing_true"]
     return members
 
 
-def _ensemble(nodes: NDArray[Any], members: dict[int, FloatArray], dtype: Any) -> dict[str, Any]:
+def _ensemble(nodes: NDArray[Any], members: Members, dtype: Any) -> dict[str, Any]:
     """Attributes of TreeEnsemble: tests and leaves are numbered apart from each other."""
     leaf = nodes["mode"] == _LEAF
     number = np.where(leaf, np.cumsum(leaf), np.cumsum(~leaf)) - 1
@@ -115,35 +108,37 @@ def _ensemble(nodes: NDArray[Any], members: dict[int, FloatArray], dtype: Any) -
         "aggregate_function": 1,  # the sum, which has one term for each tree
         "tree_roots": number[root].tolist(),
         "nodes_featureids": tests["feature"].tolist(),
-        "nodes_modes": tests["mode"],
+        "nodes_modes": tests["mode"].astype(np.uint8),
         "nodes_splits": _rounded_up(tests["value"], dtype),
         "nodes_missing_value_tracks_true": tests["missing_true"].tolist(),
+        "nodes_truenodeids": number[tests["true"]].tolist(),
+        "nodes_trueleafs": leaf[tests["true"]].astype(int).tolist(),
+        "nodes_falsenodeids": number[tests["false"]].tolist(),
+        "nodes_falseleafs": leaf[tests["false"]].astype(int).tolist(),
         "leaf_targetids": leaves["tree"].tolist(),
         "leaf_weights": leaves["row"].astype(dtype),
     }
-    for side in ("true", "false"):
-        attributes[f"nodes_{side}nodeids"] = number[tests[side]].tolist()
-        attributes[f"nodes_{side}leafs"] = leaf[tests[side]].astype(int).tolist()
     if members:
         ended = [np.append(codes, np.nan) for codes in members.values()]
         attributes["membership_values"] = np.concatenate(ended).astype(dtype)
     return attributes
 
 
-def _regressor(nodes: NDArray[Any], members: dict[int, FloatArray], dtype: Any) -> dict[str, Any]:
+def _regressor(nodes: NDArray[Any], members: Members, dtype: Any) -> dict[str, Any]:
     """Attributes of TreeEnsembleRegressor; a set of categories is a chain of comparisons."""
-    n_nodes, further = len(nodes), []
+    parts, n_nodes = [nodes], len(nodes)
     for first, codes in members.items():
         chain = np.repeat(nodes[[first]], len(codes))
         chain["mode"], chain["value"] = _EQUAL, codes
-        chain["false"][:-1] = n_nodes + np.arange(len(codes) - 1)
+        chain["false"][:-1] = n_nodes + np.arange(len(chain) - 1)
         nodes[first] = chain[0]
-        further.append(chain[1:])
-        n_nodes += len(codes) - 1
-    nodes = np.concatenate([nodes, *further])
+        parts.append(chain[1:])
+        n_nodes += len(chain) - 1
+    nodes = np.concatenate(parts)
     number = np.argsort(nodes["tree"], kind="stable")  # the nodes of a tree follow each other
-    nodes, is_leaf = nodes[number], nodes["mode"][number] == _LEAF
-    leaves = nodes[is_leaf]
+    nodes = nodes[number]
+    leaf = nodes["mode"] == _LEAF
+    leaf_trees = nodes["tree"][leaf].tolist()
     attributes = {
         "n_targets": len(np.unique(nodes["tree"])),
         "nodes_treeids": nodes["tree"].tolist(),
@@ -153,11 +148,11 @@ def _regressor(nodes: NDArray[Any], members: dict[int, FloatArray], dtype: Any) 
         "nodes_missing_value_tracks_true": nodes["missing_true"].tolist(),
         "nodes_truenodeids": nodes["true"].tolist(),
         "nodes_falsenodeids": nodes["false"].tolist(),
-        "target_treeids": leaves["tree"].tolist(),
-        "target_nodeids": number[is_leaf].tolist(),
-        "target_ids": leaves["tree"].tolist(),
+        "target_treeids": leaf_trees,
+        "target_nodeids": number[leaf].tolist(),
+        "target_ids": leaf_trees,
     }
-    numbers = {"nodes_values": nodes["value"], "target_weights": leaves["row"]}
+    numbers = {"nodes_values": nodes["value"], "target_weights": nodes["row"][leaf]}
     for name, values in numbers.items():
         if dtype == np.float32:  # as most tools expect them
             attributes[name] = _rounded_up(values, dtype).tolist()
