@@ -200,16 +200,16 @@ def test_what_is_no_regular_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        (b"", "not valid JSON"),
-        (b"\xff\xfe{}", "not valid JSON"),
-        (b"{", "not valid JSON"),
-        (b'{"format": "badacost", "format": "badacost"}', "key is repeated"),
+        (b"", "damaged or no model file"),
+        (b"\xff\xfe{}", "damaged or no model file"),
+        (b"{", "damaged or no model file"),
+        (b'{"format": "badacost", "format": "other"}', "not a model of badacost"),
         (b'{"version": NaN}', "nan is not a finite|NaN is not a finite"),
         (b'{"version": 1e999}', "1e999 is not a finite"),
         (b'{"version": -Infinity}', "Infinity is not a finite"),
-        (b'{"version": ' + b"9" * 10_000 + b"}", "not valid JSON"),
-        (b"[" * 100_000 + b"]" * 100_000, "not valid JSON"),
-        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not valid JSON"),
+        (b'{"version": ' + b"9" * 10_000 + b"}", "damaged or no model file"),
+        (b"[" * 100_000 + b"]" * 100_000, "damaged or no model file"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "damaged or no model file"),
         (b"[]", "not a model of badacost"),
         (b"{}", "not a model of badacost"),
         (document(format="other"), "not a model of badacost"),
@@ -223,7 +223,10 @@ def test_what_is_no_regular_file(tmp_path):
         (document(arrays=[]), "'arrays'"),
         (document(arrays={}), "do not match at 'arrays/a.bin'"),
         (document(arrays={"../a": {"dtype": "<f8", "shape": [2]}}), "do not match at"),
-        (document(arrays={"a": {"dtype": "<f8", "shape": [2]}, "b": {}}), "at 'arrays/b.bin'"),
+        (
+            document(arrays={key: {"dtype": "<f8", "shape": [2]} for key in "ab"}),
+            "do not match at 'arrays/b.bin'",
+        ),
         (document(arrays={"a": None}), "dtype and a shape"),
         (document(arrays={"a": {"dtype": "<f8"}}), "dtype and a shape"),
     ],
@@ -253,11 +256,12 @@ def test_hostile_document(tmp_path, text, match):
         ("<f8", [2, 1, 1, 1], b"\0" * 16, "shape"),
         ("<f8", [2**62, 0], b"", "shape"),
         ("<f8", [2**61], b"", "shape"),
-        ("<f8", [2**40], b"\0" * 16, "16 bytes where its shape needs"),
-        ("<f8", [2**30, 2**30, 2**30], b"", "0 bytes where its shape needs"),
-        ("<f8", [3], b"\0" * 16, "16 bytes where its shape needs 24"),
-        ("<f8", [1], b"\0" * 16, "16 bytes where its shape needs 8"),
-        ("<f4", [2], b"\0" * 16, "16 bytes where its shape needs 8"),
+        ("<f8", [2**40], b"\0" * 16, "array of size 2 into shape"),
+        ("<f8", [2**30, 2**30, 2**30], b"", "array of size 0 into shape"),
+        ("<f8", [3], b"\0" * 16, "array of size 2 into shape"),
+        ("<f8", [1], b"\0" * 16, "array of size 2 into shape"),
+        ("<f4", [2], b"\0" * 16, "array of size 4 into shape"),
+        ("<f8", [2], b"\0" * 12, "size must be a multiple"),
         ("|b1", [2], b"\1\2", "not booleans"),
     ],
 )
@@ -323,7 +327,7 @@ def test_zip_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(model_file, "_read_array", None)
     refused(path, r"it would need 16.79 MB, limit 1 MB: pass max_memory= \(--m", max_memory="1 MB")
     patch_headers(path, b"arrays/a.bin", 22, 24, "<I", 2**32 - 2)
-    refused(path, r"needs 16777216")
+    refused(path, r"it would need 4\.3 GB, limit 1 GB")
 
 
 def test_an_array_is_unpacked_into_its_place(tmp_path):
@@ -406,7 +410,7 @@ def test_directory_that_lies_about_the_size(tmp_path, declared):
     text = document(arrays={"a": {"dtype": "|u1", "shape": [declared]}})
     path = hostile(tmp_path / "model", text, np.arange(16, dtype=np.uint8).tobytes())
     patch_headers(path, b"arrays/a.bin", 22, 24, "<I", declared)
-    refused(path, "CRC|bytes, not")
+    refused(path, "CRC|array of size 16 into shape")
 
 
 def test_lying_directory_yields_no_more_than_it_declares(tmp_path):

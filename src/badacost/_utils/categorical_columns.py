@@ -71,7 +71,7 @@ class CategoricalColumns:
             codes[position] = np.array([*code, np.nan], np.float32)[indices]
             if len(indices) >= _MIN_ROWS_WITHOUT_KNOWN and np.isnan(codes[position]).all():
                 used = [levels[index] for index in np.unique(indices[indices >= 0])]
-                _warn_of_unknown(used, [*code_of], _name(table, position))
+                _warn_of_unknown(used, code_of, _name(table, position))
         return _with_columns(table, codes)
 
     def as_given(self, X: Any, samples: NDArray[Any]) -> NDArray[Any]:
@@ -189,10 +189,9 @@ def categorical_positions(X: Any, given: Any) -> list[int]:
 
 def check_column_names(X: Any) -> None:
     """Raise where several columns of a data frame have one name: models look columns up by it."""
-    counts = Counter(X.columns if _is_frame(X) else ())
-    name, count = max(counts.items(), key=lambda item: item[1], default=("", 1))
-    if count > 1:
-        raise ValueError(f"X has {count} columns named {name!r:.80}: rename or drop columns.")
+    for name, count in Counter(X.columns if _is_frame(X) else ()).most_common(1):
+        if count > 1:
+            raise ValueError(f"X has {count} columns named {name!r:.80}: rename or drop columns.")
 
 
 def _is_frame(X: Any) -> bool:
@@ -214,14 +213,12 @@ def _levels(table: Any, position: int) -> tuple[list[Any], NDArray[np.integer]]:
     Missing cells have the index -1, or that of a missing value.
     """
     if not _is_frame(table):
-        values = table[:, position]
-    elif hasattr(table, "iloc"):
-        column = table.iloc[:, position]
-        if str(column.dtype) == "category":
-            return list(column.cat.categories), column.cat.codes.to_numpy()
-        values = np.asarray(column)
+        column = table[:, position]
     else:
-        values = np.asarray(table.to_series(position))
+        column = table.iloc[:, position] if hasattr(table, "iloc") else table.to_series(position)
+    if str(column.dtype) == "category":
+        return list(column.cat.categories), column.cat.codes.to_numpy()
+    values = np.asarray(column)
     if values.dtype.kind in _NUMBERS:
         return _levels_of_numbers(values)
     index_of: dict[Any, int] = {}
@@ -279,14 +276,12 @@ def _with_columns(table: Any, columns: dict[int, NDArray[np.float32]]) -> Any:
         kind = table.dtype.kind
         dtype = object if kind in _OBJECTS else table.dtype if kind == "f" else np.float64
         table = table.astype(dtype)
-        for position, values in columns.items():
-            table[:, position] = values
+        for position, codes in columns.items():
+            table[:, position] = codes
     elif hasattr(table, "iloc"):
         table = table.copy(deep=False)
-        for position, values in columns.items():
-            table.isetitem(position, values)
+        for position, codes in columns.items():
+            table.isetitem(position, codes)
     else:
-        table = table.with_columns(
-            **{table.columns[position]: values for position, values in columns.items()}
-        )
+        table = table.with_columns(**{table.columns[j]: codes for j, codes in columns.items()})
     return table

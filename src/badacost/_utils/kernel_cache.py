@@ -131,13 +131,12 @@ def _with_lock_released(compile: Callable[[Any], Any], cache: _KernelCache) -> C
 
     @wraps(compile)
     def compiled(sig: Any) -> Any:
-        with global_compiler_lock:
+        with global_compiler_lock, cache.locks:  # then other processes read the file
             collects = gc.isenabled()
             gc.disable()
             try:
                 return compile(sig)
             finally:
-                cache.locks.close()  # other processes then read the file
                 if collects:
                     gc.enable()
 

@@ -34,13 +34,11 @@ class ProgressBar:
         if drawn == self._drawn:
             return
         self._drawn = drawn
-        filled = _WIDTH * done // self.total
-        shown = "  ".join(
-            f"{key} {value:.4g}" for key, value in figures.items() if value is not None
-        )
+        known = {name: value for name, value in figures.items() if value is not None}
+        shown = "  ".join(f"{name} {value:.4g}" for name, value in known.items())
         fraction = done / self.total if fraction is None else fraction
         left = now / fraction * max(1.0 - fraction, 0.0) if fraction else 0.0
-        bar = "#" * filled + "-" * (_WIDTH - filled)
+        bar = f"{'#' * (_WIDTH * done // self.total):-<{_WIDTH}}"
         line = f"{self.title} [{bar}] {done}/{self.total}  {shown}  {duration(left)} left"
         self.stream.write(f"\r\033[K{line}" if self._redraws else f"{line}\n")
         self.stream.flush()

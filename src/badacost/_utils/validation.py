@@ -64,19 +64,17 @@ def check_number(
     """
     if none and value is None:
         return
-    number = "an integer" if kind is Integral else "a number"
-    above = f"greater than {low:g}" if open_low else f"at least {low:g}"
-    wanted = number + (f" {above}" if np.isfinite(low) else "")
+    wanted = "an integer" if kind is Integral else "a number"
+    if np.isfinite(low):
+        wanted += f" greater than {low:g}" if open_low else f" at least {low:g}"
     wanted += f" and at most {high:g}" if np.isfinite(high) else ""
-    wanted += " or None" if none else ""
+    mistake = f"{name} must be {wanted}{' or None' if none else ''}; got {value!r:.80}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
-        raise TypeError(
-            f"{name} must be {wanted}; got {value!r:.80} of type {type(value).__name__}."
-        )
-    number_given: Any = value
-    if not (low < number_given if open_low else low <= number_given) or not number_given <= high:
-        raise ValueError(f"{name} must be {wanted}; got {value!r:.80}.")
-    if number_given in (np.inf, -np.inf):
+        raise TypeError(f"{mistake} of type {type(value).__name__}.")
+    number: Any = value
+    if not low <= number <= high or (open_low and number == low):
+        raise ValueError(f"{mistake}.")
+    if number in (np.inf, -np.inf):
         raise ValueError(f"{name} must be finite; got {value!r}.")
 
 
@@ -278,26 +276,23 @@ def check_labels(y: Any, owner: str, name: str = "y") -> NDArray[Any]:
 
 def check_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
     """Return samples to predict, after checking them against those of the training."""
-    if type(X) is np.ndarray and X.size <= _FEW and _is_checked(estimator, X):
-        encoded: NDArray[np.floating] = estimator._columns.encode(X)
-        return encoded
-    check_is_fitted(estimator)
-    refuse_batches(X, "to predict, give arrays, data frames or sparse matrices, one at a time")
-    checked: NDArray[np.floating] = check_rows(estimator, X)
-    return checked
-
-
-def _is_checked(estimator: Any, X: NDArray[Any]) -> bool:
-    """True if X needs no conversion or check."""
-    return (
-        X.ndim == 2
-        and len(X) > 0
+    checked: NDArray[np.floating]
+    if (  # no conversion is needed
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and 0 < X.size <= _FEW
         and X.dtype in (np.float64, np.float32)
         and estimator.__sklearn_is_fitted__()
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
         and not np.isinf(X).any()
-    )
+    ):
+        checked = estimator._columns.encode(X)
+        return checked
+    check_is_fitted(estimator)
+    refuse_batches(X, "to predict, give arrays, data frames or sparse matrices, one at a time")
+    checked = check_rows(estimator, X)
+    return checked
 
 
 def check_rows(estimator: Any, X: Any, reset: bool = False) -> Any:

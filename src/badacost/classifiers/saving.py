@@ -25,7 +25,6 @@ from badacost.io.budget import UNLIMITED, Budget
 from badacost.io.model_file import (
     ModelFile,
     ModelFileError,
-    check_memory_of_costs,
     labels_from_json,
     labels_to_json,
     refuse,
@@ -33,29 +32,23 @@ from badacost.io.model_file import (
 )
 from badacost.tree.forest import Forest
 
-# Name of the field of Forest: type and number of dimensions in a file.
+# Type and number of dimensions of the fields of Forest in a file.
 _FOREST_ARRAYS: dict[str, tuple[DTypeLike, int]] = {
-    "feature": (np.int32, 1),
-    "threshold": (np.float64, 1),
-    "left": (np.int32, 1),
+    **dict.fromkeys(["feature", "left", "value", "count", "category_set"], (np.int32, 1)),
+    **dict.fromkeys(["threshold", "tree_weights", "categories"], (np.float64, 1)),
+    **dict.fromkeys(["gain", "weight"], (np.float32, 1)),
+    **dict.fromkeys(["offsets", "category_offsets"], (np.int64, 1)),
     "missing_left": (np.bool_, 1),
-    "value": (np.int32, 1),
-    "gain": (np.float32, 1),
-    "count": (np.int32, 1),
-    "weight": (np.float32, 1),
-    "offsets": (np.int64, 1),
-    "tree_weights": (np.float64, 1),
     "table": (np.float64, 2),
-    "n_features": (np.int64, 0),
-    "category_set": (np.int32, 1),
     "sets": (np.uint32, 2),
-    "categories": (np.float64, 1),
-    "category_offsets": (np.int64, 1),
+    "n_features": (np.int64, 0),
 }
 # Files of version 1, and forests without categories, lack these.
 _OPTIONAL_ARRAYS = {"category_set", "sets", "categories", "category_offsets"}
 # Peaks of memory, arrays included: checks of a node, checks of a score, importance of a feature.
 _BYTES_OF_NODE, _BYTES_OF_SCORE, _BYTES_OF_FEATURE = 120, 10, 24
+# What a pair of classes takes in all cost matrices at once, and in a mapping besides.
+_BYTES_OF_COST, _BYTES_OF_NAMED_COST = 64, 200
 
 
 def forest_to_arrays(forest: Forest, prefix: str = "forest_") -> dict[str, NDArray[Any]]:
@@ -83,10 +76,8 @@ def forest_from_arrays(
     n_features = int(parts.pop("n_features"))
     if not 0 <= n_features < 2**31:
         refuse(f"the forest cannot have {n_features} features")
-    budget.take(_BYTES_OF_FEATURE * n_features, f"a forest of {n_features} features")
-    budget.take(
-        _BYTES_OF_NODE * len(parts["feature"]) + _BYTES_OF_SCORE * parts["table"].size, "its forest"
-    )
+    n_bytes = _BYTES_OF_NODE * len(parts["feature"]) + _BYTES_OF_SCORE * parts["table"].size
+    budget.take(n_bytes + _BYTES_OF_FEATURE * n_features, f"a forest of {n_features} features")
     try:
         return Forest(**parts, n_features=n_features)
     except (ValueError, IndexError) as error:
@@ -164,7 +155,8 @@ class SavedClassifier(CostDecisionMixin, BaseEstimator):
         if unknown:
             refuse(f"it has the unknown parameter {unknown[0][:80]!r}")
         classes = labels_from_json(header["classes"], model.budget)
-        check_memory_of_costs(model, len(classes))
+        bytes_of_pair = _BYTES_OF_NAMED_COST if header["costs_given"] else _BYTES_OF_COST
+        model.budget.take(bytes_of_pair * len(classes) ** 2, f"a model of {len(classes)} classes")
         if len(np.unique(classes)) < len(classes):
             refuse("its classes are not distinct")
         rebuilt: Any = cls(**unsaved, **header["parameters"])

@@ -32,7 +32,12 @@ def guess_separator(text: str) -> str:
     """
 
     def rank(separator: str) -> tuple[bool, list[int]]:
-        widths = _widths(text, separator)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        widths = []
+        with suppress(csv.Error):  # reported when the file is read
+            for row in islice(rows, _LINES_LOOKED_AT):
+                if any(map(str.strip, row)):
+                    widths.append(len(row))
         return len(set(widths)) == 1 and widths[0] > 1, widths[:1]
 
     return max(SEPARATORS, key=rank)
@@ -50,22 +55,10 @@ def with_decimal_points(cells: Sequence[str], separator: str) -> list[str]:
     ['5,5', '1,000.5']
     """
     with_comma = [cell for cell in cells if "," in cell]
-    if separator == "," or not all(map(_DECIMAL_COMMA.fullmatch, with_comma)):
-        return list(cells)
-    if not with_comma or any(map(_DECIMAL_POINT.search, cells)):
+    are_decimal = separator != "," and all(map(_DECIMAL_COMMA.fullmatch, with_comma))
+    if not are_decimal or any(map(_DECIMAL_POINT.search, cells)):
         return list(cells)
     return [cell.replace(",", ".") for cell in cells]
-
-
-def _widths(text: str, separator: str) -> list[int]:
-    """Numbers of cells in the first lines that are not blank."""
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-    widths = []
-    with suppress(csv.Error):  # reported when the file is read
-        for row in islice(rows, _LINES_LOOKED_AT):
-            if any(cell.strip() for cell in row):
-                widths.append(len(row))
-    return widths
 
 
 def as_number(text: str) -> float | None:

@@ -68,8 +68,7 @@ class FileLock:
 
     def release(self) -> None:
         """Let others write; a second time nothing happens."""
-        if not self._lock.is_locked:
-            return
-        if sys.platform != "win32":  # while no other process can hold it
-            Path(self._lock.lock_file).unlink(missing_ok=True)
-        self._lock.release()
+        if self._lock.is_locked:
+            if sys.platform != "win32":  # while no other process can hold it
+                Path(self._lock.lock_file).unlink(missing_ok=True)
+            self._lock.release()

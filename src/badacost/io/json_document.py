@@ -15,7 +15,7 @@ from typing import Any
 from badacost.io.budget import Budget
 
 # Bytes of the parser, of a list, of a dict, of an item of the one and of the other, of a number, of
-# a text without its characters, and of a key in addition, while pairs become a dict.
+# a text without its characters, and of a key in addition, which the parser keeps as well.
 _PARSER, _ITEM, _ENTRY, _KEY = 4000, 9, 40, 75
 _LIST, _DICT = sys.getsizeof([]) + 40, sys.getsizeof({}) + 126
 _NUMBER, _TEXT = sys.getsizeof(0.5) + 8, sys.getsizeof("\u4e2d") + 10
@@ -32,8 +32,10 @@ class JSONError(ValueError):
         self.line = line
 
 
-def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
+def parse_json(data: bytes, budget: Budget) -> Any:
     """Return the value of a text in UTF-8, in which no number is NaN or infinite.
+
+    Where an object has a key twice, the last one counts.
 
     Parameters
     ----------
@@ -41,8 +43,6 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
         The text, with or without a byte order mark.
     budget : Budget
         What the value may take.
-    unique_keys : bool, default=True
-        Whether to refuse an object that has a key twice; otherwise the last one counts.
 
     Returns
     -------
@@ -67,12 +67,8 @@ def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = True) -> Any:
     """
     budget.check(parsed_size(data, budget.max_memory))
     try:
-        return json.loads(
-            data.decode("utf-8-sig"),
-            object_pairs_hook=_unique if unique_keys else None,
-            parse_float=_finite,
-            parse_constant=_finite,
-        )
+        text = data.decode("utf-8-sig")
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except UnicodeDecodeError as error:
         raise JSONError("this is not text in UTF-8: convert the file") from error
     except json.JSONDecodeError as error:
@@ -109,14 +105,6 @@ def parsed_size(data: bytes, limit: int) -> int:
                     break
         keys = len(distinct)
     return n_bytes + bytes_of_key * keys
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON as a dict."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise JSONError("a key is repeated")
-    return result
 
 
 def _finite(text: str) -> float:

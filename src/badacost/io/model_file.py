@@ -21,7 +21,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedReader
@@ -34,7 +34,7 @@ from badacost import __version__
 from badacost.costs.matrix import plain
 from badacost.io.atomic_file import replaced_file
 from badacost.io.budget import UNLIMITED, Budget, BudgetError
-from badacost.io.json_document import JSONError, parse_json, parsed_size
+from badacost.io.json_document import parse_json, parsed_size
 from badacost.io.user_file import open_regular
 
 _FORMAT = "badacost"
@@ -49,16 +49,9 @@ _LABEL_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|U[1-9][0-9]{0
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What checks raise on contents that make no model.
 REBUILDING_ERRORS = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
 Finder = Callable[[str], object]  # imports the module of the class of this name, if there is one
-# What a pair of classes takes in all matrices at once, and in a mapping besides.
-_BYTES_OF_COST, _BYTES_OF_NAMED_COST = 64, 200
 _COPIES_OF_LABELS = 3  # of the array: itself, those that sort it
 _classes: dict[str, Any] = {}
 
@@ -185,17 +178,12 @@ def read_model(
     """
     budget = Budget.of(max_memory)
     with _archive(path, budget) as archive:
-        document, members = _read_document(archive, budget)
+        document = _read_document(archive, budget)
         if check_kind is not None:
             check_kind(document["kind"])
-        entries = document["arrays"]
-        for name, entry in entries.items():
-            _check_entry(members[_member(name)], entry)
-        budget.take(sum(info.file_size for info in members.values()))
-        arrays = {
-            name: _read_array(archive, members[_member(name)], entry)
-            for name, entry in entries.items()
-        }
+        entries = document["arrays"].items()
+        budget.take(sum(archive.getinfo(_member(name)).file_size for name, _ in entries))
+        arrays = {name: _read_array(archive, name, entry) for name, entry in entries}
     return ModelFile(document["kind"], document["header"], arrays, budget)
 
 
@@ -220,7 +208,7 @@ def saved_kind(path: str | os.PathLike[str]) -> str | None:
     budget = Budget.default()
     try:
         with _archive(path, budget) as archive:
-            return str(_read_document(archive, budget)[0]["kind"])
+            return str(_read_document(archive, budget)["kind"])
     except (ModelFileError, OSError):
         return None
 
@@ -300,44 +288,22 @@ def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     archive.writestr(info, data, zipfile.ZIP_DEFLATED)
 
 
-def _read_document(
-    archive: zipfile.ZipFile, budget: Budget
-) -> tuple[dict[str, Any], dict[str, zipfile.ZipInfo]]:
-    """Check an open archive from the outside in; return its document and its other members."""
-    members = {info.filename: info for info in archive.infolist()}
-    if len(members) < len(archive.infolist()):
+def _read_document(archive: zipfile.ZipFile, budget: Budget) -> dict[str, Any]:
+    """Return the document, after a check that it describes all other members of the archive."""
+    sizes = {info.filename: info.file_size for info in archive.infolist()}
+    if len(sizes) < len(archive.infolist()):
         refuse("two members have the same name")
-    if _DOCUMENT not in members:
+    if _DOCUMENT not in sizes:
         refuse(f"it has no {_DOCUMENT}")
-    info = members.pop(_DOCUMENT)
-    budget.check(2 * info.file_size, f"its {_DOCUMENT}")
-    text = _unpack(archive, info).tobytes()
+    budget.check(2 * sizes.pop(_DOCUMENT), f"its {_DOCUMENT}")
+    text = bytes(_unpack(archive, _DOCUMENT))
     budget.take(parsed_size(text, budget.max_memory))
-    try:
-        document: dict[str, Any] = parse_json(text, UNLIMITED)
-    except JSONError as error:
-        raise ModelFileError(f"{_DOCUMENT} is not valid JSON: {error}") from error
+    document: dict[str, Any] = parse_json(text, UNLIMITED)
     _check_document(document)
-    entries = document["arrays"]
-    wrong = set(members) ^ {_member(name) for name in entries}
+    wrong = sizes.keys() ^ {_member(name) for name in document["arrays"]}
     if wrong:
         refuse(f"members and arrays do not match at {min(wrong)[:80]!r}")
-    return document, members
-
-
-def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[np.uint8]:
-    """Return the bytes of a member, (n_bytes,): as many as the archive's directory declares."""
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        refuse(f"the member {info.filename[:80]!r} is compressed by an unknown method")
-    data, n_read = np.empty(info.file_size, np.uint8), 0
-    with archive.open(info) as member:
-        # zipfile returns no more bytes than declared, and checks their sum after the last one.
-        while block := member.read(_BLOCK):
-            data[n_read : n_read + len(block)] = np.frombuffer(block, np.uint8)
-            n_read += len(block)
-    if n_read < info.file_size:
-        refuse(f"the member {info.filename[:80]!r} has {n_read} bytes, not {info.file_size}")
-    return data
+    return document
 
 
 def _check_document(document: Any) -> None:
@@ -353,9 +319,19 @@ def _check_document(document: Any) -> None:
             refuse(f"{key!r} in {_DOCUMENT} is not of type {expected.__name__}")
 
 
-def _check_entry(info: zipfile.ZipInfo, entry: Any) -> None:
-    """Check type and shape of the array of a member, which has as many bytes as these need."""
-    name = info.filename
+def _unpack(archive: zipfile.ZipFile, name: str) -> bytearray:
+    """Return the bytes of a member: no more than the archive's directory declares."""
+    info, data = archive.getinfo(name), bytearray()
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        refuse(f"{name} is compressed by an unknown method")
+    with archive.open(info) as member:  # checks their sum after the last one
+        while block := member.read(_BLOCK):
+            data += block
+    return data
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, entry: Any) -> NDArray[Any]:
+    """Return an array of an allowed type and shape, writable and in native byte order."""
     match entry:
         # A bound on each side too: (2**62, 0) takes no bytes.
         case {"dtype": str(code), "shape": [*shape]} if (
@@ -363,21 +339,12 @@ def _check_entry(info: zipfile.ZipInfo, entry: Any) -> None:
             and len(shape) <= 3
             and all(type(side) is int and 0 <= side < 2**48 for side in shape)
         ):
-            declared = math.prod(shape) * np.dtype(code).itemsize
+            array = np.frombuffer(_unpack(archive, _member(name)), code).reshape(shape)
         case _:
-            refuse(f"{name} does not have a dtype and a shape that are allowed")
-    if declared != info.file_size:
-        refuse(f"{name} has {info.file_size} bytes where its shape needs {declared}")
-
-
-def _read_array(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, entry: dict[str, Any]
-) -> NDArray[Any]:
-    """Return the array of a member, writable and in native byte order."""
-    data, dtype = _unpack(archive, info), np.dtype(entry["dtype"])
-    if dtype == np.bool_ and data.max(initial=0) > 1:
-        refuse(f"{info.filename} holds bytes that are not booleans")
-    return data.view(dtype).reshape(entry["shape"]).astype(dtype.newbyteorder("="), copy=False)
+            refuse(f"the array {name[:80]!r} does not have a dtype and a shape that are allowed")
+    if array.dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
+        refuse(f"the array {name} holds bytes that are not booleans")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def saved_model(cls: _Class) -> _Class:
@@ -427,8 +394,7 @@ def _rebuilt(model: ModelFile, find: Finder | None) -> Any:
     """Return the model of these contents, built after its parts, which its class takes."""
     cls, parts = _class_of(model.kind, find), {}
     for name in getattr(cls, "_parts", ()):
-        model, part = _without_part(model, name)
-        parts[name] = _rebuilt(part, find)
+        parts[name] = _rebuilt(_part(model, name), find)
     return cls._from_model_file(model, **parts)
 
 
@@ -453,14 +419,15 @@ def with_part(model: ModelFile, name: str, part: ModelFile) -> ModelFile:
     )
 
 
-def _without_part(model: ModelFile, name: str) -> tuple[ModelFile, ModelFile]:
-    """Return the contents that `with_part` joined."""
-    header, arrays, prefix = dict(model.header), dict(model.arrays), f"{name}_"
-    part = header.pop(name)
-    own = [key for key in arrays if key.startswith(prefix)]
-    parts = {key.removeprefix(prefix): arrays.pop(key) for key in own}
-    rest = replace(model, header=header, arrays=arrays)
-    return rest, replace(model, kind=part["kind"], header={**part["header"]}, arrays=parts)
+def _part(model: ModelFile, name: str) -> ModelFile:
+    """Return the contents of a part that `with_part` added."""
+    part, prefix = model.header[name], f"{name}_"
+    arrays = {
+        key.removeprefix(prefix): array
+        for key, array in model.arrays.items()
+        if key.startswith(prefix)
+    }
+    return replace(model, kind=part["kind"], header={**part["header"]}, arrays=arrays)
 
 
 def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
@@ -518,16 +485,12 @@ def labels_from_json(obj: Any, budget: Budget = UNLIMITED) -> NDArray[Any]:
         if not _is_label(value):
             refuse(f"the labels have {value!r:.80}, which is not allowed")
     budget.take(_COPIES_OF_LABELS * np.dtype(name).itemsize * len(values), "the labels")
-    labels = np.empty(len(values), dtype=name)
-    try:
-        with np.errstate(over="ignore"):
-            labels[:] = values
-    except (OverflowError, ValueError) as error:
-        raise ModelFileError(f"the labels do not fit {name}") from error
-    again = labels.tolist()
-    if again != values or [*map(type, again)] != [*map(type, values)]:
-        refuse(f"the labels do not fit {name}")
-    return labels
+    with np.errstate(over="ignore"), suppress(OverflowError, ValueError):
+        labels = np.array(values, dtype=name)
+        again = labels.tolist()
+        if again == values and [*map(type, again)] == [*map(type, values)]:
+            return labels
+    refuse(f"the labels do not fit {name}")
 
 
 def _is_label(value: Any) -> bool:
@@ -535,9 +498,3 @@ def _is_label(value: Any) -> bool:
     if isinstance(value, str):
         return not _SURROGATE.search(value)
     return type(value) in (bool, int) or (isinstance(value, float) and math.isfinite(value))
-
-
-def check_memory_of_costs(model: ModelFile, n_classes: int) -> None:
-    """Refuse a model whose matrices of costs would take more than its file may."""
-    bytes_of_pair = _BYTES_OF_NAMED_COST if model.header["costs_given"] else _BYTES_OF_COST
-    model.budget.take(bytes_of_pair * n_classes**2, f"a model of {n_classes} classes")

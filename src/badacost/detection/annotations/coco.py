@@ -187,7 +187,7 @@ def _parsed(path: Path, budget: Budget) -> dict[str, Any]:
     place = Place(path)
     data = read_bytes(path, budget)
     try:
-        document = parse_json(data, budget, unique_keys=False)
+        document = parse_json(data, budget)
     except JSONError as error:
         place = place.at(f"line {error.line}") if error.line else place
         place.refuse(f"this is not JSON: {error}")

@@ -131,7 +131,7 @@ def from_json_lines(
 def _parsed_object(line: str, where: str, budget: Budget) -> dict[str, Any]:
     """Return the object that a line of JSON holds."""
     try:
-        document = parse_json(line.encode("utf-8", "surrogatepass"), budget, unique_keys=False)
+        document = parse_json(line.encode("utf-8", "surrogatepass"), budget)
     except JSONError as error:
         raise ValueError(f"{where}: expected an object of JSON; {error}.") from error
     except BudgetError as error:

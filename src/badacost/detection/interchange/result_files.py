@@ -116,7 +116,7 @@ def _text(data: bytes, budget: Budget) -> str:
 def _parsed(data: bytes, budget: Budget) -> Any:
     """Return what a file of JSON holds."""
     try:
-        return parse_json(data, budget, unique_keys=False)
+        return parse_json(data, budget)
     except JSONError as error:
         raise ValueError(f"the results are not JSON: {error}.") from error
 
