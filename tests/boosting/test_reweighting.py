@@ -288,9 +288,11 @@ def test_posterior_of_huge_scores() -> None:
     np.testing.assert_allclose(Believer([1, 3])._posterior(scores), expected)
 
 
-def test_the_mixin_needs_a_prior() -> None:
-    with pytest.raises(TypeError, match="_log_prior"):
-        PosteriorMixin()
+def test_the_prior_is_uniform_by_default() -> None:
+    uniform, scores = PosteriorMixin(), np.random.default_rng(0).normal(size=(10, 3))
+    uniform.classes_ = np.arange(3)
+    expected = Believer([1, 1, 1])._posterior(scores)
+    np.testing.assert_array_equal(uniform._posterior(scores), expected)
 
 
 def test_an_estimator_is_fitted_on_the_cpu() -> None:

@@ -356,6 +356,20 @@ def test_frozen_estimator_and_other_classes() -> None:
         MinimumCostClassifier(FrozenEstimator(GaussianNB())).fit(X, Y)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("calibration", CALIBRATIONS[1:])
+def test_frozen_estimator_with_classes_that_are_not_sorted(calibration, n_classes) -> None:
+    data, y = noisy(n_classes=n_classes)
+    labels = pd.Categorical(y, np.unique(y)[::-1], ordered=True)
+    probabilities = []
+    for target in (y, labels):
+        trained = BAdaCostClassifier(n_estimators=4, max_depth=2).fit(data, target)
+        model = MinimumCostClassifier(FrozenEstimator(trained), calibration=calibration)
+        probabilities.append(model.fit(data, target).predict_proba(data))
+    np.testing.assert_array_equal(model.classes_, np.unique(y)[::-1])
+    np.testing.assert_allclose(probabilities[1][:, ::-1], probabilities[0], rtol=1e-4)
+
+
 # Errors.
 
 
@@ -364,7 +378,7 @@ def test_frozen_estimator_and_other_classes() -> None:
     [
         ({"calibration": "platt"}, ValueError, "calibration must be one of 'none', 'sigmoid'"),
         ({"calibration": "sigmoid", "cv": 1}, ValueError, "cv must be an integer at least 2"),
-        ({"estimator": Perceptron()}, TypeError, 'Perceptron has no .*: set calibration="sigmoid"'),
+        ({"estimator": Perceptron()}, TypeError, 'Perceptron has no .* set calibration="sigmoid"'),
         ({"estimator": Ridge()}, TypeError, "Ridge has no predict_proba: give a classifier that"),
         (
             {"calibration": "temperature", "estimator": Perceptron()},

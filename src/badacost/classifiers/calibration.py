@@ -16,8 +16,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from badacost._utils.arrays import FloatArray
-from badacost._utils.validation import check_number, check_sample_weight, positions_in
+from badacost._utils.arrays import FloatArray, Labels
+from badacost._utils.validation import check_number, check_sample_weight
 
 Calibration = Literal["none", "sigmoid", "isotonic", "temperature"]
 CALIBRATIONS = get_args(Calibration)
@@ -117,59 +117,50 @@ class _Scores(ClassifierMixin, BaseEstimator):
 
     __metadata_request__fit: ClassVar = {"sample_weight": False}
 
-    def __init__(self, classes: NDArray[Any]):
-        self.classes = classes
-
     def fit(self, X: FloatArray, y: NDArray[Any], sample_weight: Any = None) -> _Scores:
-        self.classes_ = self.classes
+        self.classes_ = np.unique(y)
         return self
 
-    def predict(self, X: FloatArray) -> NDArray[Any]:
-        return np.asarray(self.classes[X.argmax(axis=1)])
+    def predict(self, X: FloatArray) -> NDArray[np.intp]:
+        return X.argmax(axis=1)
 
     def decision_function(self, X: FloatArray) -> FloatArray:
-        return X[:, -1] if len(self.classes) == 2 else X
+        return X[:, -1] if len(self.classes_) == 2 else X
 
 
 def fit_calibrator(
-    calibration: Calibration,
-    classes: NDArray[Any],
-    scores: FloatArray,
-    y: NDArray[Any],
-    sample_weight: FloatArray,
+    kind: Calibration, classes: NDArray[Any], scores: FloatArray, y: Labels, weight: FloatArray
 ) -> Any:
     """Return what turns scores into probabilities, fitted to scores of unseen samples.
 
     Parameters
     ----------
-    calibration : {"sigmoid", "isotonic", "temperature"}
-        The kind.
+    kind : {"sigmoid", "isotonic", "temperature"}
+        The kind of calibration.
     classes : ndarray of shape (K,)
-        The classes.
+        The classes, in the order of the columns of the scores.
     scores : ndarray of shape (n_samples, K) or (n_samples, 1)
         Probabilities, or decision values.
     y : ndarray of shape (n_samples,)
-        True classes.
-    sample_weight : ndarray of shape (n_samples,)
+        Positions of the true classes in `classes`.
+    weight : ndarray of shape (n_samples,)
         Weights.
 
     Returns
     -------
     object
-        Its `predict_proba` takes scores.
+        Its `predict_proba` takes scores and returns probabilities (n_samples, K).
     """
-    if calibration == "temperature":
-        return TemperatureScaling.fit(scores, positions_in(classes, y), sample_weight)
-    missing = np.setdiff1d(classes, y)
-    if len(missing):
+    if kind == "temperature":
+        return TemperatureScaling.fit(scores, y, weight)
+    missing = classes[np.bincount(y, minlength=len(classes)) == 0].tolist()
+    if missing:
         raise ValueError(
-            f"there is no sample of class {missing.tolist()[0]!r} to calibrate with: give some, "
+            f"there is no sample of class {missing[0]!r} to calibrate with: give some, "
             'or set calibration to "temperature" or "none".'
         )
     from sklearn.calibration import CalibratedClassifierCV
 
     everything = [(np.arange(len(y)), np.arange(len(y)))]  # the scores are out of fold already
-    calibrator = CalibratedClassifierCV(
-        _Scores(classes), method=calibration, cv=everything, ensemble=False
-    )
-    return calibrator.fit(scores, y, sample_weight=sample_weight)
+    calibrated = CalibratedClassifierCV(_Scores(), method=kind, cv=everything, ensemble=False)
+    return calibrated.fit(scores, y, sample_weight=weight)

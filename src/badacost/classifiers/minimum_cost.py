@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from badacost._utils.arrays import FloatArray
+from badacost._utils.arrays import FloatArray, Positions
 from badacost._utils.categorical_columns import check_column_names
 from badacost._utils.validation import (
     category_order,
@@ -45,7 +45,7 @@ from badacost.costs.matrix import given_costs, warn_if_label_order_is_implicit
 from badacost.io.model_file import ModelFile, model_to_file, refuse, saved_model, with_part
 
 _FOLDS = 5
-_FEWER_FOLDS = 'set cv to a smaller number, or calibration to "none"'
+_REMEDY = 'set cv to a smaller number, or calibration to "none"'
 
 
 @saved_model
@@ -163,23 +163,22 @@ class MinimumCostClassifier(MetaEstimatorMixin, SavedClassifier):
         weight = check_sample_weight(sample_weight, len(labels))
         estimator, seed = self._seeded_estimator()
         _check_has_scores(estimator, self.calibration)
-        known = _classes(estimator, labels, weight)
+        known, codes = _classes(estimator, labels, weight)
         classes = known if category_order(y) is None else distinct_classes(known, y)
         costs = given_costs(self.cost_matrix, classes)
         warn_if_label_order_is_implicit(self.cost_matrix, classes, y)
-        to_fit, to_folds = self._route(
-            estimator, None if sample_weight is None else weight, fit_params
-        )
+        params = fit_params if sample_weight is None else fit_params | {"sample_weight": weight}
+        to_fit = self._routed_to_fit(estimator, params)
         calibrator: Any = None
         if self.calibration != "none":
             if isinstance(estimator, FrozenEstimator):
                 scores, rows = _scores(estimator, X), np.arange(len(labels))
             else:
-                options = {"n_jobs": self.n_jobs, "params": to_folds}
                 cv = self._splitter(labels[weight > 0.0], seed)
-                scores, rows = _out_of_fold(estimator, X, labels, weight, cv=cv, **options)
-            calibrator = fit_calibrator(self.calibration, known, scores, labels[rows], weight[rows])
-        self.estimator_ = clone(estimator).fit(X, labels, **to_fit)
+                options = {"cv": cv, "n_jobs": self.n_jobs, "params": params}
+                scores, rows = _out_of_fold(estimator, X, labels, weight, **options)
+            calibrator = fit_calibrator(self.calibration, known, scores, codes[rows], weight[rows])
+        self.estimator_ = estimator.fit(X, labels, **to_fit)
         self.calibrator_, self.classes_ = calibrator, classes
         self._set_costs(costs)
         return self
@@ -200,10 +199,8 @@ class MinimumCostClassifier(MetaEstimatorMixin, SavedClassifier):
         check_is_fitted(self)
         scores = _scores(self.estimator_, X)
         if self.calibrator_ is not None:
-            scores = np.asarray(self.calibrator_.predict_proba(scores), dtype=np.float64)
-        # Calibrators of scikit-learn have an order of their own.
-        own = getattr(self.estimator_, "classes_", self.classes_)
-        columns = np.asarray(getattr(self.calibrator_, "classes_", own))
+            scores = self.calibrator_.predict_proba(scores)
+        columns = np.asarray(getattr(self.estimator_, "classes_", self.classes_))
         if np.array_equal(columns, self.classes_):
             return scores
         return scores[:, positions_in(columns, self.classes_)]
@@ -327,14 +324,26 @@ class MinimumCostClassifier(MetaEstimatorMixin, SavedClassifier):
         if self.random_state is None:
             return estimator, None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if not isinstance(estimator, FrozenEstimator):
-            seedless = {
-                name: seed
-                for name, value in estimator.get_params().items()
-                if value is None and name.split("__")[-1] == "random_state"
-            }
-            estimator.set_params(**seedless)
+        seedless = {
+            name: seed
+            for name, value in estimator.get_params().items()
+            if value is None and name.split("__")[-1] == "random_state"
+        }
+        estimator.set_params(**seedless)
         return estimator, seed
+
+    def _routed_to_fit(self, estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """Return those of the parameters of `fit` that are for the `fit` of the estimator."""
+        if sklearn.get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).estimator.fit
+        elif "sample_weight" in params and not (
+            isinstance(estimator, FrozenEstimator) or has_fit_parameter(estimator, "sample_weight")
+        ):
+            raise TypeError(
+                f"{type(estimator).__name__} takes no sample_weight: give an estimator that does, "
+                "or enable metadata routing if a part of it does."
+            )
+        return params
 
     def _splitter(self, y: NDArray[Any], seed: int | None) -> Any:
         """Return the folds of `cv`; a number makes stratified ones, shuffled if there is a seed."""
@@ -344,54 +353,36 @@ class MinimumCostClassifier(MetaEstimatorMixin, SavedClassifier):
         check_number("cv", n_folds, Integral, low=2)
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < int(n_folds):
-            rare = classes[[counts.argmin()]].tolist()[0]
-            raise ValueError(
-                f"class {rare!r} has {counts.min()} samples for {n_folds} folds: {_FEWER_FOLDS}."
-            )
+            rare, n_rare = classes.tolist()[counts.argmin()], counts.min()
+            raise ValueError(f"class {rare!r} has {n_rare} samples for {n_folds} folds: {_REMEDY}.")
         from sklearn.model_selection import StratifiedKFold  # slow to import
 
         return StratifiedKFold(int(n_folds), shuffle=seed is not None, random_state=seed)
-
-    def _route(
-        self, estimator: Any, sample_weight: ArrayLike | None, fit_params: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the parameters for the `fit` of the estimator, and those for its fits in folds."""
-        given = fit_params | ({} if sample_weight is None else {"sample_weight": sample_weight})
-        if sklearn.get_config()["enable_metadata_routing"]:
-            return process_routing(self, "fit", **given).estimator.fit, given
-        if sample_weight is None or isinstance(estimator, FrozenEstimator):
-            return fit_params, fit_params
-        if not has_fit_parameter(estimator, "sample_weight"):
-            raise TypeError(
-                f"{type(estimator).__name__} takes no sample_weight: give an estimator that does, "
-                "or enable metadata routing if a part of it does."
-            )
-        return given, given
 
 
 def _out_of_fold(
     estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray, **options: Any
 ) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Return scores of the test part of each fold by a clone fitted to the others, and its rows.
+    """Return out-of-fold scores of the test part of each fold, and its rows.
 
-    `cross_val_predict` would encode the classes, which parameters of the estimator may name.
+    `cross_val_predict` would encode the classes, which parameters of the estimator may name, and
+    refuse rows that are in several test parts or in none.
     """
     from sklearn.model_selection import cross_validate  # slow to import
 
     options |= {"error_score": "raise", "return_estimator": True, "return_indices": True}
     fits = cross_validate(estimator, X, y, scoring=_keep_scores, **options)
-    classes = np.unique(y[weight > 0.0])
     for train in fits["indices"]["train"]:
-        missing = np.setdiff1d(classes, y[train][weight[train] > 0.0]).tolist()
+        missing = np.setdiff1d(y, y[train][weight[train] > 0.0]).tolist()
         if missing:
-            raise ValueError(f"a fold of cv trains without class {missing[0]!r}: {_FEWER_FOLDS}.")
-    scores = [model.scores_of_test_part_ for model in fits["estimator"]]
+            raise ValueError(f"a fold of cv trains without class {missing[0]!r}: {_REMEDY}.")
+    scores = [model.out_of_fold_scores_ for model in fits["estimator"]]
     return np.concatenate(scores), np.concatenate(fits["indices"]["test"])
 
 
 def _keep_scores(estimator: Any, X: Any, *_: Any) -> float:
     """Keep the scores of the test part of a fold with the estimator, in the place of scoring it."""
-    estimator.scores_of_test_part_ = _scores(estimator, X)
+    estimator.out_of_fold_scores_ = _scores(estimator, X)
     return 0.0
 
 
@@ -405,24 +396,20 @@ def _scores(estimator: Any, X: Any) -> FloatArray:
 
 def _check_has_scores(estimator: Any, calibration: Calibration) -> None:
     """Refuse a classifier that gives neither probabilities nor what they can be made from."""
-    if hasattr(estimator, "predict_proba"):
-        return
-    if not hasattr(estimator, "decision_function"):
-        remedy = "give a classifier that has it"
-    elif calibration not in ("sigmoid", "isotonic"):
-        remedy = 'set calibration="sigmoid", which needs a decision_function only'
-    else:
-        return
-    raise TypeError(f"{type(estimator).__name__} has no predict_proba: {remedy}.")
+    from_values = calibration in ("sigmoid", "isotonic") and hasattr(estimator, "decision_function")
+    if not (from_values or hasattr(estimator, "predict_proba")):
+        raise TypeError(
+            f"{type(estimator).__name__} has no predict_proba: give a classifier that has it, or "
+            'set calibration="sigmoid", which needs a decision_function only.'
+        )
 
 
-def _classes(estimator: Any, y: NDArray[Any], weight: FloatArray) -> NDArray[Any]:
-    """Return the classes that will be predicted."""
-    found = np.unique(y)
+def _classes(estimator: Any, y: NDArray[Any], weight: FloatArray) -> tuple[NDArray[Any], Positions]:
+    """Return the classes of the estimator in the order of its scores, and the positions of y."""
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
-        positions_in(estimator.classes_, found)  # an error if there are others
-        return np.asarray(estimator.classes_)
+        return np.asarray(estimator.classes_), positions_in(estimator.classes_, y)
+    found, positions = np.unique(y, return_inverse=True)
     check_two_classes(found)
     check_has_weight(found, y[weight > 0.0])
-    return found
+    return found, positions

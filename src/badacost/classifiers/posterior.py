@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from badacost._utils.arrays import FloatArray
@@ -22,19 +21,38 @@ def posterior(log_prior: FloatArray, scores: FloatArray) -> FloatArray:
     return probabilities
 
 
-class ProbabilityMixin(metaclass=ABCMeta):
-    """Class probabilities that follow from the cost scores of a `StagewiseClassifier`."""
+class PosteriorMixin:
+    """Class probabilities that follow from the cost scores of a `StagewiseClassifier`.
 
-    @abstractmethod
+    For losses of the form exp(c_l(x)) they are ``pi_l exp(-c_l(x))``, divided by their sum, where
+    the expected loss is minimal. For other losses `_posterior` and `_has_posterior` are overridden.
+    """
+
+    classes_: NDArray[Any]
+
+    def _log_prior(self) -> FloatArray:
+        """Logarithm of pi, shape (K,), up to a constant; a ValueError where there is none."""
+        return np.zeros(len(self.classes_))
+
     def _posterior(self, scores: FloatArray) -> FloatArray:
         """P(l | x), (n, K), from the cost scores (n, K)."""
+        return posterior(self._log_prior(), scores)
 
-    @abstractmethod
     def _has_posterior(self) -> bool:
         """True if scores determine probabilities; an AttributeError if they do not."""
+        if hasattr(self, "classes_"):  # costs are known
+            try:
+                self._log_prior()
+            except ValueError as error:
+                raise AttributeError(
+                    "predict_proba needs an irreducible cost matrix: give every mistake a positive "
+                    "cost, or calibrate decision_function, for example with "
+                    "sklearn.calibration.CalibratedClassifierCV."
+                ) from error
+        return True
 
     @available_if(methodcaller("_has_posterior"))
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    def predict_proba(self: Any, X: ArrayLike) -> FloatArray:
         """Return class probabilities, in closed form from the minimiser of the loss.
 
         At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``.
@@ -71,40 +89,11 @@ class ProbabilityMixin(metaclass=ABCMeta):
         array([[0.1, 1. , 1. ],
                [1. , 0. , 1. ]])
         """
-        given: Any = self
-        model, scores = given._scored(X)
+        model, scores = self._scored(X)
         return model._posterior(scores)
 
     @available_if(methodcaller("_has_posterior"))
-    def staged_predict_proba(self, X: ArrayLike) -> Iterator[FloatArray]:
+    def staged_predict_proba(self: Any, X: ArrayLike) -> Iterator[FloatArray]:
         """Yield `predict_proba` after every round."""
-        given: Any = self
-        for model, scores in given._staged(X):
+        for model, scores in self._staged(X):
             yield model._posterior(scores)
-
-
-class PosteriorMixin(ProbabilityMixin):
-    """Class probabilities in closed form, for losses of the form exp(c_l(x)).
-
-    At the minimum of the expected loss ``P(l | x)`` is proportional to ``pi_l exp(-c_l(x))``.
-    """
-
-    @abstractmethod
-    def _log_prior(self) -> FloatArray:
-        """Logarithm of pi, shape (K,); a ValueError where there is none."""
-
-    def _posterior(self, scores: FloatArray) -> FloatArray:
-        return posterior(self._log_prior(), scores)
-
-    def _has_posterior(self) -> bool:
-        model: Any = self
-        if model.__sklearn_is_fitted__():  # costs are known
-            try:
-                self._log_prior()
-            except ValueError as error:
-                raise AttributeError(
-                    "predict_proba needs an irreducible cost matrix: give every mistake a positive "
-                    "cost, or calibrate decision_function, for example with "
-                    "sklearn.calibration.CalibratedClassifierCV."
-                ) from error
-        return True

@@ -8,11 +8,12 @@ Chunks are summarized one by one; `Summary` has the classes, weights and categor
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,15 @@ def summarize_chunk(
     return ChunkSummary(known, template, codes, weight, count_categories(X, positions, rows))
 
 
+def merged_counts(counts: Iterable[Mapping[int, Counter[Any]]]) -> dict[int, Counter[Any]]:
+    """Add the counts of categories, by column, of several chunks."""
+    merged: dict[int, Counter[Any]] = {}
+    for chunk in counts:
+        for position, counted in chunk.items():
+            merged.setdefault(position, Counter()).update(counted)
+    return merged
+
+
 class Summary:
     """Classes, weights and categories of a training set that comes in chunks.
 
@@ -104,6 +114,8 @@ class Summary:
         Weights, not checked.
     categories : dict
         Numbers of rows with a weight that have each category, by column.
+    n_rows : int
+        Number of samples.
     """
 
     def __init__(self, chunks: Sequence[ChunkSummary]):
@@ -122,10 +134,8 @@ class Summary:
         if 0 < len(weights) < len(self._chunks):
             raise ValueError("Some batches have weights and others have none: give all some.")
         self.weight = np.concatenate(weights) if weights else None
-        self.categories: dict[int, Counter[Any]] = {}
-        for chunk in chunks:
-            for position, counts in chunk.categories.items():
-                self.categories.setdefault(position, Counter()).update(counts)
+        self.categories = merged_counts(chunk.categories for chunk in chunks)
+        self.n_rows = sum(len(chunk.codes) for chunk in chunks)
 
     def positions_in(self, classes: NDArray[Any]) -> Labels:
         """Labels of all rows as positions among the classes, in the smallest type."""
@@ -270,30 +280,51 @@ class Task:
         return TreeLearner(grower, self.y, n_classes, estimator.criterion)
 
 
-class TrainingRows(Protocol):
-    """Checked rows with a positive weight, their classes as positions, and their weights."""
+class TrainingRows(ABC):
+    """Checked rows with a positive weight, their classes and their weights.
 
-    classes: NDArray[Any]
-    label_template: Any  # labels whose type may set the order of the classes
-    y: Labels
-    weight: FloatArray
+    Attributes
+    ----------
+    classes : ndarray
+        Distinct labels.
+    label_template : object
+        Labels whose type may set the order of the classes.
+    y, weight : ndarray of shape (n_rows,)
+        Classes, as positions, and weights.
+    kept : ndarray of bool of shape (n_given,)
+        Which of the rows that were given have a weight.
+    """
 
+    def _set_classes(self, estimator: Any, summary: Summary, is_validation: bool) -> None:
+        """Check classes and weights, and set them for all rows that were given."""
+        self.classes, self.label_template = summary.classes, summary.label_template
+        if is_validation:
+            positions_in(estimator.classes_, self.classes, "y_val")  # an error if there are others
+            self.classes = estimator.classes_
+        check_two_classes(self.classes)
+        self.y = summary.positions_in(self.classes)
+        name = "sample_weight" + "_val" * is_validation
+        self.weight = check_sample_weight(summary.weight, len(self.y), name)
+        self.kept: Mask = self.weight > 0.0
+
+    @abstractmethod
     def mixed(self) -> NDArray[np.uint64]:
         """Hashes (n_rows,) of the rows and the seed; constant columns do not count."""
 
+    @abstractmethod
     def hold_out(self, held: Mask) -> None:
         """Set some rows aside for validation."""
 
+    @abstractmethod
     def task(self, estimator: Any, threads: Threads, validation: Any) -> Task:
         """The task of boosting; `validation` are rows of this kind, or None."""
 
 
-class LocalRows:
+class LocalRows(TrainingRows):
     """Rows that this process reads, for training or validation.
 
     Batches and arrays that are mapped from a file are not loaded into memory, zeros of a sparse
-    matrix are not stored. Rows of weight zero are dropped; `kept` (n_given,) is a mask of the
-    others.
+    matrix are not stored. Rows of weight zero are dropped.
     """
 
     def __init__(
@@ -322,15 +353,8 @@ class LocalRows:
             self.X, summary = self._read_batches(estimator, X, reset, holds_out, is_validation)
         else:
             self.X, summary = _read(estimator, X, y, sample_weight, reset, suffix)
-        self.classes, self.label_template = summary.classes, summary.label_template
-        if is_validation:
-            positions_in(estimator.classes_, self.classes, "y_val")  # an error if there are others
-            self.classes = estimator.classes_
-        check_two_classes(self.classes)
-        self.y = summary.positions_in(self.classes)
-        self.weight = check_sample_weight(summary.weight, len(self.y), f"sample_weight{suffix}")
+        self._set_classes(estimator, summary, is_validation)
         self.costs: FloatArray | None = None
-        self.kept = self.weight > 0.0
         if not self.kept.all():
             self._choose(self.kept)
         if sample_cost is not None:

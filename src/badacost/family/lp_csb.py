@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from badacost._utils.arrays import FloatArray, Labels, LeafNumbers
+from badacost._utils.arrays import FloatArray
 from badacost._utils.parallel import exact_bincount, exact_sum
 from badacost._utils.validation import check_choice, check_number
 from badacost.boosting.folds import RowHashes
@@ -93,30 +93,20 @@ def best_mixing_weight(before: ArrayLike, proposed: ArrayLike, costs: ArrayLike,
     return float(brentq(slope, 0.0, 1.0, xtol=1e-15))
 
 
-def _leaf_votes(right: FloatArray, wrong: FloatArray, *, cheapest: bool) -> FloatArray:
-    """Return votes (n_leaves, K) from the weights of right and of wrong pairs.
+def _related_votes(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Even votes (n_leaves, K) for the labels whose pairs weigh more if right than if wrong.
 
-    They are even votes for the labels whose pairs weigh more if right than if wrong, for all labels
-    where there are none; with `cheapest` votes for the one label that adds least to the linearised
-    cost.
+    They are even votes for all labels of a leaf where there are none.
     """
-    if cheapest:
-        least = wrong.min(axis=1, keepdims=True) * (1.0 + _ROUNDING)
-        return np.eye(right.shape[1])[np.where(wrong <= least, right, -1.0).argmax(axis=1)]
-    chosen = right > wrong * (1.0 + _ROUNDING)
-    chosen |= ~chosen.any(axis=1, keepdims=True)
-    return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))
+    related = right > wrong * (1.0 + _ROUNDING)
+    related |= ~related.any(axis=1, keepdims=True)
+    return np.asarray(related / related.sum(axis=1, keepdims=True))
 
 
-def _pair_sums(
-    leaves: LeafNumbers, y: Labels, pairs: FloatArray, n_nodes: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return weights of right and of wrong pairs by leaf and label, (n_nodes, K) each."""
-    n_classes = pairs.shape[1]
-    cells = leaves.astype(np.intp) * n_classes + y
-    right = exact_bincount(cells, pairs.sum(axis=1), n_nodes * n_classes)
-    wrong = [exact_bincount(leaves, column, n_nodes) for column in pairs.T]
-    return right.reshape(n_nodes, n_classes), np.column_stack(wrong)
+def _cheapest_votes(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Votes (n_leaves, K) for the one label that adds least to the linearised cost."""
+    least = wrong.min(axis=1, keepdims=True) * (1.0 + _ROUNDING)
+    return np.eye(right.shape[1])[np.where(wrong <= least, right, -1.0).argmax(axis=1)]
 
 
 class PNormDescent:
@@ -128,13 +118,11 @@ class PNormDescent:
     """
 
     def __init__(self, model: LpCSBClassifier, task: Task):
+        self._model, self._averaging = model, model.step == "average"
         self._learner = learner = task.tree_learner(model, len(model.classes_))
         relative = task.weight[:, np.newaxis] / task.weight.max()
         costs = relative * (model.regret_matrix_ / model.regret_matrix_.max())[task.y]
         self._costs = costs / exact_sum(costs.ravel())
-        self._p, self._rate = model.p_, float(model.learning_rate)
-        self._averaging = model.step == "average"
-        self._subsample, self._seed = model.subsample, model._seed
         random = model.subsample < 1.0 or learner.grower.growth.n_drawn is not None
         self._n_attempts = _MAX_ATTEMPTS if random else 1
         self.votes = np.full(costs.shape, 1.0 / costs.shape[1])
@@ -147,7 +135,7 @@ class PNormDescent:
         largest = float(np.max(self.votes, where=self._costs > 0.0, initial=0.0))
         # Votes for labels that cost nothing may be larger.
         relative = np.minimum(self.votes / (largest or 1.0), 1.0)
-        pairs = self._costs * relative ** (self._p - 1.0)
+        pairs = self._costs * relative ** (self._model.p_ - 1.0)
         return pairs / exact_sum(pairs.ravel()) if pairs.any() else self._costs
 
     @property
@@ -159,7 +147,7 @@ class PNormDescent:
         """Fit a tree and its step, again if that is useless and the tree random."""
         pairs = self.pair_weights
         for attempt in range(self._n_attempts):
-            stage = self._stage(pairs, (self._seed, n_done, attempt))
+            stage = self._stage(pairs, (self._model._seed, n_done, attempt))
             if stage.reason != "useless":
                 break
         return stage
@@ -174,32 +162,37 @@ class PNormDescent:
 
     def _stage(self, pairs: FloatArray, key: tuple[int, ...]) -> Stage:
         """Grow a tree on the pairs with right labels; all pairs determine the votes of leaves."""
-        weights, costs = pairs.sum(axis=1), zero_one_costs(pairs.shape[1])
-        drawn = draw_samples(weights, self._subsample, key)
+        weights, n_classes = pairs.sum(axis=1), pairs.shape[1]
+        drawn = draw_samples(weights, self._model.subsample, key)
         seed = int(np.random.default_rng(key).integers(2**63))
-        tree, _, leaves = self._learner.grow(weights, costs, drawn, seed)
-        used = slice(None) if drawn is None else drawn
-        sums = _pair_sums(leaves[used], self._learner.y[used], pairs[used], len(tree.left))
-        votes = _leaf_votes(*sums, cheapest=False)
+        tree, _, leaves = self._learner.grow(weights, zero_one_costs(n_classes), drawn, seed)
+        rows = slice(None) if drawn is None else drawn
+        y, nodes, n_nodes = self._learner.y[rows], leaves[rows].astype(np.intp), len(tree.left)
+        right = exact_bincount(nodes * n_classes + y, weights[rows], n_nodes * n_classes)
+        wrong = [exact_bincount(nodes, column, n_nodes) for column in pairs[rows].T]
+        sums = right.reshape(n_nodes, n_classes), np.column_stack(wrong)
+        votes = _related_votes(*sums)
         step = self._step(votes[leaves])
         if step == 0.0 and not self._averaging:
-            votes = _leaf_votes(*sums, cheapest=True)
+            votes = _cheapest_votes(*sums)
             step = self._step(votes[leaves])
         distinct, places = np.unique(votes, axis=0, return_inverse=True)
-        value = places.astype(np.int32)
-        rows = value[leaves]
-        reason = "useless" if step == 0.0 else None
-        if reason is None and not self._costs[distinct[rows] > 0.0].any():
+        tree = replace(tree, value=places.astype(np.int32))
+        chosen, reason = tree.value[leaves], None
+        if step == 0.0:
+            reason = "useless"
+        elif not self._costs[distinct[chosen] > 0.0].any():
             reason = "perfect"
-        return Stage([replace(tree, value=value)], [step], [rows], -distinct, reason)
+        return Stage([tree], [step], [chosen], -distinct, reason)
 
     def _step(self, proposed: FloatArray) -> float:
         """Return the step of a tree with these votes for the training samples; zero refuses it."""
+        rate = float(self._model.learning_rate)
         if self._averaging:
-            return self._rate if (proposed != proposed[:, :1]).any() else 0.0
-        weight = self._rate * best_mixing_weight(self.votes, proposed, self._costs, self._p)
+            return rate if (proposed != proposed[:, :1]).any() else 0.0
+        weight = rate * best_mixing_weight(self.votes, proposed, self._costs, self._model.p_)
         if weight == 0.0 or self._mass == 0.0:
-            return self._rate if weight else 0.0
+            return rate if weight else 0.0
         weight = min(weight, _MAX_MIXING_WEIGHT)
         return min(weight / (1.0 - weight) * self._mass, _LARGEST_STEP)
 
@@ -353,11 +346,10 @@ class LpCSBClassifier(StagewiseClassifier):
         costs: dict[float, float] = {}
         for p in _CANDIDATES:
             trial = copy(self)
-            trial.p = trial.p_ = p
-            trial.callbacks, trial.verbose = None, 0
-            seen = (SampleSet(unseen[0].X), *unseen[1:])
-            samples = SampleSet(X)
-            trial._boost(replace(task, samples=samples, y=y, weight=weight, validation=seen))
+            trial.p, trial.p_, trial.callbacks, trial.verbose = p, p, None, 0
+            validation = (SampleSet(unseen[0].X), *unseen[1:])
+            parts: dict[str, Any] = {"samples": SampleSet(X), "validation": validation}
+            trial._boost(replace(task, y=y, weight=weight, **parts))
             costs[p] = trial.validation_score_[-1]
         return min(costs, key=costs.__getitem__)
 

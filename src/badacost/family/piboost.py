@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost._utils.arrays import FloatArray, Labels
+from badacost._utils.arrays import FloatArray, Labels, Mask
 from badacost._utils.parallel import exact_sum
 from badacost._utils.validation import check_number
 from badacost.boosting.reweighting import Criterion, Reweighting, Rule, TreeLearner
 from badacost.boosting.stagewise import Stage
 from badacost.classifiers.base import StagewiseClassifier
-from badacost.classifiers.posterior import ProbabilityMixin
+from badacost.classifiers.posterior import PosteriorMixin
 from badacost.classifiers.training_data import Task
 from badacost.io.model_file import ModelFile, saved_model
 
@@ -50,12 +50,12 @@ def separation_rule(size: int, n_classes: int) -> Rule:
     return Rule(np.array([[-inside, inside], [outside, -outside]]) / (n_classes - 1))
 
 
-def _separations(n_classes: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Yield the subsets of at most `largest` labels, one of each with its complement."""
+def _separations(n_classes: int, largest: int) -> Iterator[Mask]:
+    """Yield the subsets of at most `largest` labels, as masks (K,), without their complements."""
     for size in range(1, largest + 1):
         for subset in combinations(range(n_classes), size):
             if 2 * size < n_classes or (2 * size == n_classes and 0 in subset):
-                yield subset
+                yield np.isin(np.arange(n_classes), subset)
 
 
 class Separations:
@@ -82,18 +82,14 @@ class Separations:
         fitted = {i: self._parts[i].fit(n_done) for i in self._open}
         useful = {i: stage for i, stage in fitted.items() if stage.reason != "useless"}
         perfect = all(stage.reason == "perfect" for stage in fitted.values())
-        reason = None  # as long as there are trees worth keeping: those of a useless stage are not
-        if not useful:
-            reason = "useless"
-        elif perfect and not self._any_useless:
-            reason = "perfect"
-        joined = Stage([], [], rows := [], self._table, reason)
+        reason = "perfect" if perfect and not self._any_useless else None
+        trees, steps, rows = [], [], []
         for i, stage in (useful or fitted).items():
             (tree,) = stage.models
-            joined.models.append(replace(tree, value=tree.value + 2 * i))
-            joined.steps.extend(stage.steps)
+            trees.append(replace(tree, value=tree.value + 2 * i))
+            steps += stage.steps
             rows.append(stage.rows[0].astype(np.int32) + 2 * i)
-        return joined
+        return Stage(trees, steps, rows, self._table, reason if useful else "useless")
 
     def advance(self, stage: Stage) -> None:
         """Change the weights of the subsets that the stage has trees for; others are finished."""
@@ -114,7 +110,7 @@ def _logistic(x: Any) -> Any:
 
 @saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
-class PIBoostClassifier(ProbabilityMixin, StagewiseClassifier):
+class PIBoostClassifier(PosteriorMixin, StagewiseClassifier):
     """Boosting of binary trees, each of which separates a subset of the classes from the rest.
 
     PIBoost (Partially Informative Boosting) [1]_ boosts one binary problem for each single label,
@@ -205,8 +201,7 @@ class PIBoostClassifier(ProbabilityMixin, StagewiseClassifier):
         check_number("subsets", self.subsets, Integral, low=1, high=2)
 
     def _derive(self) -> None:
-        subsets = [*_separations(len(self.classes_), self.subsets)]
-        self.subsets_ = np.array([np.isin(np.arange(len(self.classes_)), s) for s in subsets])
+        self.subsets_ = np.array([*_separations(len(self.classes_), self.subsets)])
 
     def _restore(self, model: ModelFile) -> None:
         n_rows = len(self.forest_.table)  # a file may have any number of classes
@@ -231,20 +226,17 @@ class PIBoostClassifier(ProbabilityMixin, StagewiseClassifier):
         n_classes = len(self.classes_)
         grower = task.tree_learner(self, n_classes).grower
         targets = [(~inside).astype(np.uint8)[task.y] for inside in self.subsets_]
-        seeds = np.random.SeedSequence(self._seed).generate_state(len(targets))
-        parts = [
-            Reweighting(
-                TreeLearner(grower, target, 2, self.criterion),
-                target,
-                task.weight,
-                separation_rule(int(inside.sum()), n_classes),
-                learning_rate=self.learning_rate,
-                subsample=self.subsample,
-                seed=int(seed),
-                random=self.subsample < 1.0 or grower.growth.n_drawn is not None,
-            )
-            for inside, target, seed in zip(self.subsets_, targets, seeds, strict=True)
-        ]
+        seeds = np.random.SeedSequence(self._seed).generate_state(len(targets)).tolist()
+        settings: dict[str, Any] = {
+            "learning_rate": self.learning_rate,
+            "subsample": self.subsample,
+            "random": self.subsample < 1.0 or grower.growth.n_drawn is not None,
+        }
+        parts = []
+        for inside, target, seed in zip(self.subsets_, targets, seeds, strict=True):
+            learner = TreeLearner(grower, target, 2, self.criterion)
+            rule = separation_rule(int(inside.sum()), n_classes)
+            parts.append(Reweighting(learner, target, task.weight, rule, seed=seed, **settings))
         return Separations(parts, targets, self._table)
 
     def _posterior(self, scores: FloatArray) -> FloatArray:
@@ -273,8 +265,8 @@ class PIBoostClassifier(ProbabilityMixin, StagewiseClassifier):
         return probabilities
 
     def _has_posterior(self) -> bool:
-        inside = getattr(self, "subsets_", None)
-        if self.subsets != 1 if inside is None else (inside.sum(axis=1) > 1).any():
+        fitted = hasattr(self, "subsets_")
+        if (self.subsets_.sum(axis=1).max() if fitted else self.subsets) != 1:
             raise AttributeError(
                 "predict_proba needs subsets=1: calibrate decision_function otherwise, for example "
                 "with sklearn.calibration.CalibratedClassifierCV."

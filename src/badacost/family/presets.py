@@ -25,13 +25,6 @@ def _adaboost_margins(n_classes: int) -> FloatArray:
     return 0.5 - np.eye(n_classes)
 
 
-class _CostBlindClassifier(PosteriorMixin, ReweightingClassifier):
-    """Base of the classifiers without costs, whose prior is uniform."""
-
-    def _log_prior(self) -> FloatArray:
-        return np.zeros(len(self.classes_))
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class _BinaryCostClassifier(PosteriorMixin, ReweightingClassifier):
     """Base of the classifiers for two classes, with a cost of missing each of them."""
@@ -58,8 +51,7 @@ class _BinaryCostClassifier(PosteriorMixin, ReweightingClassifier):
 
 
 @saved_model
-@dataclass(eq=False, repr=False, kw_only=True)
-class SAMMEClassifier(_CostBlindClassifier):
+class SAMMEClassifier(PosteriorMixin, ReweightingClassifier):
     """SAMME: AdaBoost for multi-class learners that are only better than chance.
 
     Stage-wise additive modelling with the multi-class exponential loss exp(-y . f / K) [1]_. A
@@ -103,8 +95,7 @@ class SAMMEClassifier(_CostBlindClassifier):
 
 
 @saved_model
-@dataclass(eq=False, repr=False, kw_only=True)
-class AdaBoostM1Classifier(_CostBlindClassifier):
+class AdaBoostM1Classifier(PosteriorMixin, ReweightingClassifier):
     """AdaBoost.M1: AdaBoost's own schedule with multi-class learners; with two classes, AdaBoost.
 
     Every learner votes with the logarithm of its odds of being right [1]_. It has to be right
@@ -223,7 +214,6 @@ class AdaC2M1Classifier(ReweightingClassifier):
 
 
 @saved_model
-@dataclass(eq=False, repr=False, kw_only=True)
 class CSAdaBoostClassifier(_BinaryCostClassifier):
     """CS-AdaBoost: AdaBoost for two classes whose costs are in the exponents of the loss.
 
@@ -270,7 +260,6 @@ class CSAdaBoostClassifier(_BinaryCostClassifier):
 
 
 @saved_model
-@dataclass(eq=False, repr=False, kw_only=True)
 class CostGeneralizedAdaBoostClassifier(_BinaryCostClassifier):
     """Cost-Generalized AdaBoost: plain AdaBoost from weights in proportion to the costs.
 

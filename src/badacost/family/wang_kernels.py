@@ -12,7 +12,7 @@ from badacost._utils.kernel_cache import njit
 
 
 @njit(cache=True, nogil=True)
-def add_where_given(labels, samples, chosen, amounts, first, last, sums):
+def add_where_given(labels, samples, chosen, amounts, sums, first, last):
     """Add ``amounts[i]`` to the sums of the members that give ``chosen[i]`` to ``samples[i]``."""
     for i in range(samples.shape[0]):
         given, label, amount = labels[samples[i]], chosen[i], amounts[i]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -95,11 +96,10 @@ class PoolDescent:
         self._raised = np.zeros((len(weight), len(costs)))  # K/(K-1) times the steps of each label
         weighted = np.exp(self._log_weights)[:, np.newaxis] * np.exp(self._log_costs)[self._y]
         total = exact_sum(weighted.ravel())
-        # Both parts, since a member without any cost is a perfect one.
-        halves = [part.reshape(weighted.shape) for part in split_high_low(weighted.ravel())]
+        # Both halves, since a member without any cost is a perfect one.
         high, low = (
             np.sum([self._sums_where_given(k, half[:, k]) for k in range(len(costs))], axis=0)
-            for half in halves
+            for half in np.reshape(split_high_low(weighted.ravel()), (2, *weighted.shape))
         )
         self.cost_fractions = (high + low) / total
         self._log_total = np.log(total)
@@ -146,12 +146,8 @@ class PoolDescent:
         """
         sums, samples = np.zeros(len(self.trees)), np.flatnonzero(amounts)
         chosen = np.broadcast_to(labels, len(amounts))[samples].astype(self.labels.dtype)
-        amounts = amounts[samples]
-
-        def work(first: int, last: int) -> None:
-            add_where_given(self.labels, samples, chosen, amounts, first, last, sums)
-
-        self._threads.map(work, len(sums))
+        add = partial(add_where_given, self.labels, samples, chosen, amounts[samples], sums)
+        self._threads.map(add, len(sums))
         return sums
 
 
