@@ -21,7 +21,7 @@ from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.gain_kernels import Gain
 from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
-from badacost.tree.split_kernels import NODE, SPLIT, Buffers, Limits
+from badacost.tree.split_kernels import NODE, SORTING, SPLIT, Buffers, Limits
 from badacost.tree.threaded_growth import (
     GRAIN,
     TASKS_PER_THREAD,
@@ -174,6 +174,7 @@ def work_buffers(data: Data, n_columns: int) -> Buffers:
     """Work arrays of a search for `n_columns` sums."""
     n_codes, categorical = int(data.n_codes.max()) + 1, bool(data.categorical.any())
     n_categories, n_cells = n_codes if categorical else 0, n_codes * n_columns
+    n_sorted = min(data.bins.shape[1], n_cells // SORTING)
     return Buffers(
         cells=np.zeros((AT_ONCE, n_cells)),
         left=np.empty(n_columns),
@@ -188,9 +189,7 @@ def work_buffers(data: Data, n_columns: int) -> Buffers:
         pooled=np.empty((1, n_cells if categorical else 0)),
         whole=np.empty(n_columns),
         taken=np.empty(len(data.usable), bool),
-        labels=np.empty(data.bins.shape[1], np.uint16),
-        numbers=np.empty(n_columns, np.int64),
-        compact=np.empty((3, n_columns)),
+        sorted=np.empty(n_sorted + 1, np.uint64),
     )
 
 
@@ -288,7 +287,7 @@ class TreeGrower:
         changed.
         """
         samples, totals = sums.select(rows, copy=copy, threads=self.threads)
-        limits = self._limits()
+        limits = self._limits(0 if gain.entropy or not sums.has_labels else sums.n_columns)
         store = self._take_store(len(samples.order), sums.n_columns, limits)
         n_threads = self.threads.n_threads
         n_used = limits.n_drawn
@@ -318,11 +317,11 @@ class TreeGrower:
             self._stores.append(store)
         return self._finish(tree, samples, len(sums), other_rows)
 
-    def _limits(self) -> Limits:
+    def _limits(self, n_labels: int) -> Limits:
         small_below = NO_LIMIT
         if self.data.bins.dtype == np.uint8:
             # Below this few bins occur, and finding them takes less time than scanning all cells.
-            small_below = self._max_codes // 2
+            small_below = max(self._max_codes // 2, self._max_codes * (n_labels - 2) // SORTING)
         return self.growth.limits(len(self._usable), small_below)
 
     def _take_store(self, n_samples: int, n_columns: int, limits: Limits) -> FloatArray:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from badacost._utils.inner_kernels import inner
 from badacost._utils.kernel_cache import KERNEL, njit
-from badacost.tree.gain_kernels import Gain, bound_of, may_beat, node_score, split_score
+from badacost.tree.gain_kernels import bound_of, may_beat, node_score, split_score
 from badacost.tree.histogram_kernels import (
     AT_ONCE,
-    NodeSamples,
     count_samples,
     fill_block,
     list_bits,
@@ -54,6 +53,7 @@ SPLIT = np.dtype(
     ],
     align=True,
 )
+SORTING = 8  # time to sort a sample by bin, in terms of adding a cell of a histogram
 N_JOBS = 0  # entry of the state of a growing tree: length of its list of jobs
 
 
@@ -68,7 +68,7 @@ class Limits(NamedTuple):
     draw_per_level: bool
     best_first: bool
     symmetric: bool
-    small_below: int  # nodes of fewer samples are scanned by the bins that occur
+    small_below: int  # nodes of fewer samples are scanned by the bins that occur, or sorted
 
 
 class Buffers(NamedTuple):
@@ -87,9 +87,7 @@ class Buffers(NamedTuple):
     pooled: NDArray[np.float64]  # (1, n_cells), for categories of a level
     whole: NDArray[np.float64]  # (C,), for categories of a level
     taken: NDArray[np.bool_]  # (n_usable,), features that are drawn
-    labels: NDArray[np.uint16]  # (n,), labels of the samples of a node, counted among its own
-    numbers: NDArray[np.int64]  # (C,), of the labels among those of a node
-    compact: NDArray[np.float64]  # (3, C), sums and coefficients of the labels of a node
+    sorted: NDArray[np.uint64]  # (n_sorted + 1,), bins (high) and places of samples
 
 
 @inner()
@@ -228,25 +226,62 @@ def _get_histograms(data, samples, tree, j, chosen, p, n_block, n_columns, words
 
 
 @inner()
-def _compact(samples, gain, node, totals, buffers):
-    """Samples, gain and sums of a node without the labels that none of its samples has.
+def _is_sorted(n, n_codes, n_columns):
+    """Whether sorting the samples of a node takes less time than its histogram of one feature."""
+    return SORTING * n + 2 * n_codes < (n if n < n_codes else n_codes) * n_columns
 
-    Where histograms are not kept, fewer cells are filled and scanned, with the same scores.
+
+@inner()
+def _scan_sorted(
+    data, samples, gain, node, totals, purity, min_leaf, feature, buffers, best, words
+):
+    """Improve ``best`` by the splits of an ordinary feature, without its histogram.
+
+    The samples are sorted by bin, missing values first. A sample changes one sum, hence the purity
+    of both children by one term, so that the time does not depend on the number of classes.
     """
-    n_columns = np.int64(0)
-    sums, squares, masses = buffers.compact[0], buffers.compact[1], buffers.compact[2]
-    for c in range(len(totals)):
-        if totals[c] != 0.0:
-            buffers.numbers[c] = n_columns
-            sums[n_columns] = totals[c]
-            squares[n_columns], masses[n_columns] = gain.squares[c], gain.masses[c]
-            n_columns += 1
-    if n_columns == len(totals):
-        return samples, gain, totals
+    row, n_bins, n_codes = data.bins[feature], data.n_bins[feature], data.n_codes[feature]
+    starts, keys = buffers.counts, buffers.sorted
+    left, n = buffers.left, np.uint64(node.end - node.start)
+    count_samples(row, samples.order, node.start, node.end, n_codes, starts)
+    n_missing = np.uint64(starts[n_bins] if n_codes > n_bins else 0)
+    place = np.int64(n_missing)
+    for b in range(n_bins):
+        n_before, place = place, place + starts[b]
+        starts[b] = n_before
+    starts[n_bins] = 0
     for i in range(np.uint64(node.start), np.uint64(node.end)):
-        buffers.labels[i] = buffers.numbers[np.uint64(samples.labels[i])]
-    compact = Gain(squares[:n_columns], masses[:n_columns], gain.l2, gain.min_mass, gain.entropy)
-    return NodeSamples(samples.order, buffers.labels, samples.values), compact, sums[:n_columns]
+        code = np.uint64(row[samples.order[i]])
+        keys[np.uint64(starts[code])] = code << np.uint64(32) | i
+        starts[code] += 1
+    keys[n] = np.uint64(n_codes) << np.uint64(32)
+    error, bound = 1e-15 * n * purity, bound_of(best.score, node.mass)
+    for side in range(2 if n_missing > 0 else 1):
+        for c in range(len(totals)):
+            left[c] = 0.0
+        purity_left, purity_right, mass_left = error, purity + error, 0.0
+        start = np.uint64(0) if side == 1 else n_missing
+        for at in range(start, n):
+            key = keys[at]
+            i = key & np.uint64(0xFFFFFFFF)
+            c, value = np.uint64(samples.labels[i]), np.float64(samples.values[i, 0])
+            x, y = left[c], totals[c] - left[c]
+            left[c] = x + value
+            mass_left += value
+            purity_left += gain.squares[c] * value * (2.0 * x + value)
+            purity_right -= gain.squares[c] * value * (2.0 * y - value)
+            a, other = mass_left + gain.l2, node.mass - mass_left + gain.l2
+            if not purity_left * other + purity_right * a > bound * (a * other):
+                continue  # in this order the processor mostly guesses right
+            n_left = np.int64(at + np.uint64(1) - start)
+            if (
+                (key ^ keys[at + np.uint64(1)]) >> np.uint64(32) != 0 and at >= n_missing
+                and n_left >= min_leaf and np.int64(n) - n_left >= min_leaf
+            ) and _improve(
+                best, words, split_score(gain, left, totals), feature, key >> np.uint64(32),
+                side == 1, buffers.ranked[0], n_bins, np.int64(0),
+            ):  # fmt: skip
+                bound = bound_of(best.score, node.mass)
 
 
 @inner()
@@ -308,23 +343,29 @@ def search_splits(
         for j in range(first_job, last_job):
             node, chosen = nodes[jobs[j]], tree.features[j if per_job else 0]
             n, slot = node.end - node.start, np.int64(node.slot)
-            summed, own_gain, own = samples, gain, totals[jobs[j]]
-            if len(samples.labels) > 0 and slot < 0 and len(tree.partial) == 0:
-                summed, own_gain, own = _compact(samples, gain, node, own, buffers)
-            n_own = len(own)
+            own = totals[jobs[j]]
             marked = slot < 0 and n < limits.small_below and len(tree.partial) == 0
             n_together = 1 if marked else n_block
+            may_sort = marked and len(samples.labels) > 0 and not gain.entropy
+            score, mass = node_score(gain, own) if may_sort else (0.0, 0.0)
+            purity = score * (mass + gain.l2)
             for b in range(n_block):
+                feature = chosen[p + b]
+                n_bins, n_codes = data.n_bins[feature], data.n_codes[feature]
+                categorical, ranked = data.categorical[feature], all_ranked[b]
+                if may_sort and not categorical and _is_sorted(n, n_codes, n_columns):
+                    _scan_sorted(
+                        data, samples, gain, node, own, purity, min_leaf, feature, buffers,
+                        found[j], sets[j],
+                    )  # fmt: skip
+                    continue
                 if b % n_together == 0:
                     _get_histograms(
-                        data, summed, tree, j, chosen, p + b, n_together, n_own,
+                        data, samples, tree, j, chosen, p + b, n_together, n_columns,
                         buffers.words if marked else no_words, cells,
                     )  # fmt: skip
                 if not node.active:
                     continue
-                feature = chosen[p + b]
-                n_bins, n_codes = data.n_bins[feature], data.n_codes[feature]
-                categorical, ranked = data.categorical[feature], all_ranked[b]
                 line = cells[b % n_together] if slot < 0 else store[slot, p + b]
                 counts = buffers.counts
                 if needs_counts and is_given:
@@ -334,13 +375,13 @@ def search_splits(
                         data.bins[feature], samples.order, node.start, node.end, n_codes, counts
                     )
                 missing = n_codes > n_bins and (
-                    mass_of(own_gain, line, n_bins * n_own, n_own) > 0.0
+                    mass_of(gain, line, n_bins * n_columns, n_columns) > 0.0
                 )
                 n_ranked = n_present = n_bins
                 if limits.symmetric:
                     buffers.any_missing[b] |= missing
                     _add_scores(
-                        own_gain, line, ranked, buffers.n_ranked[b], counts, n, n_bins, missing,
+                        gain, line, ranked, buffers.n_ranked[b], counts, n, n_bins, missing,
                         own, min_split, min_leaf, left, joint[b],
                     )  # fmt: skip
                 else:
@@ -351,20 +392,20 @@ def search_splits(
                             ranked[code] = code
                     if categorical:
                         n_ranked = rank_categories(
-                            own_gain, line, n_bins, own, ranked, buffers.means, buffers.keys
+                            gain, line, n_bins, own, ranked, buffers.means, buffers.keys
                         )
                     _scan_node(
-                        own_gain, line, ranked, n_ranked, counts, n, n_bins, missing, own,
+                        gain, line, ranked, n_ranked, counts, n, n_bins, missing, own,
                         node.mass, min_leaf, left, feature, categorical, found[j], sets[j],
                     )  # fmt: skip
                 if marked and not categorical:
                     for rank in range(n_present):
-                        for c in range(n_own):
-                            line[ranked[rank] * n_own + c] = 0.0
-                    for c in range(n_own if n_codes > n_bins else 0):
-                        line[n_bins * n_own + c] = 0.0
+                        for c in range(n_columns):
+                            line[ranked[rank] * n_columns + c] = 0.0
+                    for c in range(n_columns if n_codes > n_bins else 0):
+                        line[n_bins * n_columns + c] = 0.0
                 elif slot < 0:
-                    for cell in range(n_codes * n_own):
+                    for cell in range(n_codes * n_columns):
                         line[cell] = 0.0
         if limits.symmetric:
             for b in range(n_block):
