@@ -278,7 +278,10 @@ shapes = st.builds(
 )
 
 
-def problems(n_samples, n_codes, n_classes=st.integers(2, 6)):
+FEW_CLASSES = st.integers(2, 6)
+
+
+def problems(n_samples, n_codes, n_classes=FEW_CLASSES):
     return st.builds(
         make_problem,
         seed=st.integers(0, 10_000),
