@@ -150,12 +150,12 @@ def test_parts_whose_decisions_are_combined_are_refused(model) -> None:
 def test_tables_are_refused() -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     model = MinimumCostClassifier(TableClassifier(SAMMEClassifier(**SMALL)), COSTS).fit(frame, Y)
-    with pytest.raises(TypeError, match="a TableClassifier cannot be converted by skl2onnx"):
+    with pytest.raises(TypeError, match="TableClassifier cannot be converted by skl2onnx"):
         skl2onnx.to_onnx(model, X[:1])
 
 
 def test_text_categories_are_refused() -> None:
     frame = pd.DataFrame({"town": pd.Categorical(np.array(["a", "b", "c"])[Y]), "x": X[:, 0]})
     model = BAdaCostClassifier(COSTS, **SMALL).fit(frame, Y)
-    with pytest.raises(TypeError, match="pipeline with text categories cannot be exported"):
+    with pytest.raises(TypeError, match=r"text categories .* cannot be converted .* use to_onnx"):
         skl2onnx.to_onnx(model, X[:1, :2])

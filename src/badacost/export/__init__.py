@@ -1,6 +1,5 @@
 """Models that run without this library: ONNX."""
 
-from badacost.export.onnx_model import to_onnx
-from badacost.export.pipelines import register_converters
+from badacost.export.onnx_model import register_converters, to_onnx
 
 __all__ = ["register_converters", "to_onnx"]

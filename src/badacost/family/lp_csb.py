@@ -343,15 +343,15 @@ class LpCSBClassifier(StagewiseClassifier):
             held = self._held_out(RowHashes(self._seed).of(X), y, weight)
             unseen = (SampleSet(X[held]), y[held], weight[held])
             X, y, weight = X[~held], y[~held], weight[~held]
-        costs: dict[float, float] = {}
-        for p in _CANDIDATES:
+
+        def cost_of(p: float) -> float:
             trial = copy(self)
             trial.p, trial.p_, trial.callbacks, trial.verbose = p, p, None, 0
-            validation = (SampleSet(unseen[0].X), *unseen[1:])
-            parts: dict[str, Any] = {"samples": SampleSet(X), "validation": validation}
-            trial._boost(replace(task, y=y, weight=weight, **parts))
-            costs[p] = trial.validation_score_[-1]
-        return min(costs, key=costs.__getitem__)
+            samples, validation = SampleSet(X), (SampleSet(unseen[0].X), *unseen[1:])
+            trial._boost(replace(task, samples=samples, y=y, weight=weight, validation=validation))
+            return float(trial.validation_score_[-1])
+
+        return min(_CANDIDATES, key=cost_of)
 
     def _store(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._store(header, arrays)

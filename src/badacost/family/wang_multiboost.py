@@ -12,9 +12,10 @@ each sample, what this cost gained to the members that gave the same label.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -260,13 +261,10 @@ class WangMultiBoostClassifier(StagewiseClassifier):
             tree, labels[:, number] = learner.fit(weights, self.regret_matrix_, rows, tree_seed)
             return tree
 
-        def grown() -> Iterator[Tree]:
-            n_at_once = _GROWN_AT_ONCE * task.threads.n_threads
-            for start in range(0, self.n_pool, n_at_once):
-                numbers = range(start, min(start + n_at_once, self.n_pool))
-                yield from task.threads.run(member, [(number,) for number in numbers])
-
-        trees = [*tracked(grown(), self.n_pool, "Pool of trees", shown=bool(self.verbose))]
+        parts = task.threads.parts(self.n_pool, _GROWN_AT_ONCE * task.threads.n_threads)
+        grown = (task.threads.run(member, [(n,) for n in range(*part)]) for part in parts)
+        members = chain.from_iterable(grown)
+        trees = [*tracked(members, self.n_pool, "Pool of trees", shown=bool(self.verbose))]
         return PoolDescent(trees, labels, task, self.regret_matrix_, self.learning_rate)
 
     def _restore(self, model: ModelFile) -> None:

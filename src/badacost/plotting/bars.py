@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from badacost._utils.numbers import short_number, signed_numbers
 from badacost._utils.validation import check_number
-from badacost.plotting.base import PALETTE, Display, check_column, check_length
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from badacost.plotting.base import PALETTE, Axes, Display, check_column, check_length
 
 _GREY, _DARK = "#999999", "#444444"
 

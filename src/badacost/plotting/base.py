@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,9 @@ from badacost._utils.arrays import FloatArray
 from badacost.costs.matrix import given_costs
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    import matplotlib.axes
 
+Axes: TypeAlias = "matplotlib.axes.Axes"
 COST_UNIT = "average cost per decision"
 # Six colors of Okabe and Ito's, then, one after the other, the one farthest from those before it
 # (OKLab) in the eye that sees it nearest: a normal one, or one blind to red, to green or to blue.
@@ -38,7 +38,7 @@ def import_pyplot() -> Any:
     return plt
 
 
-def figure_and_axes(ax: Axes | None, width: float, height: float) -> tuple[Figure | Any, Axes]:
+def figure_and_axes(ax: Axes | None, width: float, height: float) -> tuple[Any, Axes]:
     """Return the axes and their figure, a new one of this size in inches where `ax` is None."""
     plt = import_pyplot()
     if ax is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,7 @@ from badacost._utils.arrays import FloatArray
 from badacost._utils.numbers import short_number
 from badacost.costs import ABSTAIN
 from badacost.metrics import cost_breakdown
-from badacost.plotting.base import Display, check_length
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from badacost.plotting.base import Axes, Display, check_length
 
 _MIN_FONT_SIZE = 5.0  # points; smaller numbers are left out
 _MAX_FONT_SIZE = 10.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,7 @@ from badacost._utils.numbers import short_number
 from badacost._utils.validation import check_sample_weight, positions_in
 from badacost.costs.matrix import given_costs
 from badacost.metrics import known_labels
-from badacost.plotting.base import COST_UNIT, DASHES, PALETTE, Display, check_column
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from badacost.plotting.base import COST_UNIT, DASHES, PALETTE, Axes, Display, check_column
 
 _FEW_ROUNDS = 30  # with a dot for each
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from badacost._utils.arrays import FloatArray
 from badacost._utils.validation import distinct_classes, positions_in
-from badacost.plotting.base import DASHES, Display, class_colors
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from badacost.plotting.base import DASHES, Axes, Display, class_colors
 
 
 class MarginDisplay(Display):

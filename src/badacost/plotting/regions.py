@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,7 @@ from badacost._utils.arrays import FloatArray
 from badacost._utils.numbers import short_number
 from badacost._utils.validation import check_number, distinct_classes, positions_in
 from badacost.metrics import average_cost
-from badacost.plotting.base import MARKERS, Display, check_length, class_colors, import_pyplot
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from badacost.plotting.base import MARKERS, Axes, Display, check_length, class_colors, import_pyplot
 
 _MARGIN = 0.05  # of the range of a feature, on either side
 

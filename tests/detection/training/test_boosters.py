@@ -11,7 +11,7 @@ from badacost.costs import circular_view_costs, scale_costs, zero_one_costs
 from badacost.detection.training import boosters
 from badacost.detection.training.boosters import Booster
 from badacost.loss import cost_margins
-from badacost.tree.binning import BinnedData
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.grower import Growth
 from tests.forests import assert_same_forest
@@ -40,9 +40,8 @@ def y(X) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def data(X, threads) -> BinnedData:
-    return BinnedData.of(
-        X, method="quantile", max_bins=64, sample_weight=None, seed=0, threads=threads
-    )
+    mapper = BinMapper.fit(X, max_bins=64, threads=threads)
+    return BinnedData(mapper, mapper.transform(X, threads))
 
 
 def cost_booster(data, y, threads, costs=COSTS, **options) -> Booster:
@@ -107,9 +106,8 @@ class TestCostBooster:
     def test_stops_at_a_perfect_tree(self, data, X, threads) -> None:
         y = (X[:, 0] > 0.0).astype(np.uint8) * 2
         growth = Growth(max_depth=1, min_samples_split=2, n_drawn=None)
-        mapped = BinnedData.of(
-            X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=threads
-        )
+        mapper = BinMapper.fit(X, method="exact", threads=threads)
+        mapped = BinnedData(mapper, mapper.transform(X, threads))
         booster = cost_booster(mapped, y, threads, growth=growth)
         assert not booster.grow()
         assert booster.n_trees == 1
@@ -143,9 +141,8 @@ class TestRealBooster:
 
     def test_stops_when_windows_are_separated(self, data, X, threads) -> None:
         y = (X[:, 0] > 0.0).astype(np.uint8)
-        mapped = BinnedData.of(
-            X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=threads
-        )
+        mapper = BinMapper.fit(X, method="exact", threads=threads)
+        mapped = BinnedData(mapper, mapper.transform(X, threads))
         growth = Growth(max_depth=1, min_samples_split=2, n_drawn=None)
         booster = real_booster(mapped, y, threads, growth=growth)
         while booster.n_trees < 1000 and booster.grow():

@@ -22,7 +22,7 @@ from badacost.boosting.folds import Fold
 from badacost.boosting.reweighting import Reweighting, Rule, ShardedReweighting, TreeLearner
 from badacost.boosting.stagewise import Rounds, Stage, join_stages
 from badacost.costs import scale_costs
-from badacost.family.real_adaboost import RealDescent
+from badacost.detection.training.real_adaboost import RealDescent
 from badacost.loss import cost_margins
 from badacost.tree.binning import BinnedData
 from badacost.tree.forest import Forest
