@@ -128,7 +128,7 @@ def test_estimators_take_the_text_of_integer_classes(file):
         ("x,a,b\na,0\nb,1,\n", "line 2 has 2 cells where the first row has 3"),
         ("x,a,b\na,0,1,5\nb,1,0\n", "line 2 has 4 cells where the first row has 3"),
         ("x a b\na 0 1\nb 1 0\n", "class 'a 0 1' is missing from the first row"),
-        ('x,a,b\na,0,"1\nb,1,0\n', "is not CSV (unexpected end of data): check its quotation"),
+        ('x,a,b\na,0,"1\nb,1,0\n', "is not CSV (unexpected end of data): check its quotes"),
         (f"x,a,b\na,0,{'1' * 200_000}\nb,1,0\n", "line 2 is not CSV (field larger"),
         (b"x,a,\xe9\na,0,1\n\xe9,1,0\n", "not text in UTF-8: save it as CSV UTF-8"),
         (b"\xff\xfex", "not text in UTF-8"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -264,9 +266,14 @@ def test_any_costs(model, row, labels, prices) -> None:
     assert abs(explanation.error) < 1e-9 * max(prices)
 
 
-def test_categories_are_shown_as_given() -> None:
+@pytest.mark.parametrize("polars", [False, True])
+def test_categories_are_shown_as_given(polars) -> None:
     colours = pd.Categorical(["blue", "red", "green", "red"] * 10)
-    frame = pd.DataFrame({"colour": colours, "size": np.arange(40.0)})
+    frame: Any = pd.DataFrame({"colour": colours, "size": np.arange(40.0)})
+    if polars:
+        frame = pl.DataFrame(
+            {"colour": pl.Series(list(colours), dtype=pl.Categorical), "size": frame["size"]}
+        )
     model = badacost.BAdaCostClassifier([[0, 1], [5, 0]], n_estimators=3).fit(
         frame, colours == "blue"
     )

@@ -270,10 +270,7 @@ def test_margins_of_one_sign_are_refused():
 @pytest.mark.parametrize(
     ("margins", "message"),
     [
-        (
-            [[-1e290, 1e290], [1e-290, -1e-290]],
-            "costs span too many orders of magnitude .*: reduce",
-        ),
+        ([[-1e290, 1e290], [1e-290, -1e-290]], "span too many orders of magnitude: reduce"),
         ([[-1e-320, 1e-320], [1e-320, -1e-320]], "costs are too small .*: multiply them"),
     ],
 )

@@ -23,7 +23,6 @@ from badacost.costs.matrix import (
     given_costs,
     in_order,
     labels_of,
-    listed,
     plain,
     real_numbers,
     regret,
@@ -135,13 +134,14 @@ def costs_from_confusion(
     check_positive(scale=scale)
     check_number("floor", plain(floor), low=0.0, high=MAX_COST)
     check_entries(counts, lambda i, j: f"confusion for truth {i} and prediction {j}")
-    totals = counts.sum(axis=1, keepdims=True)
-    for empty in np.flatnonzero(totals == 0):
-        raise ValueError(f"class {empty} has no samples in confusion: leave out that class.")
-    rates: FloatArray = np.maximum(counts / totals, floor)
+    totals = counts.sum(axis=1)
+    if not totals.all():
+        raise ValueError(f"class {totals.argmin()} has no samples in confusion: leave it out.")
+    rates: FloatArray = np.maximum(counts / totals[:, np.newaxis], floor)
     np.fill_diagonal(rates, 0.0)
-    for k in np.flatnonzero(~rates.any(axis=1)):
-        raise ValueError(f"class {k} is never mistaken: set floor to a number such as 0.01.")
+    is_mistaken = rates.any(axis=1)
+    if not is_mistaken.all():
+        raise ValueError(f"class {is_mistaken.argmin()} is never mistaken: set floor, as to 0.01.")
     with np.errstate(over="ignore"):
         return with_labels(rates * float(scale), labels)
 
@@ -177,8 +177,9 @@ def costs_from_class_weights(
     """
     if isinstance(class_weights, str):
         if class_weights != "balanced" or y is None:
-            wanted = 'give weights, or "balanced" together with y'
-            raise ValueError(f"class_weights is {class_weights!r}: {wanted}.")
+            raise ValueError(
+                f'class_weights is {class_weights!r}: give "balanced" together with y.'
+            )
         found, counts = np.unique(check_labels(y, "costs_from_class_weights"), return_counts=True)
         class_weights = dict(zip(found, counts.sum() / (len(found) * counts), strict=True))
         classes = distinct_classes(found, y) if classes is None else classes
@@ -189,8 +190,7 @@ def costs_from_class_weights(
     wanted = "give a positive number for each class"
     weights = real_numbers(class_weights, "class_weights", wanted)
     labels = class_labels(range(weights.size) if classes is None else classes)
-    if weights.shape != (len(labels),):
-        raise ValueError(f"class_weights has shape {weights.shape} for {listed(labels)}: {wanted}.")
+    weights = real_numbers(weights, "class_weights", wanted, (len(labels),))
     for label, weight in zip(labels, weights, strict=True):
         check_positive(**{f"the weight of class {label!r}": float(weight)})
     return zero_one_costs(len(weights)) * weights[:, np.newaxis]
@@ -338,8 +338,7 @@ def _named_pairs(pairs: Any) -> dict[tuple[Any, Any], float]:
         try:
             truth, prediction, cost = map(plain, triple)
         except (TypeError, ValueError):
-            wanted = "give truth, prediction and cost of each"
-            raise ValueError(f"{triple!r:.80} in pairs: {wanted}.") from None
+            raise ValueError(f"{triple!r:.80} in pairs: give truth, prediction, cost.") from None
         name = f"the cost of truth {truth!r} and prediction {prediction!r}"
         check_number(name, cost, low=-MAX_COST, high=MAX_COST)
         if not all(isinstance(label, Hashable) for label in (truth, prediction)):
@@ -367,8 +366,7 @@ def _triples(pairs: Any) -> Iterator[Any]:
     elif isinstance(pairs, Iterable) and not isinstance(pairs, str) and not issparse(pairs):
         yield from pairs
     else:
-        wanted = "give a mapping {(truth, prediction): cost}, triples or a data frame"
-        raise TypeError(f"pairs are of type {type(pairs).__name__}: {wanted}.")
+        raise TypeError(f"pairs are of type {type(pairs).__name__}: give a mapping or triples.")
 
 
 def costs_from_ratios(ratios: Mapping[Any, float], *, classes: Iterable[Any]) -> LabelledCosts:

@@ -60,8 +60,9 @@ def minimum_cost_decision(probabilities: ArrayLike, cost_matrix: ArrayLike) -> P
         raise ValueError(f"probabilities have shape {given.shape}: give a column for each class.")
     with np.errstate(over="ignore", invalid="ignore"):
         expected = expected_costs(given, costs)
-    for row in np.flatnonzero(~np.isfinite(expected).all(axis=1)):
-        raise ValueError(f"costs of sample {row} are not finite: give finite probabilities.")
+    finite = np.isfinite(expected).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"sample {finite.argmin()} has infinite costs: give finite probabilities.")
     return np.asarray(expected.argmin(axis=1))
 
 
@@ -146,11 +147,13 @@ def mistake_costs(costs: FloatArray, y: Labels, kept: Mask) -> FloatArray:
         rows = costs[kept]
         rows[every, y] = 0.0
         return rows
-    rows = costs[np.flatnonzero(kept), y]
+    samples = np.flatnonzero(kept)
+    rows = costs[samples, y]
     rows -= rows[every, y][:, np.newaxis]
-    for sample in np.flatnonzero(kept)[(rows < 0.0).any(axis=1)]:
-        problem = f"in sample_cost being right costs more than a mistake for sample {sample}"
-        raise ValueError(f"{problem}: lower that entry, usually to 0.")
+    gains = (rows < 0.0).any(axis=1)
+    if gains.any():
+        problem = "in sample_cost being right costs more than a mistake"
+        raise ValueError(f"{problem} for sample {samples[gains][0]}: lower it, usually to 0.")
     return rows
 
 
@@ -330,11 +333,9 @@ class CostDecisionMixin(ClassifierMixin):
             table = read_decision_costs(costs, sample_cost, model.classes_, len(probabilities))
         expected = table.expected(probabilities)
         decisions: NDArray[Any] = np.asarray(model.classes_)[expected.argmin(axis=1)]
-        return (
-            decisions
-            if abstain is None
-            else np.ma.array(decisions, mask=abstains(expected, abstain))
-        )
+        if abstain is None:
+            return decisions
+        return np.ma.array(decisions, mask=abstains(expected, abstain))
 
 
 def check_no_class_abstains(classes: Iterable[Any]) -> None:

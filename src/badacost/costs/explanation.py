@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from badacost._utils.arrays import FloatArray, Mask
-from badacost._utils.validation import check_number
+from badacost._utils.categorical_columns import listed
+from badacost._utils.validation import check_number, check_sample_weight
 from badacost.costs.matrix import (
     as_classes,
     check_known,
     class_labels,
     given_costs,
     labels_of,
-    real_numbers,
     regret,
     stationary_distribution,
 )
@@ -37,6 +37,10 @@ _INFEASIBLE = 2  # status of a linear program without solution
 _DIAGONAL = (
     "The diagonal is not zero: each of its entries is subtracted from its row, which changes no "
     "decision, and all that follows is about what mistakes cost on top."
+)
+_INVARIANCE = (
+    "Two changes leave all this as it is: all costs times a positive number, and a number added "
+    "to a whole row, diagonal included."
 )
 
 
@@ -96,39 +100,17 @@ def explain_costs(
     given = given_costs(costs, labels)
     matrix = regret(given, labels)
     names = [repr(label) for label in labels]
-    sentences = [
-        *[_DIAGONAL] * bool(np.diagonal(given).any()),
-        *_extremes(matrix, names),
-        *_contests(matrix, names),
-        _best_constant(given, _probabilities(priors, labels), names, priors is not None),
-        "Two changes leave all this as it is: all costs times a positive number, and a number "
-        "added to a whole row, diagonal included.",
-        _rules_of_badacost(matrix, labels),
-    ]
-    style = TextWrapper(
+    sentences = [_DIAGONAL] if given.diagonal().any() else []
+    sentences += _extremes(matrix, names)
+    sentences += _contests(matrix, names)
+    sentences += [_best_constant(given, priors, labels), _INVARIANCE]
+    sentences += [_rules_of_badacost(matrix, labels)]
+    lines = TextWrapper(
         width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
+    head = f"Costs of {len(labels)} classes, rows are the truth, columns the prediction:"
     table = _table(given, labels, width)
-    end = ":" if table else "."
-    head = f"Costs of {len(labels)} classes, rows are the truth, columns the prediction{end}"
-    return "\n".join([style.fill(head), *table, *map(style.fill, sentences)])
-
-
-def _probabilities(priors: Any, labels: Sequence[Any]) -> FloatArray:
-    """Return the probabilities of the classes, (K,)."""
-    if priors is None:
-        priors = np.ones(len(labels))
-    if isinstance(priors, Mapping):
-        found = as_classes(priors, labels)
-        check_known(found, labels, "priors")
-        by_label = dict(zip(found, priors.values(), strict=True))
-        priors = [by_label.get(label, 0.0) for label in labels]
-    wanted = "give a probability or count of each class, finite and none of them negative"
-    counts = real_numbers(priors, "priors", wanted, (len(labels),))
-    if not (np.isfinite(counts).all() and (counts >= 0).all() and counts.any()):
-        raise ValueError(f"priors are {priors!r:.80}: {wanted}.")
-    counts = counts / counts.max()
-    return counts / counts.sum()
+    return "\n".join([lines.fill(head), *table, *map(lines.fill, sentences)])
 
 
 def _table(given: FloatArray, labels: Sequence[Any], width: int) -> list[str]:
@@ -159,9 +141,9 @@ def _extremes(matrix: FloatArray, names: Sequence[str]) -> list[str]:
     most, least = (_mistakes(matrix == cost, names, 1) for cost in (highest, lowest))
     sentences = [f"The most expensive mistake is {most}: {highest:g}."]
     if lowest < highest:
-        which = "that is not free " * bool(is_free.any())
+        which = "cheapest mistake that is not free" if is_free.any() else "cheapest mistake"
         ratio = f"the most expensive costs {highest / lowest:.4g} times as much"
-        sentences.append(f"The cheapest mistake {which}is {least}: {lowest:g}; {ratio}.")
+        sentences.append(f"The {which} is {least}: {lowest:g}; {ratio}.")
     if is_free.any():
         sentences.append(f"Free mistakes: {_mistakes(is_free, names)}.")
     if _are_class_weights(matrix) and len(matrix) > 2:
@@ -172,16 +154,16 @@ def _extremes(matrix: FloatArray, names: Sequence[str]) -> list[str]:
 
 def _mistakes(mask: Mask, names: Sequence[str], limit: int = _MAX_LISTED) -> str:
     """Return mistakes in words, at most so many of them."""
-    return _enumerated(
-        [f"predicting {names[j]} where the truth is {names[i]}" for i, j in np.argwhere(mask)],
-        limit,
-    )
+    mistakes = [
+        f"predicting {names[j]} where the truth is {names[i]}" for i, j in np.argwhere(mask)
+    ]
+    return _enumerated(mistakes, limit)
 
 
 def _enumerated(items: Sequence[str], limit: int = _MAX_LISTED) -> str:
     """Return the first items with commas, and how many there are more."""
     more = len(items) - limit
-    return ", ".join([*items[:limit], *([f"and {more} more"] if more > 0 else [])])
+    return ", ".join(items[:limit]) + (f", and {more} more" if more > 0 else "")
 
 
 def _are_class_weights(matrix: FloatArray) -> bool:
@@ -261,25 +243,26 @@ def _can_be_cheapest(matrix: FloatArray, prediction: int) -> bool:
     tied = matrix[prediction] == 0
     tied[prediction] = False
     excess = matrix[:, tied] - matrix[:, [prediction]]
-    excess = excess[excess.any(axis=1)]
-    if not excess.size:
-        return not tied.any()
-    excess /= np.abs(excess).max(axis=1, keepdims=True)
-    n_truths, n_tied = excess.shape
+    excess /= np.abs(excess).max(axis=1, keepdims=True, initial=np.finfo(np.float64).tiny)
     limits = 0.0, 1.0 / _MIN_ADVANTAGE
-    found = linprog(np.zeros(n_truths), A_ub=-excess.T, b_ub=-np.ones(n_tied), bounds=limits)
+    wanted = np.ones(tied.sum())
+    found = linprog(np.zeros(len(matrix)), A_ub=-excess.T, b_ub=-wanted, bounds=limits)
     return bool(found.status != _INFEASIBLE)
 
 
-def _best_constant(
-    given: FloatArray, priors: FloatArray, names: Sequence[str], are_given: bool
-) -> str:
+def _best_constant(given: FloatArray, priors: Any, labels: Sequence[Any]) -> str:
     """Name the best prediction where only the probabilities of the classes are known."""
-    constant = priors @ given
-    known = "With these priors" if are_given else "With all classes equally probable"
+    known = "With all classes equally probable" if priors is None else "With these priors"
+    if isinstance(priors, Mapping):
+        found = as_classes(priors, labels)
+        check_known(found, labels, "priors")
+        by_label = dict(zip(found, priors.values(), strict=True))
+        priors = [by_label.get(label, 0.0) for label in labels]
+    counts = check_sample_weight(priors, len(labels), "priors")
+    constant = counts / counts.sum() @ given
     is_best = np.isclose(constant, constant.min(), rtol=1e-12, atol=0.0)
     verb = "predictions are" if is_best.sum() > 1 else "prediction is"
-    best = f"{_enumerated([*compress(names, is_best)])}: {constant.min():.4g} a decision."
+    best = f"{listed(compress(labels, is_best))}: {constant.min():.4g} a decision."
     return f"{known}, and nothing else known, the cheapest {verb} {best}"
 
 

@@ -88,16 +88,16 @@ def as_cost_matrix(
     if cells.shape != shape:
         raise ValueError(
             f"costs have shape {cells.shape} where the {listed(labels)} need {shape}: if some "
-            "class may be missing, give a mapping or data frame; costs_from_class_weights takes "
-            "weights of classes, sample_cost= costs of samples."
+            "class may be missing, give a mapping; see costs_from_class_weights and sample_cost=."
         )
 
     def name(i: int, j: int) -> str:
         return f"the entry for truth {labels[i]!r} and prediction {labels[j]!r}"
 
-    for place in () if cells.dtype.kind in NUMERIC else np.ndindex(cells.shape):
-        if not isinstance(cells[place], Real):
-            raise TypeError(f"{name(*place)} is {cells[place]!r}: replace it by a number.")
+    if cells.dtype.kind not in NUMERIC:
+        for i, j in np.ndindex(shape):
+            if not isinstance(cells[i, j], Real):
+                raise TypeError(f"{name(i, j)} is {cells[i, j]!r}: replace it by a number.")
     matrix = np.array(cells, dtype=np.float64, order="C")
     check_entries(matrix, name)
     without_diagonal = regret(matrix, labels)
@@ -131,22 +131,20 @@ def given_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
 def _names_of_codes(named: list[Any], labels: list[Any]) -> list[Any]:
     """Return the labels of costs that an encoder has replaced by numbers, or else `labels`."""
     are_codes = all(type(label) is int and 0 <= label < len(named) for label in labels)
-    if not are_codes or not set(labels).isdisjoint(as_classes(named, labels)):
+    are_of_one_kind = len({isinstance(label, str) for label in named}) == 1
+    is_known = not set(labels).isdisjoint(as_classes(named, labels))
+    if is_known or not (are_codes and are_of_one_kind):
         return labels
     if max(labels) + 1 < len(named):
         raise ValueError(
             f"costs name the {listed(named)}, but the classes are numbers from 0 to {max(labels)}: "
             "a meta-estimator has encoded fewer of them. Name the classes in its data only."
         )
-    try:
-        names = sorted(named)
-    except TypeError:  # an encoder would have refused them too
-        return labels
+    names = sorted(named)
     warn_user(
         "The classes are numbers, but the costs have names: "
         f"{shown(names, _MAX_CLASSES_LISTED)} are read as 0, 1, ..., the sorted order, as "
-        "meta-estimators encode classes. Otherwise label the costs by the numbers.",
-        UserWarning,
+        "meta-estimators encode classes. Otherwise label the costs by the numbers."
     )
     return [names[label] for label in labels]
 
@@ -162,8 +160,7 @@ def warn_if_label_order_is_implicit(costs: Any, classes: Iterable[Any], y: Any) 
         warn_user(
             "The costs are an array without labels, read in alphabetical order of the classes: "
             f"{shown(labels, _MAX_CLASSES_LISTED)}. Name them by badacost.costs.labelled_costs("
-            "costs, classes), or make y an ordered categorical.",
-            UserWarning,
+            "costs, classes), or make y an ordered categorical."
         )
 
 
@@ -171,12 +168,10 @@ def named_classes(costs: Any) -> list[Any] | None:
     """Return the labels of the rows of a mapping or data frame; None if costs name none."""
     if isinstance(costs, Mapping):
         return [plain(label) for label in costs]
-    if not (hasattr(costs, "to_numpy") and hasattr(costs, "columns")):
+    if not hasattr(costs, "columns"):
         return None
     if not hasattr(costs, "index"):
-        raise TypeError(
-            "costs are a data frame whose rows have no labels: use badacost.costs.labelled_costs."
-        )
+        raise TypeError("costs are a data frame whose rows have no labels: use labelled_costs.")
     return [plain(label) for label in costs.index]
 
 
@@ -300,25 +295,25 @@ def check_entries(values: FloatArray, name: Callable[..., str]) -> None:
     wrong = np.argwhere(~((values >= 0) & (values <= MAX_COST)))
     if len(wrong):
         cell = tuple(wrong[0].tolist())
-        wanted = (
-            f"replace it by a number from 0 to {MAX_COST:g}; costs_from_pairs takes negative ones"
-        )
+        wanted = f"replace it by a number from 0 to {MAX_COST:g} (costs_from_pairs takes negative)"
         raise ValueError(f"{name(*cell)} is {values[cell]}: {wanted}.")
 
 
 def regret(matrix: FloatArray, labels: Any) -> FloatArray:
     """Subtract each diagonal entry from its row; mistakes must not turn into gains."""
     difference = matrix - np.diagonal(matrix)[:, np.newaxis]
-    for i, j in np.argwhere(difference < 0):
+    gains = np.argwhere(difference < 0)
+    if len(gains):
+        i, j = gains[0]
         right, wrong = f"being right costs {matrix[i, i]:g}", f"costs {matrix[i, j]:g}"
-        wanted = (
-            "lower the diagonal entry, usually to 0, and check that truth comes before prediction"
-        )
+        wanted = "lower the diagonal entry, usually to 0; check that truth comes before prediction"
         raise ValueError(
             f"for truth {labels[i]!r} {right} and prediction {labels[j]!r} {wrong}: {wanted}."
         )
-    for i in np.flatnonzero(~difference.any(axis=1)):
-        raise ValueError(f"all mistakes on class {labels[i]!r} are free: raise a cost in its row.")
+    has_cost = difference.any(axis=1)
+    if not has_cost.all():
+        label = labels[has_cost.argmin()]
+        raise ValueError(f"all mistakes on class {label!r} are free: raise a cost in its row.")
     return difference
 
 
@@ -519,7 +514,7 @@ def scale_costs(
         raise ValueError(f'scale is {scale!r}: give "auto", "reference", a number or None.')
     largest = float(costs.max())
     if scale == "reference":
-        return costs / largest if largest > 1 else costs
+        return costs / max(largest, 1.0)
     if not largest > 0:
         raise ValueError("cost_matrix has no positive entry to scale: give mistakes a cost.")
     costs = costs / largest

@@ -97,11 +97,10 @@ def read_costs(
     {'ham': {'ham': 0.0, 'spam': 5.0}, 'spam': {'ham': 1.0, 'spam': 0.0}}
     """
     try:
-        truths, matrix = _table(_text_of(path, Budget.of(max_memory)))
-        labels: list[Any] = truths
+        labels, matrix = _table(_text_of(path, Budget.of(max_memory)))
         if classes is not None:
             known = class_labels(classes)
-            labels = as_classes(truths, known)
+            labels = as_classes(labels, known)
             class_positions(labels, known, "the first column")
         return labelled_costs(matrix, labels)
     except ValueError as error:
@@ -160,8 +159,7 @@ def _writable(label: Any) -> str:
     name = str(label)
     text = name.encode(errors="replace").decode()
     if not name or name != text.strip():
-        wanted = "rename the class, by Unicode text without spaces around it"
-        raise ValueError(f"label {name!r:.40} cannot be kept in a CSV file: {wanted}.")
+        raise ValueError(f"label {name!r:.40} cannot be kept in a CSV file: strip or rename it.")
     return without_formula(name)
 
 
@@ -179,7 +177,7 @@ def _text_of(path: str | PathLike[str], budget: Budget) -> str:
         raise ValueError("the file is not text in UTF-8: save it as CSV UTF-8.") from None
 
 
-def _table(text: str) -> tuple[list[str], FloatArray]:
+def _table(text: str) -> tuple[list[Any], FloatArray]:
     """Return the truths and the costs of a file, with columns in the order of the rows."""
     separator = guess_separator(text)
     (_, (_, *header)), *lines = _lines(text, separator)
@@ -210,12 +208,12 @@ def _lines(text: str, separator: str) -> list[tuple[int, list[str]]]:
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
-        problem = f"line {reader.line_num} is not CSV ({error})"
-        raise ValueError(f"{problem}: check its quotation marks.") from None
+        raise ValueError(
+            f"line {reader.line_num} is not CSV ({error}): check its quotes."
+        ) from None
     lines = [(line, cells) for line, cells in rows if any(cells)]
     if len(lines) < 3:
-        wanted = "give a row of predictions and 2 of costs"
-        raise ValueError(f"the file has {len(lines)} rows with text: {wanted}.")
+        raise ValueError(f"the file has {len(lines)} rows with text: give a header and 2 others.")
     return lines
 
 

@@ -180,9 +180,10 @@ class DecisionExplanation:
             (f"{self.feature_names[i]} = {_value(self.data[i])}", float(self.contributions[i]))
             for i in order[:max_features]
         ]
-        if n_others := len(order) - len(rows):
-            name = f"{n_others} other feature{'s' * (n_others > 1)}"
-            rows.append((name, float(self.contributions[order[max_features:]].sum())))
+        others = order[len(rows) :]
+        if len(others):
+            name = "1 other feature" if len(others) == 1 else f"{len(others)} other features"
+            rows.append((name, float(self.contributions[others].sum())))
         return rows
 
     def _table(self, max_features: int | None) -> list[tuple[str, float]]:
@@ -279,11 +280,11 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     >>> bool((scores.argmin(axis=1) == model.predict(X)).all())
     True
     """
-    booster = _booster_of(model, "explain_scores")
+    booster = _booster_of(model)
     X = X.toarray() if is_sparse(X) else X  # the result is dense
     if booster is model:
         features = check_samples(model, X)
-        data = model._columns.as_given(X, features)
+        data = np.asarray(X, dtype=object) if model._columns.categories else features
     else:
         features = check_samples(booster, model.encoder_.transform(X))
         frame = X.to_pandas() if hasattr(X, "to_pandas") else X
@@ -341,10 +342,9 @@ def explain_decision(
     >>> bool(abs(costs[0, 2] - costs[0, 1] - parts) < 1e-10)
     True
     """
-    booster = _booster_of(model, "explain_decision")
+    booster = _booster_of(model)
     if not hasattr(booster, "predict_proba"):
-        problem = f"explain_decision needs predict_proba, and {type(booster).__name__} has none"
-        raise TypeError(f"{problem}: use explain_scores.")
+        raise TypeError(f"a {type(booster).__name__} has no predict_proba: use explain_scores.")
     scores = explain_scores(model, _as_row(x))
     classes = scores.classes
     matrix = given_costs(getattr(model, "cost_matrix_", None) if costs is None else costs, classes)
@@ -401,18 +401,16 @@ def feature_importances(model: Any, kind: Literal["gain", "count"] = "gain") -> 
     >>> feature_importances(model, "count").round(2)
     array([0. , 0. , 0.8, 0.2])
     """
-    return _booster_of(model, "feature_importances").forest_.feature_importances(kind)
+    return _booster_of(model).forest_.feature_importances(kind)
 
 
-def _booster_of(model: Any, caller: str) -> Any:
+def _booster_of(model: Any) -> Any:
     """Return the part of a model that has trees; a TypeError where there is none."""
     check_is_fitted(model)
     booster = model.estimator_ if hasattr(model, "encoder_") else model
     if not hasattr(booster, "forest_"):
-        name = type(booster).__name__
-        has_inner = hasattr(booster, "estimator_")
-        remedy = "explain its estimator_" if has_inner else "give a booster with its built-in tree"
-        raise TypeError(f"{caller} needs trees of badacost, and this {name} has none: {remedy}.")
+        wanted = "give a booster with its built-in tree, which may be its estimator_"
+        raise TypeError(f"a {type(booster).__name__} has no trees of badacost: {wanted}.")
     return booster
 
 

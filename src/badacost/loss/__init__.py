@@ -344,9 +344,7 @@ def optimal_step(weight_sums: ArrayLike, margins: ArrayLike) -> float:
     for cells in (rising, falling):
         if not mass[cells].any():
             if not cells.any():
-                raise ValueError(
-                    "margins have entries of one sign only: use those of cost_margins."
-                )
+                raise ValueError("margins have one sign only: use those of cost_margins.")
             total = mass.sum()
             mass *= 1.0 - _TRACE_OF_MASS
             mass[cells] = _TRACE_OF_MASS * total / np.count_nonzero(cells)
@@ -355,9 +353,7 @@ def optimal_step(weight_sums: ArrayLike, margins: ArrayLike) -> float:
     unit = np.frexp(np.abs(slopes[rising | falling]).max())[1]
     up_slopes, down_slopes = np.ldexp(slopes[rising], -unit), np.ldexp(-slopes[falling], -unit)
     if not (up_slopes.all() and down_slopes.all()):
-        raise ValueError(
-            "the costs span too many orders of magnitude for a step: reduce their range."
-        )
+        raise ValueError("the costs span too many orders of magnitude: reduce their range.")
     step = _balancing_step(mass[rising], up_slopes, mass[falling], down_slopes)
     with np.errstate(over="ignore"):
         step = float(np.ldexp(step, -unit))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -33,7 +33,7 @@ from badacost.costs.decisions import (
     check_sample_cost,
     read_decision_costs,
 )
-from badacost.costs.matrix import as_classes, class_positions, given_costs, named_classes, plain
+from badacost.costs.matrix import as_classes, given_costs, named_classes, plain
 
 charged_costs = given_costs  # its former name
 _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
@@ -93,7 +93,7 @@ def average_cost(
     2.25
     """
     costs = cost_breakdown(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
-    return float((costs.counts / costs.counts.sum() * costs.averages).sum())
+    return costs.average
 
 
 def total_cost(
@@ -158,10 +158,7 @@ def savings(
     0.5
     """
     costs = cost_breakdown(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
-    cost, base = float(costs.totals.sum()), float(costs.of_constants.min())
-    if base == 0.0:
-        return 0.0 if cost == 0.0 else -np.inf
-    return 1.0 - cost / base
+    return costs.savings
 
 
 def cost_confusion_matrix(
@@ -198,12 +195,11 @@ def cost_confusion_matrix(
     array([[0., 5.],
            [1., 0.]])
     """
-    if normalize is not None:
-        check_choice("normalize", normalize, _SUMMED_AXIS)
     costs = cost_breakdown(y_true, y_pred, cost_matrix, labels, sample_weight, sample_cost, abstain)
     totals = costs.totals
     if normalize is None:
         return totals
+    check_choice("normalize", normalize, _SUMMED_AXIS)
     sums = totals.sum(axis=_SUMMED_AXIS[normalize], keepdims=True)
     return np.divide(totals, sums, out=np.zeros_like(totals), where=sums > 0.0)
 
@@ -230,9 +226,18 @@ class CostBreakdown:
             return _checked_sums(self.counts * self.averages)
 
     @property
-    def of_constants(self) -> FloatArray:
-        """Total cost of predicting one class for every sample, for each class, (K,)."""
-        return _checked_sums(self.costs.of_constants(self.truth, self.weight))
+    def average(self) -> float:
+        """Mean cost of a decision."""
+        return float((self.counts / self.counts.sum() * self.averages).sum())
+
+    @property
+    def savings(self) -> float:
+        """Proportion of the cost of the best constant decision that is saved."""
+        constants = _checked_sums(self.costs.of_constants(self.truth, self.weight))
+        cost, base = float(self.totals.sum()), float(constants.min())
+        if base == 0.0:
+            return 0.0 if cost == 0.0 else -np.inf
+        return 1.0 - cost / base
 
 
 def _checked_sums(sums: FloatArray) -> FloatArray:
@@ -261,10 +266,11 @@ def cost_breakdown(
     if abstain is None and abstained.any():
         raise ValueError(f"y_pred has {abstained.sum()} abstentions without a cost: pass abstain=.")
     weight = check_sample_weight(sample_weight, n_samples)
+    parts = [part for part in (labels_true, labels_pred) if len(part)]
     with helpful_errors(None, labels_true, "y_true"), helpful_errors(None, labels_pred, "y_pred"):
-        _check_dates(labels_true, labels_pred)
-        # Refuses numbers beside strings, and values that are no class.
-        seen = unique_labels(*(part for part in (labels_true, labels_pred) if len(part)))
+        if len({part.dtype.kind in "mM" for part in parts}) > 1:
+            raise TypeError("y_true and y_pred are dates and other labels: give labels of a type.")
+        seen = unique_labels(*parts)  # refuses numbers beside strings, and values that are no class
     known = known_labels(cost_matrix, sample_cost, labels, seen, y_true)
     lacking = [label for label in map(plain, seen) if label not in known]
     if lacking:
@@ -296,21 +302,14 @@ def _split_abstentions(y_pred: Any) -> tuple[NDArray[Any], Mask]:
     if isinstance(y_pred, list | tuple):
         y_pred = np.array(y_pred, dtype=object)
     decisions = np.asarray(column_or_1d(y_pred))
-    mask = np.ravel(np.ma.getmaskarray(y_pred)) if np.ma.isMaskedArray(y_pred) else np.False_
     with helpful_errors(None, decisions, "y_pred"):
-        is_text = decisions == ABSTAIN if decisions.dtype.kind in "OUT" else np.False_
-        abstained = np.broadcast_to(mask | is_text, decisions.shape)
+        abstained = np.asarray(decisions == ABSTAIN)
+        if np.ma.isMaskedArray(y_pred):
+            abstained |= np.ma.getmaskarray(y_pred).ravel()
         labels = decisions[~abstained]
         if labels.dtype.kind == "O" and not any(isinstance(label, str) for label in labels):
             labels = np.array(labels.tolist())
     return labels, abstained
-
-
-def _check_dates(y_true: NDArray[Any], y_pred: NDArray[Any]) -> None:
-    """Refuse dates beside labels that they cannot be compared with."""
-    kinds = {y.dtype.kind for y in (y_true, y_pred) if len(y)}
-    if kinds & {*"mM"} and kinds & {*"biufUT"}:
-        raise TypeError(f"y_true has labels of type {y_true.dtype}, y_pred of type {y_pred.dtype}.")
 
 
 def known_labels(
@@ -320,9 +319,9 @@ def known_labels(
     if labels is not None:
         return [plain(label) for label in labels]
     found = [plain(label) for label in distinct_classes(seen, y)]
-    name, costs, named = "cost_matrix", cost_matrix, named_classes(cost_matrix)
+    costs, named = cost_matrix, named_classes(cost_matrix)
     if sample_cost is not None:
-        name, costs, named = "sample_cost", sample_cost, getattr(sample_cost, "columns", None)
+        costs, named = sample_cost, getattr(sample_cost, "columns", None)
     if named is not None:
         return as_classes(named, found)
     order = category_order(y) or found
@@ -330,7 +329,7 @@ def known_labels(
     if shape and shape[-1] == len(order):
         return order
     if shape and shape[-1] != len(found):
-        problem = f"{name} has {shape[-1]} columns but y_true and y_pred have {len(found)} classes"
+        problem = f"the costs have {shape[-1]} columns but y_true and y_pred {len(found)} classes"
         raise ValueError(f"{problem}: pass labels= with the class of each column.")
     return found
 
@@ -374,23 +373,20 @@ class CostScorer:
         labels, costs = self._order(estimator, y, sample_cost), self.cost_matrix
         if labels is not None and sample_cost is None:
             costs = labelled_costs(costs, labels)  # its error is about a class the estimator lacks
-        if self.abstain is not None and not hasattr(estimator, "decide"):
-            problem = f"{type(estimator).__name__} has no decide, which abstain needs"
-            raise TypeError(f"{problem}: put it into MinimumCostClassifier.")
-        if not hasattr(estimator, "decide") or (sample_cost is None and self.abstain is None):
-            decisions = estimator.predict(X)
-        elif sample_cost is None:
-            decisions = estimator.decide(X, costs, abstain=self.abstain)
-        else:
+        decides, name = hasattr(estimator, "decide"), type(estimator).__name__
+        if self.abstain is not None and not decides:
+            raise TypeError(f"{name} has no decide, for abstain: use MinimumCostClassifier.")
+        if decides and sample_cost is not None:
             values = check_sample_cost(sample_cost, labels, len(column_or_1d(y)))
-            order = class_positions(labels, estimator.classes_.tolist(), "labels", allow_extra=True)
+            order = positions_in(labels, estimator.classes_, "labels")
             values = values[:, order][..., order] if values.ndim == 3 else values[:, order]
             decisions = estimator.decide(X, sample_cost=values, abstain=self.abstain)
-        options: dict[str, Any] = {"labels": labels, "abstain": self.abstain}
-        options |= {"sample_weight": sample_weight, "sample_cost": sample_cost}
-        if self.metric == "savings":
-            return savings(y, decisions, costs, **options)
-        return -average_cost(y, decisions, costs, **options)
+        elif self.abstain is not None:
+            decisions = estimator.decide(X, costs, abstain=self.abstain)
+        else:
+            decisions = estimator.predict(X)
+        sums = cost_breakdown(y, decisions, costs, labels, sample_weight, sample_cost, self.abstain)
+        return sums.savings if self.metric == "savings" else -sums.average
 
     def _order(self, estimator: Any, y: ArrayLike, sample_cost: Any) -> Any:
         """Return the classes in the order of costs that do not name them, if there is one."""
@@ -402,27 +398,22 @@ class CostScorer:
         ordered = classes if category_order(y) is None else distinct_classes(classes, y)
         return [plain(label) for label in ordered]
 
-    def set_score_request(
-        self,
-        *,
-        sample_weight: bool | str | None = UNCHANGED,
-        sample_cost: bool | str | None = UNCHANGED,
-    ) -> CostScorer:
+    def set_score_request(self, **requests: bool | str | None) -> CostScorer:
         """Request weights, and costs of samples, where metadata routing is enabled.
 
         Parameters
         ----------
-        sample_weight, sample_cost : bool, str or None
-            As in scikit-learn: True, False, an alias, or None for an error if they are given.
+        **requests : bool, str or None
+            For `sample_weight` and `sample_cost`, as in scikit-learn: True, False, an alias, or
+            None for an error if they are given.
 
         Returns
         -------
         self
             The scorer.
         """
-        for name, alias in (("sample_weight", sample_weight), ("sample_cost", sample_cost)):
-            if alias is not UNCHANGED:
-                self._request.score.add_request(param=name, alias=alias)
+        for name, alias in requests.items():
+            self._request.score.add_request(param=name, alias=alias)
         return self
 
     def get_metadata_routing(self) -> Any:
