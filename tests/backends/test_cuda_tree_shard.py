@@ -148,4 +148,4 @@ def test_bins_of_two_bytes_are_refused() -> None:
     X = np.arange(600.0)[:, None]
     mapper = BinMapper.fit(X, max_bins=600, method="exact")
     with pytest.raises(ValueError, match="at most 256 bins"):
-        CudaTreeShard(BinnedData(mapper, mapper.transform(X)), OnCpu())
+        ShardedGrower(mapper, Growth())

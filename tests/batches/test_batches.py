@@ -503,9 +503,9 @@ def test_texts_that_are_not_read_do_not_make_numbers_larger(tmp_path) -> None:
 def test_columns_that_are_not_there(tmp_path) -> None:
     pd.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"b": [1.0, 2.0], "y": [0, 1]}).to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(ValueError, match="has no column 'grade': there are 'a', 'y'"):
+    with pytest.raises(ValueError, match=r"has 0 columns 'grade'.* 'a', 'y'"):
         ParquetBatches(tmp_path / "1.parquet", "grade")
-    with pytest.raises(ValueError, match=r"2.parquet has no column 'a'"):
+    with pytest.raises(ValueError, match=r"2.parquet has 0 columns 'a'"):
         BAdaCostClassifier().fit(ParquetBatches(tmp_path, "y"))
     with pytest.raises(ValueError, match="must be different columns"):
         ParquetBatches(tmp_path / "1.parquet", "y", columns=["a", "y"])
@@ -514,7 +514,7 @@ def test_columns_that_are_not_there(tmp_path) -> None:
     twice = pa.table([[1.0, 2.0], [0, 1], [3.0, 4.0]], names=["a", "y", "a"])
     pq.write_table(twice, tmp_path / "3.parquet")
     for columns in (None, ["a"]):
-        with pytest.raises(ValueError, match="has several columns 'a'"):
+        with pytest.raises(ValueError, match="has 2 columns 'a'"):
             ParquetBatches(tmp_path / "3.parquet", "y", columns=columns)
     with pytest.raises(NotADirectoryError, match="bins_folder must be a folder that exists"):
         ParquetBatches(tmp_path / "1.parquet", "y", bins_folder=tmp_path / "no")
@@ -597,8 +597,8 @@ X_, Y_, W_ = data(20)
         ([(np.full((20, 4), np.inf), Y_)], ValueError, "X contains infinity"),
         ([(X_[:, 0], Y_)], ValueError, "must be a table of samples and features"),
         ([X_], TypeError, r"A batch must be a tuple \(X, y\)"),
-        ([(X_,)], TypeError, r"A batch must be a tuple \(X, y\) .*; got tuple of 1"),
-        ([(X_, Y_, W_, W_)], TypeError, "got tuple of 4"),
+        ([(X_,)], TypeError, r"A batch must be a tuple \(X, y\)"),
+        ([(X_, Y_, W_, W_)], TypeError, r"A batch must be a tuple \(X, y\)"),
         (lambda: None, TypeError, "The function of Batches must yield batches; got None"),
     ],
 )

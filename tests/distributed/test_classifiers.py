@@ -287,7 +287,10 @@ def test_workers_in_this_process(tmp_path, kind) -> None:
     ) as client:
         model, local = pair(kind, client, subsample=0.8)
         model.fit(array(X, 3), array(Y, 3), array(WEIGHT, 3))
-    assert_same(model, local.fit(X, Y, WEIGHT), tmp_path)
+        assert_same(model, local.fit(X, Y, WEIGHT), tmp_path)
+        weight = np.r_[np.zeros(N // 2), np.ones(N - N // 2)]  # one of them has no rows
+        model.fit(array(X, 2), array(Y, 2), array(weight, 2))
+        assert_same(model, local.fit(X, Y, weight), tmp_path)
 
 
 METHODS = ["predict", "predict_proba", "predict_costs", "cost_scores", "decision_function"]

@@ -66,7 +66,9 @@ def test_rows_stay_together(cluster_of, samples, column) -> None:
     """However many chunks there are of each, on two workers."""
     with ExitStack() as stack:
         weight = column + 1
-        rows = ClusterRows(fitted_like(FRAME), stack, cluster_of(2), samples, column, weight)
+        rows = ClusterRows(
+            fitted_like(FRAME), stack, cluster_of(2), samples, column, weight, reset=True
+        )
         assert len(rows.shards) == min(2, samples.npartitions)
         np.testing.assert_array_equal(rows.y, Y)
         np.testing.assert_array_equal(rows.weight, Y + 1)
@@ -83,14 +85,16 @@ def test_categories_stay_in_their_order(cluster_of, samples) -> None:
     samples = samples[samples[:, 0] > 11.0] if samples is ARRAY else samples[samples["a"] > 11.0]
     ranks = dd.from_pandas(RANKS[4:], npartitions=5).reset_index(drop=True)
     with ExitStack() as stack:
-        rows = ClusterRows(fitted_like(FRAME), stack, cluster_of(1), samples, ranks, None)
+        rows = ClusterRows(
+            fitted_like(FRAME), stack, cluster_of(1), samples, ranks, None, reset=True
+        )
         assert [*rows.classes] == ORDER
         np.testing.assert_array_equal(rows.y, Y[4:] % 3)
 
 
 def test_rows_that_are_missing(cluster_of) -> None:
     with ExitStack() as stack, pytest.raises(ValueError, match="X has 10 rows, but y has 8"):
-        ClusterRows(fitted_like(FRAME), stack, cluster_of(1), ARRAY, COLUMN[:8], None)
+        ClusterRows(fitted_like(FRAME), stack, cluster_of(1), ARRAY, COLUMN[:8], None, reset=True)
 
 
 def test_kinds() -> None:
@@ -107,8 +111,8 @@ def test_kinds() -> None:
     [
         (X, COLUMN, TypeError, "X must be a dask array.*got ndarray: convert it"),
         (ARRAY, Y, TypeError, "y must be a dask array.*got ndarray"),
-        (COLUMN, COLUMN, ValueError, "X must have 2 dimensions; it has 1"),
-        (ARRAY, ARRAY, ValueError, "y must have 1 dimension; it has 2"),
+        (COLUMN, COLUMN, ValueError, "X must have ndim 2, it has 1"),
+        (ARRAY, ARRAY, ValueError, "y must have ndim 1, it has 2"),
         (ARRAY[:, ARRAY[0] > 0], COLUMN, ValueError, r"unknown columns: .*X\.compute_chunk_sizes"),
     ],
 )

@@ -32,8 +32,6 @@ _MAX_SHARED_CELLS = 32 * 1024  # bytes of sums by cell: several blocks fit a pro
 class CudaShard(Shard):
     """A `Shard` on a device. Sums are over whole numbers of quanta."""
 
-    trees: Any
-
     def __init__(self, data: BinnedData, y: Labels, weight: FloatArray, device: Device):
         super().__init__(data, y.astype(np.uint16), weight)
         self.trees, self.device, self.xp = CudaTreeShard(data, device), device, device.xp

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from badacost._utils.arrays import FloatArray, IndexArray, Mask, RowNumbers
 from badacost.backends.device import Device
 from badacost.tree.binning import BinnedData
-from badacost.tree.forest import Tree
-from badacost.tree.growth_kernels import N_WORDS
+from badacost.tree.forest import Tree, known_sets
 from badacost.tree.shards import LevelRequest, LevelResult, Root, Splits
 
 THREADS = 256
@@ -56,12 +55,9 @@ class CudaTreeShard:
     """Bins of some rows on a device, and the trees that grow on them; see `LocalTreeShard`."""
 
     def __init__(self, data: BinnedData, device: Device):
-        if data.bins.dtype != np.uint8:
-            raise ValueError('device="cuda" needs bins of one byte: choose at most 256 bins.')
         self.data, self.device, self.n_rows = data, device, data.bins.shape[1]
         self.words = _packed(data.bins, device)
         self._n_codes = int(data.n_codes.max())
-        self._nothing = device.xp.zeros(1, np.int64)
         self._trees: dict[int, _Growing] = {}
 
     def begin(self, key: int, sums: DeviceSums, rows: RowNumbers | None = None) -> Root:
@@ -104,7 +100,8 @@ class CudaTreeShard:
         device, ranges = self.device, tree.ranges[splits.nodes]
         categorical = self.data.mapper.categorical[splits.features]
         category_set = np.where(categorical, np.arange(len(categorical)), -1)
-        tests, sets = self._tests(splits[2:5], category_set, splits.sets)
+        test = splits.features, splits.positions, splits.missing_left
+        tests, sets = self._tests(*test, category_set, splits.sets)
         chunks = _chunks(ranges, _DIVIDED)
         on_device = device.upload(chunks)
         n_left = device.xp.zeros(max(len(chunks), 1), np.uint32)
@@ -128,18 +125,13 @@ class CudaTreeShard:
         sizes = np.stack([all_left, ranges[:, 1] - middle], axis=1)
         return sizes, device.download(seen) > 0
 
-    def _tests(self, nodes: tuple[Any, ...], category_set: Any, sets: Any) -> tuple[Any, Any]:
-        """Tests of nodes as kernels take them, and sets of categories, on the device.
-
-        Nodes are given as their features, positions and the directions of missing values.
-        """
-        features, positions, missing_left = nodes
-        own_set = -1 if category_set is None else category_set
-        columns = features, positions, self.data.mapper.n_bins[features], missing_left, own_set
-        tests = np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
-        if sets is None or not len(sets):
-            sets = np.zeros((1, N_WORDS), np.uint32)
-        return self.device.upload(tests), self.device.upload(sets)
+    def _tests(
+        self, features: Any, positions: Any, missing_left: Any, category_set: Any, sets: Any
+    ) -> tuple[Any, Any]:
+        """Tests of nodes as kernels take them, and sets of categories, on the device."""
+        n_bins = self.data.mapper.n_bins[features]
+        tests = np.stack([features, positions, n_bins, missing_left, category_set], axis=1)
+        return self.device.upload(tests.astype(np.int32)), self.device.upload(sets)
 
     def _sum(self, tree: _Growing, request: LevelRequest) -> tuple[FloatArray, IndexArray]:
         """Histograms of nodes, and numbers of samples by bin if requested."""
@@ -175,7 +167,8 @@ class CudaTreeShard:
         )
         chunks = _chunks(ranges, int(np.clip(n_rows // n_blocks, _MIN_SUMMED, _MAX_SUMMED)))
         cells = device.xp.zeros((len(ranges), n_features, self._n_codes, n_columns), np.int64)
-        given = (self._nothing if array is None else array for array in tree.sums[1:])
+        # A kernel does not read those that are None.
+        given = [tree.order if array is None else array for array in tree.sums[1:]]
         self._launch(
             f"{kind}_{n_words}", (len(chunks), *groups), self.words, self.n_rows, tree.order,
             device.upload(chunks), features, n_features, self._n_codes, n_columns, n_apart,
@@ -186,10 +179,8 @@ class CudaTreeShard:
 
     def leaves(self, tree: Tree) -> Any:
         """Leaves of all rows in a finished tree, on the device (int32)."""
-        if tree.position is None:
-            raise ValueError("This tree has no positions of bins: use Forest.apply on values.")
-        nodes = tree.feature, tree.position, tree.missing_left
-        tests, sets = self._tests(nodes, tree.category_set, tree.sets)
+        test = tree.feature, tree.position, tree.missing_left
+        tests, sets = self._tests(*test, *known_sets(tree))
         found = self.device.xp.empty(self.n_rows, np.int32)
         self._launch(
             "descend", -(-self.n_rows // THREADS), self.words, self.n_rows, tests,

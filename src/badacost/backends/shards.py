@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
@@ -130,12 +129,8 @@ class Shard:
     ):
         self.data, self.threads = data, threads or Threads()
         self.y, self.weight, self.first_row = y, weight, first_row
+        self.trees: TreeShard = LocalTreeShard(data, self.threads)
         self.booster: Any = None
-
-    @cached_property
-    def trees(self) -> TreeShard:
-        """Trees that grow level by level."""
-        return LocalTreeShard(self.data, self.threads)
 
     def put(self, array: Any) -> Any:
         """Copy an array of the host to the place of the shard."""
@@ -238,12 +233,11 @@ class ShardedData:
         device: str = "cpu",
     ) -> ShardedData:
         """One shard in this process, on a device."""
-        shard: Any
         if device == "cuda":
             from badacost.backends.cuda_shard import CudaShard
             from badacost.backends.device import cuda_device
 
-            shard = CudaShard(data, y, weight, cuda_device())
+            shard: Shard = CudaShard(data, y, weight, cuda_device())
         else:
             shard = Shard(data, y, weight, threads=threads)
         ends = [0, len(y)]
@@ -265,14 +259,9 @@ class ShardedData:
 
     def split(self, rows: NDArray[Any]) -> NDArray[Any]:
         """An array with one item for each row, divided among the shards."""
-        return per_shard([rows[a:b] for a, b in pairwise(self.ends)])
+        return per_shard(rows[a:b] for a, b in pairwise(self.ends))
 
     def rows_by_shard(self, rows: RowNumbers) -> RowNumbers:
         """Row numbers, in increasing order, as numbers within their shards."""
-        cuts = np.searchsorted(rows, self.ends)
-        return per_shard(
-            [
-                rows[a:b] - first if first else rows[a:b]
-                for (a, b), first in zip(pairwise(cuts), self.ends, strict=False)
-            ]
-        )
+        cuts = pairwise(np.searchsorted(rows, self.ends))
+        return per_shard(rows[a:b] - first for (a, b), first in zip(cuts, self.ends, strict=False))

@@ -23,8 +23,6 @@ from badacost.io.parquet_rows import INDEX_LEVEL, ParquetRows, is_text
 
 __all__ = ["Batches", "ParquetBatches"]
 
-_ROWS_AT_ONCE = 65_536
-
 
 class Batches(BatchSource):
     """A training set in batches, made by a function that is called for every pass.
@@ -72,10 +70,8 @@ class Batches(BatchSource):
             raise TypeError(f"The function of Batches must yield batches; got {made!r:.80}.")
         for given in made:
             if not isinstance(given, tuple | list) or len(given) not in (2, 3):
-                count = f" of {len(given)}" if isinstance(given, tuple | list) else ""
                 raise TypeError(
-                    "A batch must be a tuple (X, y) or (X, y, sample_weight); got "
-                    f"{type(given).__name__}{count}."
+                    f"A batch must be a tuple (X, y) or (X, y, sample_weight); got {given!r:.80}."
                 )
             X, *rest = given
             X = X if hasattr(X, "shape") else np.asarray(X)
@@ -142,7 +138,7 @@ class ParquetBatches(BatchSource):
         *,
         weight: str | None = None,
         columns: Sequence[str] | None = None,
-        rows_at_once: int = _ROWS_AT_ONCE,
+        rows_at_once: int = 65_536,
         bins_folder: Any = None,
         max_memory: int | str | None = None,
     ):
@@ -156,7 +152,7 @@ class ParquetBatches(BatchSource):
         with ParquetRows(first, self._budget) as rows:
             schema = rows.schema
         if columns is None:
-            others = {target, weight, *_index_columns(schema)}
+            others = [target, weight, *_index_columns(schema)]
             columns = [name for name in schema.names if name not in others]
         self.columns = _listed(columns, str, 'columns must be a list of names, as in ["age"]')
         if not self.columns:
@@ -173,9 +169,9 @@ class ParquetBatches(BatchSource):
         import pyarrow.types as types  # type: ignore[import-untyped]
 
         for name in self._wanted:
-            if schema.get_field_index(name) < 0:
-                count = "several columns" if name in schema.names else "no column"
-                raise ValueError(f"{path} has {count} {name!r}: there are {listed(schema.names)}.")
+            if (count := schema.names.count(name)) != 1:
+                known = listed(schema.names)
+                raise ValueError(f"{path} has {count} columns {name!r}, not one: it has {known}.")
             kind = schema.field(name).type
             is_label = is_text(kind) or types.is_dictionary(kind)
             is_number = types.is_primitive(kind) and not types.is_temporal(kind)
@@ -213,10 +209,7 @@ def _index_columns(schema: Any) -> list[str]:
     """Return the columns that were the index of a data frame of pandas."""
     unnamed = [name for name in schema.names if name.startswith(INDEX_LEVEL)]
     try:
-        return [
-            *unnamed,
-            *(n for n in schema.pandas_metadata["index_columns"] if n in schema.names),
-        ]
+        return [*unnamed, *schema.pandas_metadata["index_columns"]]
     except (ValueError, TypeError, KeyError):  # damaged, or not written by pandas
         return unnamed
 

@@ -332,7 +332,7 @@ class CrossFitShard:
 
 def scaled_weights(weight: FloatArray, given: float, total: float) -> tuple[FloatArray, FloatArray]:
     """Weights with a given sum, scaled to a total, and to one; broadcast ones stay broadcast."""
-    if weight.strides == (0,):
+    if weight.strides == (0,) and len(weight):
         one = scaled_weights(weight[:1].copy(), given, total)
         return np.broadcast_to(one[0], len(weight)), np.broadcast_to(one[1], len(weight))
     return weight if total == given else weight / given * total, weight / given

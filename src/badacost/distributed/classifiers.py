@@ -102,12 +102,8 @@ class DaskTraining(_Classifier):
         client, started = current_client(self.client), time.perf_counter()
         names = "X y sample_weight X_val y_val sample_weight_val"
         check_collections(names, *training, *unseen)
-        self._begin(*unseen)
         with outside_of_tasks(), ExitStack() as stack:
-            read = partial(ClusterRows, self, stack, client)
-            rows = read(*training)
-            validation = None if unseen[0] is None else partial(read, *unseen, is_validation=True)
-            self._fit_rows(rows, validation, resumed=False)
+            rows: Any = self._fit_rows(partial(ClusterRows, self, stack, client), training, unseen)
         #: Seconds of the fit, of shards at work and of communication, and the number of calls.
         self.cluster_seconds_ = {
             "fit": time.perf_counter() - started,

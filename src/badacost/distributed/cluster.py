@@ -80,12 +80,12 @@ def is_closed(client: Any) -> bool:
     return client.status in ("closing", "closed")
 
 
-def reached(client: Any, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+def reached(client: Any, function: Callable[..., T], *arguments: Any) -> T:
     """Result of a function that needs the scheduler, or an error if this cannot be reached."""
     failure = None
     if not is_closed(client):  # it might wait without end
         try:
-            return function(*arguments, **options)
+            return function(*arguments)
         except Exception as error:  # of a client that is closed meanwhile it may be any
             failure = error
     why = "the client is closed" if is_closed(client) else str(failure)

@@ -29,9 +29,7 @@ def check_collections(names: str, *collections: Any) -> None:
             )
         n_dims = 2 if name.startswith("X") else 1
         if data.ndim != n_dims:
-            raise ValueError(
-                f"{name} must have {n_dims} dimension{'s' * (n_dims > 1)}; it has {data.ndim}."
-            )
+            raise ValueError(f"{name} must have ndim {n_dims}, it has {data.ndim}: reshape it.")
         if n_dims == 2 and np.isnan(data.shape[1]):
             raise ValueError(f"{name} has unknown columns: call {name}.compute_chunk_sizes().")
 

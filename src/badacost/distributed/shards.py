@@ -41,8 +41,6 @@ class ShardActor:
     """A shard on its worker; exceptions of its functions are returned to the caller."""
 
     def __init__(self, factory: Factory, columns: Columns):
-        # Workers in the process of the client are not sent copies.
-        self._shares_memory = dask_distributed().get_worker().address.startswith("inproc")
         self._shard = factory(*columns)
 
     def call(self, calls: list[tuple[Any, ...]]) -> tuple[Any, Exception | None, float]:
@@ -50,8 +48,8 @@ class ShardActor:
         started, result, failure = time.perf_counter(), None, None
         try:
             for function, *arguments in calls:
-                given = deepcopy(arguments) if self._shares_memory else arguments
-                result = function(self._shard, *given)
+                # What was sent is read-only; a worker in the client's process is sent no copies.
+                result = function(self._shard, *deepcopy(arguments))
         except Exception as error:
             failure = error
         return result, failure, time.perf_counter() - started
@@ -98,7 +96,7 @@ class DaskShards(Shards[S]):
         self._kept: list[Call] = []
         self._recent: list[Call] = []  # since the last of these
         self._lost: list[str] = []  # workers
-        self._silent: set[str] = set()  # addresses of those that sent no heartbeats
+        self._silent: dict[str, str] = {}  # workers without heartbeats: address, and the reason
         self.n_calls = 0
         self.waited = 0.0  # seconds, for results
         self.worked = 0.0  # seconds of the slowest shards: the rest is communication
@@ -176,7 +174,8 @@ class DaskShards(Shards[S]):
         """Workers that a shard waits for, if Dask has paused all; silent ones are restarted."""
         wait_for_workers(self._client, self._lost_workers)
         paused, silent = check_workers(self._client, handle.future.key, self._heartbeat_timeout)
-        self._silent.update(silent)
+        reason = f"(no heartbeat for {self._heartbeat_timeout:g} seconds)"
+        self._silent |= {address: f"{address} {reason}" for address in silent}
         return sorted(paused) if all(paused.values()) else []
 
     def _build(
@@ -229,9 +228,8 @@ class DaskShards(Shards[S]):
     def _rebuild(self, lost: list[_ShardHandle]) -> None:
         """Build shards again that were lost with their workers."""
         while lost:
-            silent = f" (no heartbeat for {self._heartbeat_timeout:g} seconds)"
             addresses = sorted({handle.address for handle in lost})
-            self._lost += [at + silent * (at in self._silent) for at in addresses]
+            self._lost += [self._silent.get(address, address) for address in addresses]
             self._release(lost)
             wait_for_workers(self._client, self._lost_workers)
             if len(self._lost) > self._max_rebuilds:

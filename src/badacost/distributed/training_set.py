@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain, pairwise, zip_longest
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,11 @@ from badacost._utils.large_samples import LargeSamples
 from badacost._utils.parallel import Threads
 from badacost._utils.user_warnings import warn_user
 from badacost._utils.validation import SAMPLES, helpful_errors
-from badacost.backends.shards import Shard, ShardedData, Shards, per_shard
+from badacost.backends.shards import Shard, ShardedData, per_shard
 from badacost.boosting.folds import mix_samples, value_ranges, varying_columns
 from badacost.classifiers.training_data import (
     ChunkSummary,
     SampleSet,
-    Summary,
     Task,
     TrainingRows,
     merged_counts,
@@ -97,7 +96,7 @@ class RowsShard(Shard):
 
     def sketch(self, sketch: RowSketch, weight: FloatArray, first_row: int) -> RowSketch:
         """Add all rows to an empty sketch."""
-        return sketch.add_all(self.X, weight, worker_threads(), first_row)
+        return sketch.add(self.X, weight, first_row=first_row, threads=worker_threads())
 
     def bin(
         self, mapper: BinMapper, y: Labels, weight: FloatArray, first_row: int, bins: Any = None
@@ -107,8 +106,7 @@ class RowsShard(Shard):
         if bins is None:
             bins = mapper.transform(self.X, threads, fitted=True)
         self.X = None
-        data = BinnedData(mapper, np.require(bins, requirements=["C", "W"]))
-        super().__init__(data, y, weight, first_row, threads)
+        super().__init__(BinnedData(mapper, bins), y, weight, first_row, threads)
 
     def held_out_bins(self, mapper: BinMapper) -> NDArray[np.unsignedinteger]:
         """Bins of the rows that were set aside."""
@@ -149,16 +147,22 @@ class ClusterRows(TrainingRows):
         X: Any,
         y: Any,
         weight: Any,
+        *,
+        reset: bool = False,
+        holds_out: bool = False,
         is_validation: bool = False,
     ):
-        """Check the rows, as an estimator is set, or fitted; `stack` closes the shards."""
+        """Check the rows, as an estimator is set, or fitted; `stack` closes the shards.
+
+        `holds_out` is of no use here, see `LocalRows`.
+        """
         if is_scattered(client, X, y, weight):
             warn_user(
                 "Scattered data cannot be rebuilt if a worker is lost: the fit would end with an "
                 "error. Give data that are read or computed on the cluster, persisted or not.",
                 UserWarning,
             )
-        self.shards: DaskShards[RowsShard] = DaskShards(
+        self.shards: DaskShards[Any] = DaskShards(
             client,
             RowsShard,
             [chunks_of(data) for data in (X, y, weight) if data is not None],
@@ -168,17 +172,16 @@ class ClusterRows(TrainingRows):
         )
         stack.callback(self.shards.close)
         meta, suffix = meta_of(X), "_val" * is_validation
-        validate_data(estimator, meta, reset=not is_validation, skip_check_array=True)
+        validate_data(estimator, meta, reset=reset, skip_check_array=True)
         described = self.shards.map(RowsShard.describe, columns_of(meta), suffix)
-        n_rows, chunks, weights = zip(*described, strict=True)
-        self._ends = np.cumsum([0, *n_rows]).tolist()
-        summary, given = Summary([*chain(*chunks)]), [*chain(*weights)]
-        if summary.n_rows != self._ends[-1]:
+        n_rows, summaries, weights = zip(*described, strict=True)
+        self._ends, chunks = np.cumsum([0, *n_rows]).tolist(), [*chain(*summaries)]
+        n_labels = sum(len(chunk.codes) for chunk in chunks)
+        if n_labels != self._ends[-1]:
             raise ValueError(
-                f"X{suffix} has {self._ends[-1]} rows, but y{suffix} has {summary.n_rows} classes."
+                f"X{suffix} has {self._ends[-1]} rows, but y{suffix} has {n_labels} classes."
             )
-        summary.weight = np.concatenate(given) if given else None
-        self._set_classes(estimator, summary, is_validation)
+        self._set_classes(estimator, chunks, is_validation, [*chain(*weights)])
         kept = self._by_shard(self.kept)
         if not is_validation:
             positions = categorical_positions(meta, estimator._categorical_features)
@@ -214,32 +217,27 @@ class ClusterRows(TrainingRows):
     def task(self, estimator: Any, threads: Threads, validation: Any) -> Task:
         """The task of boosting; `validation` are other rows on the cluster, or None."""
         data = self._bin(estimator, threads)
-        samples = _binned(data.mapper, np.empty((len(data.mapper.edges), 0), np.uint8))
-        task = Task(samples, data.y, data.weight, None, threads, self.kept, shards=data)
+        no_rows = BinnedData(data.mapper, np.empty((len(data.mapper.edges), 0), np.uint8))
+        task = Task(
+            SampleSet(data=no_rows), data.y, data.weight, None, threads, self.kept, shards=data,
+            on_cluster=True,
+        )  # fmt: skip
         unseen: ClusterRows = validation or self
         if unseen._held_out is not None:  # their bins come to this process
-            bins = unseen.shards.map(RowsShard.held_out_bins, data.mapper)
-            task.validation = _binned(data.mapper, *bins), *unseen._held_out
-        task.on_cluster = True
+            bins = np.concatenate(unseen.shards.map(RowsShard.held_out_bins, data.mapper), axis=1)
+            task.validation = SampleSet(data=BinnedData(data.mapper, bins)), *unseen._held_out
         return task
 
     def _bin(self, estimator: Any, threads: Threads) -> ShardedData:
         """Choose bins, and put the samples into them."""
-        codes = estimator._columns.codes()
-        empty = RowSketch(estimator._seed, estimator.binning, codes)
+        empty = RowSketch(estimator._seed, estimator.binning, estimator._columns.codes())
         weight, first_rows = self._by_shard(self.weight), per_shard(self._ends[:-1])
         merged, *others = self.shards.map(RowsShard.sketch, empty, weight, first_rows)
         for other in others:
             merged.merge(other)
         mapper = BinMapper.from_sketch(merged, max_bins=estimator.max_bins, threads=threads)
         self.shards.update(RowsShard.bin, mapper, self._by_shard(self.y), weight, first_rows)
-        shards = cast(Shards[Shard], self.shards)
-        return ShardedData(shards, mapper, self.y, self.weight, self._ends)
-
-
-def _binned(mapper: BinMapper, *bins: NDArray[np.unsignedinteger]) -> SampleSet:
-    """Samples in bins."""
-    return SampleSet(data=BinnedData(mapper, np.concatenate(bins, axis=1)))
+        return ShardedData(self.shards, mapper, self.y, self.weight, self._ends)
 
 
 def scatter_rows(
@@ -250,14 +248,14 @@ def scatter_rows(
     Like `ShardedData.local`, but the shards have to be closed. A block that is lost with its worker
     is sent again, to another one. `threads` are not used.
     """
-    n_shards = min(len(wait_for_workers(client)), len(y))
-    shards: DaskShards[Shard] = DaskShards(client, RowsShard, [[None] * n_shards])
+    no_chunks = [[None] * len(wait_for_workers(client))]
+    shards: DaskShards[Any] = DaskShards(client, RowsShard, no_chunks)
     with ExitStack() as stack:
         stack.callback(shards.close)
         ends = np.linspace(0, len(y), len(shards) + 1).astype(int).tolist()
         rows = ShardedData(shards, data.mapper, y, weight, ends)
         bins = per_shard(data.bins[:, a:b] for a, b in pairwise(ends))
         given = rows.split(y), rows.split(weight), per_shard(ends[:-1]), bins
-        shards.update(cast(Any, RowsShard.bin), data.mapper, *given)
+        shards.update(RowsShard.bin, data.mapper, *given)
         stack.pop_all()
     return rows
