@@ -54,13 +54,13 @@ model = BAdaCostClassifier(n_estimators=n_rounds, max_depth=depth, n_jobs=2, ran
 """,
 }
 FIT = """
-from badacost.tree.binning import BinnedData
-of, binned = BinnedData.of, 0.0
-def timed(*given, **options):
+from badacost.classifiers.training_data import SampleSet
+bin, binned = SampleSet.bin, 0.0
+def timed(*given):
     global binned
-    data, binned = of(*given, **options), time.perf_counter()
+    data, binned = bin(*given), time.perf_counter()
     return data
-BinnedData.of = timed
+SampleSet.bin = timed
 model.fit(ParquetBatches(folder, "y"))
 report(binned, model.predict)
 """

@@ -207,13 +207,13 @@ def read_faces(folder: Path, part: str, views: Views) -> list[AnnotatedImage]:
 
 
 def _has_estimates(table: Path) -> bool:
-    return _ESTIMATE in read_text(table, Budget.default()).split("\n", 1)[0]
+    return _ESTIMATE in read_text(table, Budget.of(None)).split("\n", 1)[0]
 
 
 def _doubtful(table: Path) -> dict[str, list[bool]]:
     """Return for each image which of its faces have no certain yaw, or are turned sideways."""
     found: dict[str, list[bool]] = {}
-    text = io.StringIO(read_text(table, Budget.default()), newline="")
+    text = io.StringIO(read_text(table, Budget.of(None)), newline="")
     rows = csv.DictReader(text, skipinitialspace=True)
     for row in rows:
         place = Place(table, f"line {rows.line_num}")

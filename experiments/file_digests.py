@@ -33,7 +33,7 @@ class FileDigests:
         if path.exists():
             with open_regular(path) as file:
                 try:
-                    found = parse_json(file.read(), Budget.default())
+                    found = parse_json(file.read(), Budget.of(None))
                 except ValueError:
                     found = None
             self._kept = found if isinstance(found, dict) else {}

@@ -91,7 +91,7 @@ class Journal:
         if not self.path.exists():
             return []
         try:
-            Budget.default().check(_BYTES_OF_JSON * self.path.stat().st_size)
+            Budget.of(None).check(_BYTES_OF_JSON * self.path.stat().st_size)
         except BudgetError as error:
             raise JournalError(f"cannot read the results {str(self.path)!r}: {error}.") from error
         content = self.path.read_bytes()

@@ -158,16 +158,6 @@ def test_a_column_without_any_known_category_warns() -> None:
     columns.encode(PANDAS.assign(colour=["RED"] * 4))  # of few rows nothing is concluded
 
 
-def test_values_as_given() -> None:
-    columns = fitted(PANDAS)
-    samples = columns.encode(PANDAS).to_numpy(np.float64)
-    given = columns.as_given(PANDAS, samples)
-    assert given[:, 1].tolist() == ["red", None, "blue", "red"]
-    assert given[:, 2].tolist() == [3, 1, 3, None]
-    assert given[:2, 0].tolist() == [1.0, 2.0]
-    assert CategoricalColumns().as_given(PANDAS, samples) is samples
-
-
 def test_categories_of_a_polars_frame() -> None:
     columns = fitted(POLARS)
     encoded = columns.encode(POLARS)

@@ -14,7 +14,7 @@ from badacost._utils.large_samples import (
     unchanged_batches,
 )
 from badacost.tree import binning
-from badacost.tree.binning import blocks_of, row_blocks
+from badacost.tree.binning import dense_blocks, row_blocks
 from tests.file_size_limit import file_size_limit
 
 
@@ -76,9 +76,9 @@ def test_batches_that_change(ends) -> None:
 
 def test_blocks_of_anything(monkeypatch) -> None:
     monkeypatch.setattr(binning, "_CELLS_AT_ONCE", 21)
-    (block,) = blocks_of(X)
+    (block,) = dense_blocks(X)
     assert block is X
-    blocks = list(blocks_of(sparse.csr_array(X)))
+    blocks = list(dense_blocks(sparse.csr_array(X)))
     assert [len(block) for block in blocks] == [7, 7, 6]
     np.testing.assert_array_equal(np.concatenate(blocks), X)
     assert [rows.stop for rows in row_blocks(3, 100)] == [1, 2, 3]

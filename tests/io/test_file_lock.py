@@ -32,10 +32,7 @@ def files(folder: Path) -> list[str]:
 
 def test_the_second_is_refused(path: Path, tmp_path: Path) -> None:
     with FileLock(path) as lock:
-        with pytest.raises(
-            BlockingIOError,
-            match=rf"another process .* {path.name} '.*{path.name}': .* name another {path.name}",
-        ):
+        with pytest.raises(BlockingIOError, match=rf"another process .*{path.name}': .* name anot"):
             FileLock(path)
         lock.release()
         FileLock(path).release()

@@ -328,7 +328,7 @@ def assert_refused(source, target, edit: Edit) -> None:
     if edit.arrays:
         edit.arrays(contents.arrays)
     write_model(target, contents.kind, contents.header, contents.arrays)
-    with pytest.raises(ModelFileError, match="is damaged or was altered: "):
+    with pytest.raises(ModelFileError, match="cannot read the model file"):
         badacost.load(target)
 
 
@@ -570,7 +570,7 @@ def test_a_file_under_the_name_of_another_class(files, tmp_path, kind, other) ->
     contents = read_model(files / kind)
     other_kind = read_model(files / other).kind
     write_model(tmp_path / "edited", other_kind, contents.header, contents.arrays)
-    with pytest.raises(ModelFileError, match="is damaged or was altered"):
+    with pytest.raises(ModelFileError, match="cannot read the model file"):
         badacost.load(tmp_path / "edited")
 
 

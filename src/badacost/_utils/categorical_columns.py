@@ -74,17 +74,6 @@ class CategoricalColumns:
                 _warn_of_unknown(used, code_of, _name(table, position))
         return _with_columns(table, codes)
 
-    def as_given(self, X: Any, samples: NDArray[Any]) -> NDArray[Any]:
-        """Return checked samples with the values of X, not their codes, in categorical columns."""
-        if not self.categories:
-            return samples
-        table, samples = _as_table(X), samples.astype(object)
-        for position in self.categories:
-            levels, indices = _levels(table, position)
-            values = [None if is_missing(level) else level for level in levels]
-            samples[:, position] = np.array([*values, None], dtype=object)[indices]
-        return samples
-
 
 def count_categories(
     X: Any, positions: Iterable[int], rows: Any = slice(None)
@@ -134,7 +123,9 @@ def _warn_of_unknown(levels: Iterable[Any], known: Collection[Any], name: str) -
 def listed(names: Iterable[Any], limit: int = 20) -> str:
     """Names as errors list them: the first ones."""
     first = [f"{name!r:.80}" for name in islice(names, limit + 1)]
-    return ", ".join([*first[:limit], *["..."] * (len(first) > limit)])
+    if len(first) > limit:
+        first[limit] = "..."
+    return ", ".join(first)
 
 
 def _name(table: Any, position: int) -> str:
@@ -171,9 +162,9 @@ def categorical_positions(X: Any, given: Any) -> list[int]:
         names = list(table.columns) if _is_frame(table) else []
         unknown = [name for name in items if name not in names]
         if unknown:
-            known = f"there are {listed(names)}" if names else "X has no names, give positions"
             raise ValueError(
-                f"X has no column {unknown[0]!r:.80}, which categorical_features names: {known}."
+                f"X has no column {unknown[0]!r:.80}, which categorical_features names: there are "
+                f"{listed(names) or 'no names, give positions'}."
             )
         return sorted({names.index(name) for name in items})
     is_mask = isinstance(items[0], bool | np.bool_)
@@ -189,9 +180,10 @@ def categorical_positions(X: Any, given: Any) -> list[int]:
 
 def check_column_names(X: Any) -> None:
     """Raise where several columns of a data frame have one name: models look columns up by it."""
-    for name, count in Counter(X.columns if _is_frame(X) else ()).most_common(1):
-        if count > 1:
-            raise ValueError(f"X has {count} columns named {name!r:.80}: rename or drop columns.")
+    counts = Counter(X.columns if _is_frame(X) else ())
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise ValueError(f"X has several columns named {repeated[0]!r:.80}: rename or drop some.")
 
 
 def _is_frame(X: Any) -> bool:
@@ -247,7 +239,8 @@ def _levels_of_numbers(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.inte
 
 def is_missing(level: Any) -> bool:
     """Whether a value is one of those that stand for no value."""
-    return level is None or type(level).__name__ in ("NAType", "NaTType") or level != level
+    is_nan = isinstance(level, float | np.floating) and np.isnan(level)
+    return bool(is_nan) or level is None or type(level).__name__ in ("NAType", "NaTType")
 
 
 def _checked(level: Any, table: Any, position: int) -> Any:

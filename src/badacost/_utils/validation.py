@@ -24,13 +24,13 @@ from badacost._utils.arrays import FloatArray
 from badacost._utils.categorical_columns import (
     check_categorical_features,
     check_column_names,
+    is_missing,
     listed,
 )
 from badacost._utils.large_samples import BatchSource
 
 SAMPLES: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 NUMERIC = "biuf"  # kinds of arrays
-_MISSING = ("NAType", "NaTType")  # of pandas
 _NOT_A_NUMBER = re.compile(r"could not convert string to float: (?:np\.\w+\()?(.*?)\)?", re.DOTALL)
 _FEW = 1000  # values of samples that are checked without scikit-learn, which takes 0.1 ms
 
@@ -98,9 +98,8 @@ def number_of_features(max_features: Any, n_features: int) -> int | None:
     if isinstance(max_features, str):
         check_choice("max_features", max_features, ("auto", "sqrt", "log2"))
         root = np.sqrt(n_features)
-        number = {"auto": np.ceil(2.0 * root), "sqrt": root, "log2": np.log2(n_features)}[
-            max_features
-        ]
+        numbers = {"auto": np.ceil(2.0 * root), "sqrt": root, "log2": np.log2(n_features)}
+        number = numbers[max_features]
     elif isinstance(max_features, Integral):
         check_number("max_features", max_features, Integral, low=1)
         number = max_features
@@ -136,9 +135,7 @@ def numeric_weight(sample_weight: Any, n_samples: int, name: str = "sample_weigh
     try:
         weight = np.asarray(check_array(sample_weight, **options, input_name=name))
     except (TypeError, ValueError) as error:
-        if name in str(error):
-            raise
-        raise ValueError(f"{name} must have a number for each sample ({error}).") from error
+        raise ValueError(f"{name} must have a finite number for each sample ({error}).") from error
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},); got shape {weight.shape}.")
     return weight
@@ -186,9 +183,8 @@ def _mistake_in_labels(y: Any, name: str) -> str | None:
         return None
     examples: dict[Any, Any] = {}
     for label in labels if labels.dtype.kind in "fO" else ():
-        is_nan = isinstance(label, float | np.floating) and np.isnan(label)
-        if is_nan or label is None or type(label).__name__ in _MISSING:
-            shown = "NaN" if is_nan else repr(label)
+        if is_missing(label):
+            shown = "NaN" if isinstance(label, float | np.floating) else repr(label)
             return f"{name} contains {shown}: leave out samples without a class."
         kind = str if isinstance(label, str) else type(label)
         examples.setdefault(Real if isinstance(label, Real | np.bool_) else kind, label)
@@ -232,10 +228,8 @@ def distinct_classes(labels: NDArray[Any], y: Any) -> NDArray[Any]:
 
 def positions_in(classes: ArrayLike, labels: ArrayLike, name: str = "y") -> NDArray[np.intp]:
     """Where labels are among the classes, which may be in any order; errors call them `name`."""
-    known, values = (
-        given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
-        for given in (classes, labels)
-    )
+    known = classes if isinstance(classes, np.ndarray) else np.asarray(classes, dtype=object)
+    values = labels if isinstance(labels, np.ndarray) else np.asarray(labels, dtype=object)
     if values.ndim != 1:
         raise ValueError(f"{name} must be a column of labels; got shape {values.shape}.")
     if known.dtype.kind in NUMERIC and values.dtype.kind in NUMERIC:

@@ -133,7 +133,7 @@ def detect(
             "--threshold": threshold,
             "--every": every,
             "--draw": None if draw is None else os.path.abspath(draw),
-            "--max-memory": Budget.default().max_memory,
+            "--max-memory": Budget.of(None).max_memory,
             "set of inputs": None if path is None else files.digest(),
         }
         report = _Report(0 if quiet else files.n_images(every), quiet)

@@ -266,7 +266,7 @@ def _cost_rows(path: Path) -> tuple[tuple[float, ...], ...]:
 
     try:
         with open_regular(path) as file:
-            Budget.default().check(_BYTES_OF_CHARACTER * os.fstat(file.fileno()).st_size)
+            Budget.of(None).check(_BYTES_OF_CHARACTER * os.fstat(file.fileno()).st_size)
             lines = file.read().decode("utf-8-sig").splitlines()
         rows = [line for line in lines if line.strip()]
         return tuple(tuple(float(part) for part in row.split(",")) for row in rows)

@@ -98,7 +98,7 @@ def _compact(numbers: IndexArray) -> NDArray[np.integer[Any]]:
 def check_pairs(n_pairs: int, what: str) -> None:
     """Refuse pairs of boxes that would take too much memory."""
     try:
-        Budget.default().check(_BYTES_OF_PAIR * n_pairs, what)
+        Budget.of(None).check(_BYTES_OF_PAIR * n_pairs, what)
     except BudgetError as error:
         raise BudgetError(f"{error}.") from None
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost._utils.validation import check_flag, check_number
-from badacost.io.budget import Budget, shown
+from badacost.io.budget import REMEDY, Budget, shown
 from badacost.io.user_file import open_regular
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def size_of_file(path: str | os.PathLike[str], budget: Budget | None = None) -> 
     large.
     """
     with _decoding(_described("image", path)), _opened_image(path) as image:
-        _check_memory(image, budget or Budget.default())
+        _check_memory(image, budget or Budget.of(None))
         turned = _orientation(image) > 4
         return (image.width, image.height) if turned else (image.height, image.width)
 
@@ -360,7 +360,7 @@ def read_video(
 def video_frames(path: str | os.PathLike[str], *, every: int = 1) -> Iterator[ImageSource]:
     """Yield the frames that `read_video` reads, each with its name, number, time and pixels."""
     check_number("every", every, Integral, low=1)
-    return _frames(path, every, Budget.default())
+    return _frames(path, every, Budget.of(None))
 
 
 def count_frames(path: str | os.PathLike[str]) -> int | None:
@@ -371,7 +371,7 @@ def count_frames(path: str | os.PathLike[str]) -> int | None:
     """
     with (
         _decoding(_described("video", path)),
-        _opened(path, Budget.default()) as (container, stream),
+        _opened(path, Budget.of(None)) as (container, stream),
     ):
         n_frames, rate = stream.frames, stream.average_rate
         if n_frames <= 0:
@@ -608,8 +608,7 @@ def _opened(
             if error.errno != errno.EINVAL:
                 raise
             raise ImageError(
-                f"a frame is damaged, or would need more than {shown(budget.max_memory)}: "
-                f"{budget.remedy}"
+                f"a frame is damaged, or would need more than {shown(budget.max_memory)}: {REMEDY}"
             ) from error
 
 

@@ -211,7 +211,7 @@ def level_layouts(size: tuple[int, int], parameters: PyramidParameters) -> tuple
 
 def check_memory(size: tuple[int, int], parameters: PyramidParameters, n_bytes: int) -> None:
     """Refuse images of a size whose features would take more memory than is allowed."""
-    max_memory = int(_FEATURES_PER_FILE * Budget.default().max_memory)
+    max_memory = int(_FEATURES_PER_FILE * Budget.of(None).max_memory)
     if n_bytes > max_memory:
         octaves = f", doubled {parameters.n_octaves_up} times," if parameters.n_octaves_up else ""
         raise ImageError(

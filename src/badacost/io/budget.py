@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 DEFAULT_MEMORY = 10**9
 _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]*)?)\s*(?:([kMGT])(I?))?B?", re.IGNORECASE)
 _default = DEFAULT_MEMORY
-_RAISE_DEFAULT = "raise it with badacost.set_max_memory (--max-memory)"
+REMEDY = "pass max_memory=, or raise it with badacost.set_max_memory (--max-memory)"
 
 
 class BudgetError(ValueError):
@@ -33,8 +33,6 @@ class Budget:
         Bytes that the contents may take once they are unpacked.
     taken : int, default=0
         Bytes that parts of the contents have taken.
-    remedy : str
-        What to do, for the error message.
 
     Examples
     --------
@@ -47,27 +45,17 @@ class Budget:
 
     max_memory: int
     taken: int = 0
-    remedy: str = field(default="pass max_memory= (--max-memory)", compare=False)
 
     @classmethod
     def of(cls, max_memory: int | str | None) -> Budget:
         """Return the budget of an option of users; None is that of `set_max_memory`."""
-        if max_memory is None:
-            return cls(_default, remedy=f"pass max_memory=, or {_RAISE_DEFAULT}")
-        return cls(as_bytes(max_memory))
-
-    @classmethod
-    def default(cls) -> Budget:
-        """Return the budget of `set_max_memory`, where users cannot pass another one."""
-        return cls(_default, remedy=_RAISE_DEFAULT)
+        return cls(_default if max_memory is None else as_bytes(max_memory))
 
     def check(self, n_bytes: int, what: str = "it", *, at_least: bool = False) -> None:
         """Refuse more bytes than the limit; with `at_least` the number is a lower bound."""
         if n_bytes > self.max_memory:
             need = f"more than {shown(self.max_memory)}" if at_least else shown(n_bytes)
-            raise BudgetError(
-                f"{what} would need {need}, limit {shown(self.max_memory)}: {self.remedy}"
-            )
+            raise BudgetError(f"{what} would need {need}, limit {shown(self.max_memory)}: {REMEDY}")
 
     def take(self, n_bytes: int, what: str = "it") -> None:
         """Refuse a part that is too large together with those before it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -69,6 +69,6 @@ class FileLock:
     def release(self) -> None:
         """Let others write; a second time nothing happens."""
         if self._lock.is_locked:
-            if sys.platform != "win32":  # while no other process can hold it
-                Path(self._lock.lock_file).unlink(missing_ok=True)
+            with suppress(PermissionError):  # of Windows, which removes no open file
+                Path(self._lock.lock_file).unlink(missing_ok=True)  # while no other can hold it
             self._lock.release()

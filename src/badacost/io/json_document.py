@@ -75,10 +75,8 @@ def parse_json(data: bytes, budget: Budget) -> Any:
         raise JSONError(f"{error.msg}, column {error.colno}", error.lineno) from error
     except RecursionError as error:
         raise JSONError("its parts are nested too deep") from error
-    except JSONError:
-        raise
-    except ValueError as error:  # of the interpreter, which converts a few thousand digits
-        raise JSONError("an integer has too many digits") from error
+    except ValueError as error:  # of _finite, or of an integer with thousands of digits
+        raise JSONError(str(error)) from error
 
 
 def parsed_size(data: bytes, limit: int) -> int:
@@ -111,5 +109,5 @@ def _finite(text: str) -> float:
     """Return a number of JSON, which can be too large for a float."""
     number = float(text)
     if not math.isfinite(number):
-        raise JSONError(f"{text[:80]} is not a finite number")
+        raise ValueError(f"{text[:80]} is not a finite number")
     return number

@@ -23,7 +23,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from io import BufferedReader
 from typing import Any, NoReturn, TypeVar
 
@@ -47,10 +46,11 @@ _ARRAY_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
 _Class = TypeVar("_Class", bound=type)
 _LABEL_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|U[1-9][0-9]{0,7}|object")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# What checks raise on contents that make no model.
+# What checks raise on contents that make no model, and what zipfile raises on damaged files.
 REBUILDING_ERRORS = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip
+_ZIP_ERRORS = zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError
 Finder = Callable[[str], object]  # imports the module of the class of this name, if there is one
 _COPIES_OF_LABELS = 3  # of the array: itself, those that sort it
 _classes: dict[str, Any] = {}
@@ -146,12 +146,7 @@ def write_model(
             _write_member(archive, _member(name), data)
 
 
-def read_model(
-    path: str | os.PathLike[str],
-    *,
-    max_memory: int | str | None = None,
-    check_kind: Callable[[str], object] | None = None,
-) -> ModelFile:
+def read_model(path: str | os.PathLike[str], *, max_memory: int | str | None = None) -> ModelFile:
     """Read and check a model file, without rebuilding the model.
 
     Parameters
@@ -161,8 +156,6 @@ def read_model(
     max_memory : int, str or None, default=None
         Maximum memory that reading the file may take: bytes, or a string such as "4 GB". None is
         the limit of `badacost.set_max_memory`.
-    check_kind : callable, optional
-        Is called with the kind before arrays are unpacked, to raise ModelFileError.
 
     Returns
     -------
@@ -178,13 +171,7 @@ def read_model(
     """
     budget = Budget.of(max_memory)
     with _archive(path, budget) as archive:
-        document = _read_document(archive, budget)
-        if check_kind is not None:
-            check_kind(document["kind"])
-        entries = document["arrays"].items()
-        budget.take(sum(archive.getinfo(_member(name)).file_size for name, _ in entries))
-        arrays = {name: _read_array(archive, name, entry) for name, entry in entries}
-    return ModelFile(document["kind"], document["header"], arrays, budget)
+        return _contents(archive, _read_document(archive, budget), budget)
 
 
 def saved_kind(path: str | os.PathLike[str]) -> str | None:
@@ -205,7 +192,7 @@ def saved_kind(path: str | os.PathLike[str]) -> str | None:
     >>> print(saved_kind("no-such-file.badacost"))
     None
     """
-    budget = Budget.default()
+    budget = Budget.of(None)
     try:
         with _archive(path, budget) as archive:
             return str(_read_document(archive, budget)["kind"])
@@ -230,12 +217,10 @@ def _archive(path: str | os.PathLike[str], budget: Budget) -> Iterator[zipfile.Z
         try:
             with zipfile.ZipFile(file) as archive:
                 yield archive
-        # What zipfile raises on damaged input; ModelFileError and BudgetError are ValueErrors.
-        except (
-            zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, OverflowError,
-            RuntimeError, ValueError,
-        ) as error:  # fmt: skip
+        except (*REBUILDING_ERRORS, *_ZIP_ERRORS) as error:
             reason = str(error).rstrip(".") or "it ends too early"
+            if isinstance(error, KeyError):
+                reason = f"it lacks {error}"
             if not isinstance(error, ModelFileError | BudgetError):
                 reason = f"it is damaged or no model file ({reason}), name one that badacost wrote"
             raise ModelFileError(f"cannot read {describe(path)}: {reason}.") from error
@@ -319,6 +304,14 @@ def _check_document(document: Any) -> None:
             refuse(f"{key!r} in {_DOCUMENT} is not of type {expected.__name__}")
 
 
+def _contents(archive: zipfile.ZipFile, document: dict[str, Any], budget: Budget) -> ModelFile:
+    """Return what the document and the arrays hold."""
+    entries = document["arrays"].items()
+    budget.take(sum(archive.getinfo(_member(name)).file_size for name, _ in entries))
+    arrays = {name: _read_array(archive, name, entry) for name, entry in entries}
+    return ModelFile(document["kind"], document["header"], arrays, budget)
+
+
 def _unpack(archive: zipfile.ZipFile, name: str) -> bytearray:
     """Return the bytes of a member: no more than the archive's directory declares."""
     info, data = archive.getinfo(name), bytearray()
@@ -357,12 +350,10 @@ def model_to_file(model: Any) -> ModelFile:
     """Return what a file holds of a model, or raise TypeError where none can hold it."""
     kind = type(model).__name__
     if _classes.get(kind) is not type(model):
-        remedy = (
-            "put it into an ImportedForestClassifier"
-            if kind in ("LGBMClassifier", "CatBoostClassifier")
-            else "use joblib.dump"
+        raise TypeError(
+            f"a file of badacost cannot hold a {kind}: use joblib.dump or, if it is of LightGBM or "
+            "CatBoost, put it into an ImportedForestClassifier."
         )
-        raise TypeError(f"a file of badacost cannot hold a {kind}: {remedy}.")
     contents: ModelFile = model._to_model_file()
     return contents
 
@@ -374,20 +365,14 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(
-    path: str | os.PathLike[str],
-    find: Finder | None = None,
-    *,
-    max_memory: int | str | None = None,
+    path: str | os.PathLike[str], find: Finder | None = None, *, max_memory: int | str | None = None
 ) -> Any:
     """Return the model in a file, of a class that is registered or that `find` imports."""
-    model = read_model(path, max_memory=max_memory, check_kind=partial(_class_of, find=find))
-    try:
-        return _rebuilt(model, find)
-    except BudgetError as error:
-        raise ModelFileError(f"cannot read {describe(path)}: {error}.") from error
-    except REBUILDING_ERRORS as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else error
-        raise ModelFileError(f"{describe(path)} is damaged or was altered: {reason}") from error
+    budget = Budget.of(max_memory)
+    with _archive(path, budget) as archive:
+        document = _read_document(archive, budget)
+        _class_of(document["kind"], find)  # before any array is unpacked
+        return _rebuilt(_contents(archive, document, budget), find)
 
 
 def _rebuilt(model: ModelFile, find: Finder | None) -> Any:
@@ -445,8 +430,6 @@ def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
         For `labels_from_json`, which restores the values and, but for the byte order, the dtype.
     """
     dtype = classes.dtype
-    if classes.ndim != 1:
-        raise TypeError(f"labels of shape {classes.shape} cannot be saved: give one dimension.")
     name = f"U{dtype.itemsize // 4}" if dtype.kind == "U" else dtype.name
     obj = {"dtype": name, "values": [plain(value) for value in classes.tolist()]}
     try:

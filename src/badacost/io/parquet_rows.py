@@ -121,13 +121,11 @@ class ParquetRows:
         """Turn errors of pyarrow into a ValueError that names the file."""
         try:
             yield
-        except BudgetError as error:
-            raise ValueError(f"cannot read the table {str(self._path)!r}: {error}.") from None
         except _ERRORS as error:
-            raise ValueError(
-                f"{str(self._path)!r} is damaged, or not of Parquet ({error!s:.300}): write it "
-                "again."
-            ) from error
+            reason = str(error)
+            if not isinstance(error, BudgetError):
+                reason = f"it is damaged, or not of Parquet ({reason:.300}): write it again"
+            raise ValueError(f"cannot read the table {str(self._path)!r}: {reason}.") from error
 
     def _size_of(self, batch: Any) -> int:
         """Return what a batch takes, with its texts out of their dictionaries."""

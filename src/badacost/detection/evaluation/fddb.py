@@ -302,7 +302,7 @@ def _painted(shapes: Iterable[FloatArray], size: tuple[int, int] | None) -> list
         regions.append((box_region if len(shape) == 4 else ellipse_region)(shape, size))
         n_spans += len(regions[-1].left)
         try:
-            Budget.default().check(_BYTES_OF_SPAN * n_spans, "the ellipses", at_least=True)
+            Budget.of(None).check(_BYTES_OF_SPAN * n_spans, "the ellipses", at_least=True)
         except BudgetError as error:
             raise BudgetError(f"{error}.") from None
     return regions

@@ -48,7 +48,7 @@ class PartialResults:
     def __init__(self, path: Path, made_from: Mapping[str, Any], *, resume: bool):
         self._path = path
         self._head = json.loads(json.dumps({_VERSION: __version__, **made_from}))
-        self._budget = Budget.default()
+        self._budget = Budget.of(None)
         self.n_done = self.n_failed = 0
         stems: list[str] = []
         end = 0
