@@ -257,7 +257,7 @@ def test_categories_against_plain_python(dtype) -> None:
 
 def test_trees_with_categories_make_the_forest_again() -> None:
     forest, X = with_categories(3), random_samples(4, 60)
-    known = [part if len(part) else None for part in KNOWN]
+    known = {feature: part for feature, part in enumerate(KNOWN) if len(part)}
     mapper = BinMapper([np.empty(0)] * 4, np.zeros(4, bool), known)
     trees, weights = forest.trees(), forest.tree_weights
     again = Forest.from_trees(trees, weights, forest.table, N_FEATURES, mapper)
@@ -278,7 +278,7 @@ def changed_categories(name: str, place, value) -> dict[str, np.ndarray]:
         ({"sets": None}, "describe categories"),
         ({"categories": None}, "describe categories"),
         ({"category_offsets": None}, "describe categories"),
-        ({"category_set": with_categories(0).category_set[:-1]}, "describe categories"),
+        ({"category_set": with_categories(0).category_set[:-1]}, "a number per node"),
         ({"sets": with_categories(0).sets[:, :7]}, "must have 8 words"),
         ({"sets": with_categories(0).sets[:1]}, "a set of categories that is not there"),
         (changed_categories("category_set", 0, -2), "a set of categories that is not there"),

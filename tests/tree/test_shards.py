@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from badacost._utils.parallel import Threads
-from badacost.tree.binning import BinnedData
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
 from badacost.tree.grower import Gain, Growth, Summands, TreeGrower
 from badacost.tree.shards import (
@@ -56,15 +56,9 @@ SUMS = {
 
 
 def binned(categorical: bool, max_bins: int = 64) -> BinnedData:
-    return BinnedData.of(
-        X,
-        method="quantile",
-        max_bins=max_bins,
-        sample_weight=None,
-        seed=0,
-        threads=Threads(),
-        categories={6: np.arange(11.0)} if categorical else None,
-    )
+    categories = {6: np.arange(11.0)} if categorical else None
+    mapper = BinMapper.fit(X, max_bins=max_bins, categories=categories)
+    return BinnedData(mapper, mapper.transform(X))
 
 
 class Shards:
@@ -132,8 +126,6 @@ def test_a_level_takes_one_request() -> None:
 
 
 def test_many_bins() -> None:
-    data = BinnedData.of(
-        X, method="exact", max_bins=256, sample_weight=None, seed=0, threads=Threads()
-    )
+    mapper = BinMapper.fit(X, method="exact")
     with pytest.raises(ValueError, match="choose at most 256 bins"):
-        ShardedGrower(data.mapper, Growth())
+        ShardedGrower(mapper, Growth())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from badacost._utils.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
 from badacost._utils.parallel import Threads, over_rows
-from badacost.tree.binning import blocks_of
+from badacost.tree.binning import dense_blocks
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -105,7 +105,7 @@ class RowHashes:
     def of(self, X: Any) -> NDArray[np.uint64]:
         """Hashes (n_samples,) of X, all the rows; where columns are constant, X is read again."""
         if not self._mixed:
-            for block in blocks_of(X):
+            for block in dense_blocks(X):
                 self.add(block)
         columns = varying_columns(self._ranges)
         if len(columns) < X.shape[1]:
@@ -118,7 +118,7 @@ def mix_samples(
 ) -> NDArray[np.uint64]:
     """Hashes (n_samples,) of samples of any kind by some columns, see `mix_columns`."""
     mixed = [np.empty(0, np.uint64)]
-    for block in blocks_of(X):
+    for block in dense_blocks(X):
 
         def of_rows(rows: slice, block: Any = block) -> NDArray[np.uint64]:
             return mix_columns((block[rows, f] for f in columns), len(block[rows]), seed)
@@ -131,7 +131,7 @@ def value_ranges(X: Any) -> NDArray[np.uint64]:
     """Smallest and largest bit pattern of the values of each column, (2, n_features)."""
     ranges = np.zeros((2, X.shape[1]), np.uint64)
     ranges[0] = np.iinfo(np.uint64).max
-    for block in blocks_of(X):
+    for block in dense_blocks(X):
         for column, (low, high) in enumerate(ranges.T):
             words = _words(block[:, column])
             ranges[:, column] = words.min(initial=low), words.max(initial=high)

@@ -22,16 +22,12 @@ def search_bins(values, edges, limits, bins, first_feature, first_row):
         for i in range(n_rows):
             codes[i] = 0
         remaining = len(row_edges)
-        while remaining > 1:
-            half = np.uint32(remaining >> 1)
+        while remaining > 0:
+            half = np.uint32(remaining - (remaining >> 1))
             for i in range(n_rows):
                 code = np.uint32(codes[i])
                 codes[i] = code + half if row_edges[code + half - one] <= row[i] else code
-            remaining -= half
-        if remaining == 1:
-            for i in range(n_rows):
-                code = np.uint32(codes[i])
-                codes[i] = code + np.uint32(row_edges[code] <= row[i])
+            remaining >>= 1
         for i in range(n_rows):
             if row[i] != row[i]:
                 codes[i] = len(row_edges) + 1
@@ -45,23 +41,20 @@ def count_steps(values, edges, limits, bins, first_feature, first_row):
     """
     n_features, n_rows = values.shape
     for f in range(n_features):
-        first, last = np.uint64(limits[f]), np.uint64(limits[f + 1])
-        n = np.int64(last - first)
-        codes = bins[first_feature + f]
-        # A feature with one edge needs no division; one without edges has one bin.
-        low = edges[first] if n > 0 else 0.0
-        span = edges[last - np.uint64(1)] - low if n > 1 else 1.0
-        per_unit = (n - 1) / span
+        row, row_edges = values[f], edges[limits[f] : limits[f + 1]]
+        codes = bins[first_feature + f, first_row : first_row + n_rows]
+        n = len(row_edges)
+        low = row_edges[0] if n > 0 else 0.0
+        per_unit = (n - 1) / (row_edges[n - 1] - low) if n > 1 else 0.0
         for i in range(n_rows):
-            x = values[f, i]
-            if np.isnan(x):
-                codes[first_row + i] = n + 1
+            if np.isnan(row[i]):
+                codes[i] = n + 1
                 continue
-            place = (x - low) * per_unit + 1.0
+            place = (row[i] - low) * per_unit + 1.0
             # Zero for NaN too, which is what infinity times zero is.
             code = np.int64(min(place, np.float64(n))) if place > 0.0 else 0
-            while code < n and edges[first + np.uint64(code)] <= x:
+            while code < n and row_edges[np.uint64(code)] <= row[i]:
                 code += 1
-            while code > 0 and edges[first + np.uint64(code - 1)] > x:
+            while code > 0 and row_edges[np.uint64(code - 1)] > row[i]:
                 code -= 1
-            codes[first_row + i] = code
+            codes[i] = code

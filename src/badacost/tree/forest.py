@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost._utils.arrays import FloatArray, LeafNumbers, Mask, RowNumbers, Samples
+from badacost._utils.arrays import FloatArray, IndexArray, LeafNumbers, Mask, RowNumbers, Samples
 from badacost._utils.parallel import Threads
 from badacost._utils.validation import check_choice
 from badacost.tree import forest_kernels, shapley_kernels
@@ -31,12 +31,32 @@ _NODE_ARRAYS = (
 _ROWS_AT_ONCE = 1024  # rows that are converted for the kernels together
 _MIN_THREADED = 256  # rows for each thread in predictions
 _MIN_EXPLAINED = 32  # rows for each thread in explanations
-_MAX_DEPTH_SYMMETRIC = 20
 _MAX_DEPTH_EXPLAINED = 512  # memory and time grow with its square
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Nodes:
+    """Nodes of trees, see `Tree`."""
+
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
+    missing_left: Mask
+    value: IntArray
+    gain: NDArray[np.float32]
+    count: IntArray
+    weight: NDArray[np.float32]
+    category_set: IntArray | None = None
+    sets: NDArray[np.uint32] | None = None
+
+    @property
+    def is_leaf(self) -> Mask:
+        """Which nodes are leaves, shape (n_nodes,)."""
+        return np.isnan(self.threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree(Nodes):
     """The nodes of one tree; children are numbered from the root, which is node 0.
 
     Attributes
@@ -65,16 +85,6 @@ class Tree:
     ([1, 1, 2], [4, 2, 2])
     """
 
-    feature: IntArray
-    threshold: FloatArray
-    left: IntArray
-    missing_left: Mask
-    value: IntArray
-    gain: NDArray[np.float32]
-    count: IntArray
-    weight: NDArray[np.float32]
-    category_set: IntArray | None = None
-    sets: NDArray[np.uint32] | None = None
     position: IntArray | None = None
 
     @classmethod
@@ -90,7 +100,7 @@ class Tree:
         category_set = None
         if sets is not None:
             tested = inner & mapper.categorical[feature]
-            category_set = np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32)
+            category_set = _numbered(tested)
             threshold[tested], position[tested], sets = 0.0, 0, sets[tested]
         return cls(
             feature=feature,
@@ -106,18 +116,13 @@ class Tree:
             position=position,
         )
 
-    @property
-    def is_leaf(self) -> Mask:
-        """Which nodes are leaves, shape (n_nodes,)."""
-        return np.isnan(self.threshold)
-
     def descend(self, data: BinnedData, rows: RowNumbers | None = None) -> LeafNumbers:
         """Return the leaves of rows of binned data, all by default."""
         if self.position is None:
             raise ValueError("This tree has no positions of bins: use Forest.apply on values.")
         rows = np.arange(data.bins.shape[1]) if rows is None else rows
         leaves = np.empty(len(rows), np.min_scalar_type(len(self.left) - 1))
-        category_set, sets = _known_sets(self)
+        category_set, sets = known_sets(self)
         descend(
             data.bins, data.mapper.n_bins, rows, self.feature, self.position, self.left,
             self.missing_left, category_set, sets, leaves,
@@ -125,7 +130,7 @@ class Tree:
         return leaves
 
 
-def _known_sets(trees: Tree | Forest) -> tuple[IntArray, NDArray[np.uint32]]:
+def known_sets(trees: Nodes) -> tuple[IntArray, NDArray[np.uint32]]:
     """`category_set` and `sets` as kernels take them."""
     category_set, sets = trees.category_set, trees.sets
     if category_set is None:
@@ -133,6 +138,11 @@ def _known_sets(trees: Tree | Forest) -> tuple[IntArray, NDArray[np.uint32]]:
     if sets is None or not len(sets):
         sets = np.zeros((1, N_WORDS), np.uint32)
     return category_set, sets
+
+
+def _numbered(tested: Mask) -> IntArray:
+    """Numbers of the nodes that test categories, in their order; -1 for others."""
+    return np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32)
 
 
 class KernelForest(NamedTuple):
@@ -152,7 +162,7 @@ class KernelForest(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Forest:
+class Forest(Nodes):
     """Several trees in one set of arrays; children are numbered from the root of their tree.
 
     Attributes
@@ -187,20 +197,10 @@ class Forest:
     array([0, 0, 1, 1])
     """
 
-    feature: IntArray
-    threshold: FloatArray
-    left: IntArray
-    missing_left: Mask
-    value: IntArray
-    gain: NDArray[np.float32]
-    count: IntArray
-    weight: NDArray[np.float32]
     offsets: NDArray[np.int64]
     tree_weights: FloatArray
     table: FloatArray
     n_features: int
-    category_set: IntArray | None = None
-    sets: NDArray[np.uint32] | None = None
     categories: FloatArray | None = None
     category_offsets: NDArray[np.int64] | None = None
     depths: NDArray[np.int64] = field(init=False)
@@ -210,6 +210,7 @@ class Forest:
 
     def __post_init__(self) -> None:
         self._check()
+        self._check_categories()
         object.__setattr__(self, "depths", self._checked_depths())
 
     @classmethod
@@ -223,43 +224,30 @@ class Forest:
     ) -> Forest:
         """Join trees with a common table; the categories are those of the mapper."""
         sizes = [len(tree.feature) for tree in trees]
-        nodes = {name: np.concatenate([getattr(t, name) for t in trees]) for name in _NODE_ARRAYS}
-        forest = cls(
-            **nodes,
+        arrays = {name: np.concatenate([getattr(t, name) for t in trees]) for name in _NODE_ARRAYS}
+        if mapper is not None and mapper.categories:
+            given = [known_sets(tree) for tree in trees]
+            known = [mapper.categories.get(feature, np.empty(0)) for feature in range(n_features)]
+            arrays |= {
+                "category_set": _numbered(np.concatenate([numbers for numbers, _ in given]) >= 0),
+                "sets": np.concatenate([own[numbers[numbers >= 0]] for numbers, own in given]),
+                "categories": np.concatenate(known),
+                "category_offsets": np.cumsum([0, *map(len, known)], dtype=np.int64),
+            }
+        elif any(tree.category_set is not None for tree in trees):
+            raise ValueError("Trees that test categories need the bins they were grown on.")
+        return cls(
+            **arrays,
             offsets=np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
             tree_weights=np.array(tree_weights, dtype=np.float64),
             table=np.ascontiguousarray(table, dtype=np.float64),
             n_features=n_features,
-        )
-        if mapper is None or not mapper.categorical.any():
-            if any(tree.category_set is not None for tree in trees):
-                raise ValueError("Trees that test categories need the bins they were grown on.")
-            return forest
-        n_sets = np.cumsum([0, *(len(np.asarray(tree.sets)) for tree in trees)])
-        tested = [np.asarray(tree.category_set) for tree in trees]
-        known = [np.empty(0) if values is None else values for values in mapper.categories]
-        return replace(
-            forest,
-            category_set=np.concatenate(
-                [
-                    np.where(numbers < 0, -1, numbers + first)
-                    for numbers, first in zip(tested, n_sets[:-1], strict=True)
-                ]
-            ).astype(np.int32),
-            sets=np.concatenate([np.asarray(tree.sets) for tree in trees]),
-            categories=np.concatenate(known),
-            category_offsets=np.cumsum([0, *map(len, known)], dtype=np.int64),
         )
 
     @property
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self.tree_weights)
-
-    @property
-    def is_leaf(self) -> Mask:
-        """Which nodes are leaves, shape (n_nodes,)."""
-        return np.isnan(self.threshold)
 
     def trees(self) -> list[Tree]:
         """The trees, one by one."""
@@ -272,10 +260,9 @@ class Forest:
         """Sets of categories of the nodes of one tree, numbered from zero."""
         if self.category_set is None or self.sets is None:
             return {}
-        sets = self.category_set[first:last]
-        tested = sets >= 0
-        numbers = np.where(tested, np.cumsum(tested) - 1, -1).astype(np.int32)
-        return {"category_set": numbers, "sets": self.sets[sets[tested]]}
+        numbers = self.category_set[first:last]
+        tested = numbers >= 0
+        return {"category_set": _numbered(tested), "sets": self.sets[numbers[tested]]}
 
     def first(self, n_trees: int) -> Forest:
         """The forest of the first `n_trees` trees.
@@ -428,7 +415,7 @@ class Forest:
 
         def fill(rows: slice, samples: FloatArray) -> None:
             shapley_kernels.contributions(
-                samples, self.kernel_forest, self._fractions, times, masses, out[rows]
+                samples, self.kernel_forest, self._fractions, depth, times, masses, out[rows]
             )
 
         self._over_rows(fill, X, threads, _MIN_EXPLAINED)
@@ -442,15 +429,20 @@ class Forest:
     @cached_property
     def _fractions(self) -> FloatArray:
         """Fraction of the training samples of its parent in each node, shape (n_nodes,)."""
-        inner = np.flatnonzero(~self.is_leaf)
-        left = np.repeat(self.offsets[:-1], np.diff(self.offsets))[inner] + self.left[inner]
-        fractions = np.ones(len(self.left))
-        counts = np.stack([self.count[left], self.count[left + 1]]).astype(np.float64)
-        total = counts.sum(axis=0)
-        halves = np.full_like(counts, 0.5)  # of nodes without samples
-        np.divide(counts, total, out=halves, where=total > 0.0)
-        fractions[left], fractions[left + 1] = halves
+        _, left = self._inner_nodes()
+        counts = self.count.astype(np.float64)
+        total = counts[left] + counts[left + 1]
+        fractions = np.ones(len(counts))
+        for child in (left, left + 1):
+            halves = np.full(len(child), 0.5)  # of nodes without samples
+            fractions[child] = np.divide(counts[child], total, out=halves, where=total > 0.0)
         return fractions
+
+    def _inner_nodes(self) -> tuple[IndexArray, IndexArray]:
+        """Nodes with a test, and their left children; both are numbered from the first tree."""
+        inner = np.flatnonzero(~self.is_leaf)
+        root = np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        return inner, root[inner] + self.left[inner]
 
     def _over_rows(
         self, work: Any, X: Samples, threads: Threads | None, min_threaded: int = _MIN_THREADED
@@ -460,21 +452,13 @@ class Forest:
             raise ValueError(f"X must have {self.n_features} columns; got shape {X.shape}.")
 
         def convert(first: int, last: int) -> None:
-            memory = np.empty((min(_ROWS_AT_ONCE, last - first), self.n_features))
             for start in range(first, last, _ROWS_AT_ONCE):
                 rows = slice(start, min(start + _ROWS_AT_ONCE, last))
                 given: Any = X[rows]
-                samples = given = given.toarray() if is_sparse(given) else given
-                if self.categories is not None or not (
-                    samples.dtype == np.float64
-                    and samples.flags.c_contiguous
-                    and samples.flags.writeable
-                ):
-                    samples = memory[: len(samples)]
-                    np.copyto(samples, given)
+                samples = given.toarray() if is_sparse(given) else given
                 if self.categories is not None:
-                    self._encode_categories(samples)
-                work(rows, samples)
+                    samples = self._with_codes(samples)
+                work(rows, np.require(samples, np.float64, ["C", "W", "E"]))
 
         n_rows = X.shape[0]
         if threads is None or n_rows < 2 * min_threaded:
@@ -482,14 +466,14 @@ class Forest:
         else:
             threads.map(convert, n_rows, threads.grain(n_rows, min_threaded))
 
-    def _encode_categories(self, samples: FloatArray) -> None:
-        """Replace categories by their index among the known ones, unknown ones by NaN."""
-        limits: Any = self.category_offsets
+    def _with_codes(self, samples: Samples) -> FloatArray:
+        """Samples with the indices of categories among the known ones, and NaN for unknown ones."""
+        coded, limits = samples.astype(np.float64), np.asarray(self.category_offsets)
         for feature in np.flatnonzero(np.diff(limits)):
-            known: Any = self.categories
-            known = known[limits[feature] : limits[feature + 1]]
-            places = places_of(known, samples[:, feature])
-            samples[:, feature] = np.where(places < len(known), places, np.nan)
+            known = np.asarray(self.categories)[limits[feature] : limits[feature + 1]]
+            places = places_of(known, coded[:, feature])
+            coded[:, feature] = np.where(places < len(known), places, np.nan)
+        return coded
 
     @cached_property
     def kernel_forest(self) -> KernelForest:
@@ -497,7 +481,7 @@ class Forest:
         nodes = np.empty(len(self.feature), forest_kernels.NODE)
         nodes["threshold"], nodes["feature"] = self.threshold, self.feature
         nodes["left"] = self.left
-        category_set, sets = _known_sets(self)
+        category_set, sets = known_sets(self)
         symmetric = self._symmetric(category_set)
         given: tuple[Any, ...] = (
             nodes, self.missing_left, category_set, sets, self.offsets, self.depths, symmetric,
@@ -509,10 +493,9 @@ class Forest:
 
     def _symmetric(self, category_set: IntArray) -> Mask:
         """Which trees test one value in all nodes of a level, shape (n_trees,)."""
-        symmetric = np.zeros(self.n_trees, bool)
-        sizes = np.diff(self.offsets)
-        for depth in np.unique(self.depths[self.depths <= _MAX_DEPTH_SYMMETRIC]).tolist():
-            trees = np.flatnonzero((self.depths == depth) & (sizes == 2 ** (depth + 1) - 1))
+        symmetric = np.diff(self.offsets) == 2 ** (self.depths + 1) - 1  # if complete
+        for depth in np.unique(self.depths[symmetric]).tolist():
+            trees = np.flatnonzero(symmetric & (self.depths == depth))
             widths = 2 ** np.arange(depth)  # of the levels; their first nodes are widths - 1
             nodes = np.arange(2**depth - 1)
             here = self.offsets[trees, None] + nodes
@@ -525,48 +508,42 @@ class Forest:
 
     def _check(self) -> None:
         """Raise ValueError if an index is outside of its array, as in a corrupt or hostile file."""
-        n_nodes, n_trees = len(self.feature), len(self.tree_weights)
+        n_nodes = len(self.feature)
         lengths = {len(getattr(self, name)) for name in _NODE_ARRAYS}
-        if lengths != {n_nodes} or len(self.offsets) != n_trees + 1:
+        if lengths != {n_nodes} or len(self.offsets) != self.n_trees + 1:
             raise ValueError("The arrays of the forest do not have the same length.")
         # Compared, not subtracted: differences of hostile offsets can overflow to valid sizes.
         ordered = (self.offsets[:-1] < self.offsets[1:]).all()
         if self.offsets[0] != 0 or self.offsets[-1] != n_nodes or not ordered:
             raise ValueError("The trees of the forest do not cover its nodes.")
-        sizes = np.diff(self.offsets)
-        if n_nodes and (self.feature.min() < 0 or self.feature.max() >= self.n_features):
+        if self.feature.min(initial=0) < 0 or self.feature.max(initial=-1) >= self.n_features:
             raise ValueError(f"A node tests a feature outside of 0..{self.n_features - 1}.")
-        if n_nodes and (self.value.min() < 0 or self.value.max() >= len(self.table)):
+        if self.value.min(initial=0) < 0 or self.value.max(initial=-1) >= len(self.table):
             raise ValueError(f"A leaf refers to a row outside of 0..{len(self.table) - 1}.")
-        if not (np.isfinite(self.table).all() and np.isfinite(self.tree_weights).all()):
-            raise ValueError("The forest has weights or scores that are not finite.")
-        if not (np.isfinite(self.gain).all() and np.isfinite(self.weight).all()):
-            raise ValueError("The forest has gains or node weights that are not finite.")
+        for name in ("table", "tree_weights", "gain", "weight"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"Values of {name} in the forest are not finite.")
+        sizes, leaf = np.diff(self.offsets), self.is_leaf
         number = np.arange(n_nodes) - np.repeat(self.offsets[:-1], sizes)
-        leaf = self.is_leaf
         if (self.left[leaf] != number[leaf]).any() or not self.missing_left[leaf].all():
             raise ValueError("A leaf of the forest is not its own left child.")
-        if (self.left[~leaf] <= number[~leaf]).any() or (
-            self.left[~leaf] >= np.repeat(sizes, sizes)[~leaf] - 1
-        ).any():
+        left, last = self.left[~leaf], np.repeat(sizes, sizes)[~leaf] - 1
+        if ((left <= number[~leaf]) | (left >= last)).any():
             raise ValueError("A node of the forest has a child before it or outside of its tree.")
-        self._check_categories(leaf)
 
-    def _check_categories(self, leaf: Mask) -> None:
-        given = [
-            part is not None
-            for part in (self.category_set, self.sets, self.categories, self.category_offsets)
-        ]
-        if not any(given):
+    def _check_categories(self) -> None:
+        """Raise ValueError if categories, or their sets, are not as kernels expect them."""
+        category_set, sets, known, limits = given = (
+            self.category_set, self.sets, self.categories, self.category_offsets,
+        )  # fmt: skip
+        if all(array is None for array in given):
             return
-        category_set, sets, known, limits = (
-            np.asarray(part)
-            for part in (self.category_set, self.sets, self.categories, self.category_offsets)
-        )
-        if not all(given) or len(category_set) != len(self.feature):
+        if category_set is None or sets is None or known is None or limits is None:
             raise ValueError("The forest lacks one of the arrays that describe categories.")
-        if sets.ndim != 2 or sets.shape[1] != N_WORDS:
-            raise ValueError(f"Sets of categories must have {N_WORDS} words.")
+        if len(category_set) != len(self.feature) or sets.shape[1:] != (N_WORDS,):
+            raise ValueError(
+                f"category_set must have a number per node, sets must have {N_WORDS} words."
+            )
         if category_set.min(initial=-1) < -1 or category_set.max(initial=-1) >= len(sets):
             raise ValueError("A node refers to a set of categories that is not there.")
         if len(limits) != self.n_features + 1 or limits[0] != 0 or limits[-1] != len(known):
@@ -574,26 +551,24 @@ class Forest:
         sizes = np.diff(limits)
         if (limits[:-1] > limits[1:]).any() or sizes.max(initial=0) > 32 * N_WORDS:
             raise ValueError("A feature of the forest has too many categories.")
-        within = np.repeat(np.arange(len(sizes)), sizes)
-        rising = (known[1:] > known[:-1]) | (within[1:] != within[:-1])
+        feature = np.repeat(np.arange(self.n_features), sizes)
+        rising = (known[1:] > known[:-1]) | (feature[1:] != feature[:-1])
         if not (np.isfinite(known).all() and rising.all()):
             raise ValueError("The categories of a feature are not increasing.")
-        tested = category_set >= 0
-        if (tested != (~leaf & (sizes[self.feature] > 0))).any():
+        if ((category_set >= 0) != (~self.is_leaf & (sizes[self.feature] > 0))).any():
             raise ValueError("A node does not test what its feature has.")
 
     def _checked_depths(self) -> NDArray[np.int64]:
         """Levels of tests of each tree, in O(n_nodes log depth) whatever their shape."""
-        inner = np.flatnonzero(~self.is_leaf)
-        left = self.left
-        child = np.repeat(self.offsets[:-1], np.diff(self.offsets))[inner] + left[inner]
-        n_parents = np.bincount(np.concatenate([child, child + 1]), minlength=len(left))
+        inner, child = self._inner_nodes()
+        n_nodes = len(self.left)
+        n_parents = np.bincount(np.concatenate([child, child + 1]), minlength=n_nodes)
         n_parents[self.offsets[:-1]] += 1
         if (n_parents != 1).any():
             raise ValueError("A node of the forest does not have exactly one parent.")
-        ancestor = np.arange(len(left))
+        ancestor = np.arange(n_nodes)
         ancestor[child] = ancestor[child + 1] = inner
-        levels = (ancestor != np.arange(len(left))).astype(np.int64)  # from node to ancestor
+        levels = (ancestor != np.arange(n_nodes)).astype(np.int64)  # from node to ancestor
         while levels[ancestor].any():
             levels += levels[ancestor]
             ancestor = ancestor[ancestor]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from badacost._utils.kernel_cache import njit
-from badacost.tree.forest_kernels import is_in_set
+from badacost.tree.forest_kernels import goes_right
 
 _BLOCK = 64
 
@@ -41,47 +41,20 @@ def expectation(forest, fractions):
 
 
 @njit(nogil=True)
-def _test(values, threshold, missing_left, category_set, sets, n_rows, right):
-    """Fill `right` with one for samples that go right at a node, and zero for others."""
-    if category_set < 0:
-        for j in range(np.uint64(n_rows)):
-            missing = values[j] != values[j]
-            right[j] = (values[j] >= threshold) | (missing & (not missing_left))
-        return
-    for j in range(n_rows):
-        if np.isnan(values[j]):
-            right[j] = not missing_left
-        else:
-            right[j] = is_in_set(sets, category_set, values[j])
-
-
-@njit(nogil=True)
 def _enter(level, fraction, is_right, times, path, n_rows):
     """Extend a path by a child of its last node."""
-    feature, right, known, passed, products, places, n_places = path
-    tested = feature[level - 1]
-    earlier = -1  # the level below an earlier test of the same feature
-    n_places[level] = n_places[level - 1]
-    for place in range(n_places[level]):
-        places[level, place] = places[level - 1, place]
-        if feature[places[level, place] - 1] == tested:
-            earlier = places[level, place]
-            places[level, place] = level
-    if earlier < 0:
-        places[level, n_places[level]] = level
-        n_places[level] += 1
-    passed[level] = fraction if earlier < 0 else fraction * passed[earlier]
-    here, goes_right = known[level], right[level - 1]
+    feature, right, known, passed, products = path
+    earlier = level - 1  # becomes the level below an earlier test of the feature, or zero
+    while earlier > 0 and feature[earlier - 1] != feature[level - 1]:
+        earlier -= 1
+    passed[level] = fraction * passed[earlier]
+    here, before, goes_right = known[level], known[earlier], right[level - 1]
     for j in range(np.uint64(n_rows)):
-        here[j] = goes_right[j] if is_right else 1.0 - goes_right[j]
-    if earlier >= 0:
-        before = known[earlier]
-        for j in range(np.uint64(n_rows)):
-            here[j] *= before[j]
+        here[j] = before[j] * (goes_right[j] if is_right else 1.0 - goes_right[j])
     for q in range(times.shape[0]):
         t, unknown = times[q], (1.0 - times[q]) * passed[level]
         old, new = products[level - 1, q], products[level, q]
-        if earlier < 0:
+        if earlier == 0:
             for j in range(np.uint64(n_rows)):
                 new[j] = old[j] * (t * here[j] + unknown)
         else:  # the factor of the earlier test is replaced
@@ -94,14 +67,18 @@ def _enter(level, fraction, is_right, times, path, n_rows):
 @njit(nogil=True)
 def _leave(level, scores, times, masses, path, n_rows, absent, weight, block):
     """Add the contributions of the features on the path to a leaf."""
-    feature, _, known, passed, products, places, n_places = path
+    feature, _, known, passed, products = path
     absent[:n_rows] = 0.0
     for q in range(times.shape[0]):  # equal for all features whose tests are not passed
         factor, product = masses[q] / (1.0 - times[q]), products[level, q]
         for j in range(np.uint64(n_rows)):
             absent[j] -= factor * product[j]
-    for place in range(n_places[level]):
-        at = places[level, place]
+    for at in range(1, level + 1):
+        later = at + 1
+        while later <= level and feature[later - 1] != feature[at - 1]:
+            later += 1
+        if later <= level:  # the feature is tested again
+            continue
         weight[:n_rows] = 0.0
         for q in range(times.shape[0]):
             t, product = times[q], products[level, q]
@@ -118,23 +95,18 @@ def _leave(level, scores, times, masses, path, n_rows, absent, weight, block):
 
 
 @njit(cache=True, nogil=True)
-def contributions(X, forest, fractions, times, masses, out):
+def contributions(X, forest, fractions, depth, times, masses, out):
     """Fill ``out[i, f, k]`` with the Shapley value of feature f for score k of sample i."""
     weights, table = forest.tree_weights, forest.table
     n_outputs, n_features = table.shape[1], X.shape[1]
     n_together = min(_BLOCK, X.shape[0])
-    depth = 0
-    for tree_depth in forest.depths:
-        depth = max(depth, tree_depth)
     n_levels, n_times = depth + 1, times.shape[0]
     path = (
         np.empty(n_levels, np.int64),  # feature that the node tests; level 0 is the root
         np.empty((n_levels, n_together)),  # whether samples go right there
-        np.empty((n_levels, n_together)),  # whether they pass all tests of the feature before it
-        np.empty(n_levels),  # fraction of the training samples that do
+        np.ones((n_levels, n_together)),  # whether they pass all tests of the feature before it
+        np.ones(n_levels),  # fraction of the training samples that do
         np.ones((n_levels, n_times, n_together)),  # product of the factors of all features
-        np.empty((n_levels, min(depth, n_features)), np.int64),  # levels below the last tests
-        np.zeros(n_levels, np.int64),  # number of these levels
     )
     waiting = np.empty((depth + 2, 3), np.int64)  # nodes, their levels, and whether they are right
     absent, weight = np.empty(n_together), np.empty(n_together)
@@ -161,14 +133,14 @@ def contributions(X, forest, fractions, times, masses, out):
                     _leave(level, scores, times, masses, path, n_rows, absent, weight, block)
                     continue
                 path[0][level] = feature
-                _test(
-                    values[feature], nodes[node].threshold, forest.missing_left[a + node],
-                    forest.category_set[a + node], forest.sets, n_rows, path[1][level],
-                )  # fmt: skip
+                threshold, missing_left = nodes[node].threshold, forest.missing_left[a + node]
+                category_set, right = forest.category_set[a + node], path[1][level]
+                for j in range(n_rows):
+                    right[j] = goes_right(
+                        values[feature, j], threshold, missing_left, category_set, forest.sets
+                    )
                 for side in range(2):
-                    waiting[n_waiting, 0] = left + side
-                    waiting[n_waiting, 1] = level + 1
-                    waiting[n_waiting, 2] = side
+                    waiting[n_waiting] = left + side, level + 1, side
                     n_waiting += 1
         for j in range(n_rows):
             for f in range(n_features):
