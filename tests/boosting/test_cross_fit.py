@@ -169,15 +169,8 @@ def test_a_fold_whose_samples_have_no_weight() -> None:
 
 def cross_fit(X, y, weight, folds, threads: Threads | None = None) -> CrossFit:
     threads = threads or Threads()
-    data = BinnedData.of(
-        X,
-        method="quantile",
-        max_bins=32,
-        categories={},
-        sample_weight=weight,
-        seed=0,
-        threads=threads,
-    )
+    mapper = BinMapper.fit(X, max_bins=32, sample_weight=weight, threads=threads)
+    data = BinnedData(mapper, mapper.transform(X, threads))
     return CrossFit(
         ShardedData.local(data, y, weight, threads),
         Growth(max_depth=3, order="symmetric"),

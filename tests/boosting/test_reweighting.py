@@ -16,7 +16,7 @@ from badacost.classifiers.posterior import PosteriorMixin
 from badacost.classifiers.training_data import SampleSet
 from badacost.costs import zero_one_costs
 from badacost.loss import cost_margins, optimal_step, step_loss, weak_learner_costs
-from badacost.tree.binning import BinnedData
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.grower import Growth, TreeGrower
 
 COSTS = np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])
@@ -46,8 +46,8 @@ def reweighting(learner, rule=None, weight=WEIGHT, **parameters) -> Reweighting:
 
 
 def tree_learner() -> TreeLearner:
-    parameters = {"method": "exact", "max_bins": 256, "sample_weight": None, "seed": 0}
-    data = BinnedData.of(X, threads=Threads(1), **parameters)
+    mapper = BinMapper.fit(X, method="exact")
+    data = BinnedData(mapper, mapper.transform(X))
     return TreeLearner(TreeGrower(data, Growth(max_depth=2)), Y, 3, "gini")
 
 

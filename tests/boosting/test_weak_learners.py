@@ -21,7 +21,7 @@ from badacost._utils.parallel import Threads
 from badacost.boosting.reweighting import CostedClassifier, EstimatorLearner, TreeLearner
 from badacost.classifiers.training_data import SampleSet
 from badacost.costs import labelled_costs, zero_one_costs
-from badacost.tree.binning import BinnedData
+from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.grower import Growth, TreeGrower
 
 X, Y = load_iris(return_X_y=True)
@@ -30,9 +30,8 @@ WEIGHTS = np.full(150, 1 / 150)
 
 
 def tree_learner(criterion="gini", **growth) -> TreeLearner:
-    data = BinnedData.of(
-        X, method="quantile", max_bins=256, sample_weight=None, seed=0, threads=Threads()
-    )
+    mapper = BinMapper.fit(X)
+    data = BinnedData(mapper, mapper.transform(X))
     return TreeLearner(TreeGrower(data, Growth(**growth)), Y, 3, criterion)
 
 
@@ -90,9 +89,8 @@ def test_trees_grown_by_four_threads_at_once(growth, criterion) -> None:
     rng = np.random.default_rng(0)
     data, y = rng.normal(size=(2000, 12)), rng.integers(3, size=2000)
     data[rng.random(data.shape) < 0.05] = np.nan
-    binned = BinnedData.of(
-        data, method="quantile", max_bins=64, sample_weight=None, seed=0, threads=Threads()
-    )
+    mapper = BinMapper.fit(data, max_bins=64)
+    binned = BinnedData(mapper, mapper.transform(data))
     tasks = [
         (rng.exponential(size=2000), np.sort(rng.choice(2000, size, replace=False)), seed)
         for seed, size in enumerate([2000, 1500, 900] * 8)

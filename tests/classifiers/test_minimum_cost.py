@@ -708,11 +708,11 @@ def test_altered_files_are_refused(change, calibrated_file, tmp_path) -> None:
     path = tmp_path / "model"
     contents = read_model(calibrated_file)
     write_model(path, contents.kind, contents.header | change, contents.arrays)
-    with pytest.raises(ModelFileError, match="is damaged or was altered"):
+    with pytest.raises(ModelFileError, match="cannot read the model file"):
         badacost.load(path)
     arrays = {**contents.arrays, "cost_matrix": -ASYMMETRIC}
     write_model(path, contents.kind, contents.header, arrays)
-    with pytest.raises(ModelFileError, match="is damaged or was altered"):
+    with pytest.raises(ModelFileError, match="cannot read the model file"):
         badacost.load(path)
 
 

@@ -38,7 +38,7 @@ def test_pairs_are_within_the_budget():
     badacost.set_max_memory("1 MB")
     try:
         with pytest.raises(
-            BudgetError, match=r"160000 pairs of boxes .* would need 6\.4 MB, .*: raise it"
+            BudgetError, match=r"160000 pairs of boxes .* would need 6\.4 MB, .*, or raise it"
         ):
             BoxTree(boxes).pairs(boxes, 0.5)
         assert BoxTree(boxes).counts(boxes, 0.5).tolist() == [400] * 400

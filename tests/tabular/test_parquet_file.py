@@ -78,7 +78,7 @@ def test_footers_are_checked_before_they_are_read(tmp_path) -> None:
 def test_damaged_files(content, tmp_path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"t.parquet' is damaged, or not of Parquet"):
+    with pytest.raises(ValueError, match=r"t.parquet'.* is damaged, or not of Parquet"):
         read_table(path)
 
 
@@ -86,7 +86,7 @@ def test_texts_that_are_not_in_utf_8(tmp_path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": ["low", "high"]}), path)
     path.write_bytes(path.read_bytes().replace(b"low", b"l\xefw"))
-    with pytest.raises(ValueError, match=r"t.parquet' is damaged.*Invalid UTF8"):
+    with pytest.raises(ValueError, match=r"t.parquet'.* is damaged.*Invalid UTF8"):
         read_table(path)
 
 

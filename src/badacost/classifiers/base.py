@@ -7,11 +7,12 @@ every round.
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,21 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from badacost._utils.arrays import FloatArray, Labels, Mask, RowNumbers, Samples
-from badacost._utils.categorical_columns import CategoricalColumns
 from badacost._utils.large_samples import BatchSource
 from badacost._utils.parallel import Threads, snapshot
 from badacost._utils.progress import ProgressBar
 from badacost._utils.user_warnings import warn_user
-from badacost._utils.validation import (
-    check_choice,
-    check_flag,
-    check_number,
-    check_samples,
-    check_tree_parameters,
-)
+from badacost._utils.validation import check_choice, check_flag, check_number, check_samples
 from badacost.backends.cuda_forest import accumulate
 from badacost.backends.device import cuda_device
 from badacost.boosting.folds import held_out_rows
@@ -47,25 +40,12 @@ from badacost.boosting.stagewise import (
     Stage,
     join_stages,
 )
-from badacost.classifiers.saving import (
-    SavedClassifier,
-    columns_from_json,
-    forest_from_arrays,
-    forest_to_arrays,
-    saved_floats,
-)
+from badacost.classifiers.saving import ForestClassifier, saved_floats
 from badacost.classifiers.training_data import LocalRows, SampleSet, Task, TrainingRows
 from badacost.costs.matrix import plain, warn_if_label_order_is_implicit
-from badacost.io.model_file import (
-    REBUILDING_ERRORS,
-    ModelFile,
-    labels_from_json,
-    labels_to_json,
-    refuse,
-)
+from badacost.io.model_file import ModelFile
 from badacost.loss import cmel, mean_costs
 from badacost.tree.binning import BinningMethod
-from badacost.tree.forest import Forest
 
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
 MAX_SCORED = 5_000  # training samples on which the score of every round is measured
@@ -74,118 +54,28 @@ _CHANCE_STEP = 1e-6  # tiny nonzero weight of a first learner that is no better 
 Given = tuple[Any, Any, Any]  # samples, classes and weights as the user gives them
 
 
-class ForestClassifier(SavedClassifier, metaclass=ABCMeta):
-    """Base of the classifiers that consist of a forest, classes and costs."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class TreeClassifier(ForestClassifier):
+    """Base of the classifiers that grow trees, with the parameters of these."""
 
-    _takes_blocks: ClassVar[bool] = True  # sparse matrices, batches and memory maps
-    n_jobs: int | None
-    categorical_features: Any
-    forest_: Forest
-    _columns: CategoricalColumns
-    _fit_in_place: Callable[..., None]  # with parameters that are checked
-    _mean_costs: FloatArray | None = None  # (K, K), where samples have costs of their own
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    max_features: int | float | str | None = None
+    binning: BinningMethod = "quantile"
+    max_bins: int = 256
+    categorical_features: Any = "from_dtype"
+    n_jobs: int | None = None
+    random_state: Any = None
 
-    @property
-    def _categorical_features(self) -> Any:
-        """The parameter `categorical_features`, where it has a meaning."""
-        return self.categorical_features
-
-    @property
-    def categories_(self) -> dict[Any, NDArray[Any]]:
-        """Known categories of each categorical feature, by its name or position."""
-        names = getattr(self, "feature_names_in_", None)
-        known = self._columns.categories
-        return {j if names is None else names[j]: values for j, values in known.items()}
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Fraction of each feature in the weighted gains of all splits, (n_features,)."""
-        check_is_fitted(self)
-        self._needs_trees("feature_importances_")
-        return self.forest_.feature_importances()
-
-    def _needs_trees(self, what: str) -> None:
-        """Raise where there are no trees for `what`."""
-        if not hasattr(self, "forest_"):
-            raise AttributeError(
-                f"{what} needs the built-in tree: leave `estimator` None, or see estimators_."
-            )
-
-    def _fit(self, *data: Any) -> Self:
-        """Fit a copy, and publish what was fitted all at once: a fit that fails changes nothing."""
-        fitted = snapshot(self)
-        fitted._check_parameters()
-        fitted._fit_in_place(*data)
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _check_parameters(self) -> None:
-        check_tree_parameters(self)
-
-    def _scores(self, X: Samples) -> FloatArray:
-        """Sums of the scores of all trees, (n_samples, K)."""
-        threads = Threads(self.n_jobs)
-        return self.forest_.accumulate(X, threads=threads)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classes_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = self._takes_blocks
-        return tags
-
-    def _to_model_file(self) -> ModelFile:
-        """Return what a file holds of the model, once it was seen to come back from it."""
-        header, model = self._header(), self
-        if not hasattr(model, "forest_"):
-            raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
-        if hasattr(model, "feature_names_in_"):
-            header["feature_names"] = labels_to_json(model.feature_names_in_)
-        if self._columns.categories:
-            header["categories"] = [
-                [position, labels_to_json(known) if len(known) else None]
-                for position, known in self._columns.categories.items()
-            ]
-        arrays = {"cost_matrix": model.cost_matrix_, **forest_to_arrays(model.forest_)}
-        self._store(header, arrays)
-        contents = ModelFile(type(self).__name__, header, arrays)
-        try:  # parameters may have changed since the fit
-            self._from_model_file(contents)
-        except REBUILDING_ERRORS as error:
-            raise ValueError(f"this model could not be loaded again: {error}") from error
-        return contents
-
-    @classmethod
-    def _from_model_file(cls, model: ModelFile) -> Any:
-        """Rebuild a model from the checked contents of a file."""
-        header, rebuilt = model.header, cls._of_header(model)
-        rebuilt.forest_ = forest_from_arrays(model.arrays, budget=model.budget)
-        rebuilt.n_features_in_ = rebuilt.forest_.n_features
-        if rebuilt.forest_.table.shape[1] != len(rebuilt.classes_):
-            refuse("its trees do not have a score for each class")
-        if "feature_names" in header:
-            names = labels_from_json(header["feature_names"], model.budget)
-            is_text = names.dtype == object and all(isinstance(name, str) for name in names)
-            if not is_text or not len(set(names)) == len(names) == rebuilt.n_features_in_:
-                refuse("it does not have a text of its own as the name of each feature")
-            rebuilt.feature_names_in_ = names
-        rebuilt._columns = columns_from_json(header.get("categories", []), rebuilt.forest_, model)
-        rebuilt._check_parameters()
-        rebuilt._restore(model)
-        return rebuilt
-
-    def _store(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Add what a file holds besides parameters, classes, costs and trees."""
-
-    def _restore(self, model: ModelFile) -> None:
-        """Check and set what `_store` added, and what is derived from the parameters."""
+    def _draw_seed(self) -> None:
+        """Set the seed of everything that is random in a fit."""
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StagewiseClassifier(ForestClassifier):
+class StagewiseClassifier(TreeClassifier):
     """Base of the boosting classifiers; `BAdaCostClassifier` documents the parameters.
 
     A subclass gives a meaning to the leaves of its trees (`_table`), defines what a round does
@@ -195,13 +85,6 @@ class StagewiseClassifier(ForestClassifier):
     n_estimators: int = 100
     learning_rate: float = 0.1
     max_depth: int | None = 4
-    max_leaf_nodes: int | None = None
-    min_samples_split: int = 2
-    min_samples_leaf: int = 1
-    max_features: int | float | str | None = None
-    binning: BinningMethod = "quantile"
-    max_bins: int = 256
-    categorical_features: Any = "from_dtype"
     subsample: float = 1.0
     early_stopping: bool = False
     validation_fraction: float | None = 0.1
@@ -209,9 +92,7 @@ class StagewiseClassifier(ForestClassifier):
     tol: float = 1e-7
     warm_start: bool = False
     callbacks: Sequence[Callback] | None = None
-    n_jobs: int | None = None
     device: Literal["cpu", "cuda"] = "cpu"
-    random_state: Any = None
     verbose: int = 0
 
     _fits_on_gpu: ClassVar[bool] = False
@@ -275,17 +156,10 @@ class StagewiseClassifier(ForestClassifier):
         return self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val))
 
     def _fit_in_place(self, training: Given, unseen: Given, sample_cost: Any = None) -> None:
-        """Read the rows of training and of validation, and fit."""
+        """Fit on rows that this process reads."""
         self._check_device()
-        resumed = self._begin(*unseen)
-        validates = unseen[0] is not None
-        holds_out = self._holds_out and not validates
-        rows = LocalRows(self, *training, sample_cost, reset=not resumed, holds_out=holds_out)
-        costs = rows.costs
-        self._mean_costs = None if costs is None else mean_costs(costs, rows.y, rows.weight)
-        validation = partial(LocalRows, self, *unseen, is_validation=True) if validates else None
         try:
-            self._fit_rows(rows, validation, resumed=resumed)
+            self._fit_rows(partial(LocalRows, self), (*training, sample_cost), unseen)
         except MemoryError as error:
             if self.device == "cpu":
                 raise
@@ -293,37 +167,38 @@ class StagewiseClassifier(ForestClassifier):
                 f'The GPU cannot hold these samples ({error}): use device="cpu", or fewer folds.'
             ) from error
 
-    def _begin(self, X_val: Any, y_val: Any, sample_weight_val: Any) -> bool:
-        """Check what is given, set the seed; return whether rounds are added to an earlier fit."""
+    def _fit_rows(
+        self, read: Callable[..., TrainingRows], training: tuple[Any, ...], unseen: Given
+    ) -> TrainingRows:
+        """Read the rows of training and of validation, and fit; return those of training."""
+        X_val, y_val, sample_weight_val = unseen
         if (X_val is None) != (y_val is None) and not isinstance(X_val, BatchSource):
             raise ValueError("X_val and y_val belong together: give both of them or neither.")
         if X_val is None and sample_weight_val is not None:
             raise ValueError("sample_weight_val belongs to X_val and y_val, which are missing.")
         resumed = self.warm_start and hasattr(self, "n_estimators_")
         if not resumed:
-            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return resumed
-
-    def _fit_rows(
-        self, rows: TrainingRows, validation: Callable[[], Any] | None, *, resumed: bool
-    ) -> None:
-        """Fit on rows that are checked, wherever they are; `validation` reads those to score."""
+            self._draw_seed()
+        holds_out = self._holds_out and X_val is None
+        rows = read(*training, reset=not resumed, holds_out=holds_out)
+        costs = rows.costs
+        self._mean_costs = None if costs is None else mean_costs(costs, rows.y, rows.weight)
         if resumed:
             self._check_same_task(rows.classes)
         else:
             self.classes_ = rows.classes
             self._prepare()
-            costs = getattr(self, "cost_matrix", None)
-            warn_if_label_order_is_implicit(costs, rows.classes, rows.label_template)
+            given = getattr(self, "cost_matrix", None)
+            warn_if_label_order_is_implicit(given, rows.classes, rows.label_template)
             self._stage_ends = np.zeros(1, np.int64)
             self.estimator_weights_ = self.train_score_ = self.validation_score_ = np.empty(0)
             self.stop_reason_: str | None = None
-        unseen = None if validation is None else validation()
-        if unseen is None and self._holds_out:
+        validation = None if X_val is None else read(*unseen, is_validation=True)
+        if holds_out:
             rows.hold_out(self._held_out(rows.mixed(), rows.y, rows.weight))
         if self.stop_reason_ not in ("perfect", "useless"):
-            threads = Threads(self.n_jobs)
-            self._boost(rows.task(self, threads, unseen))
+            self._boost(rows.task(self, Threads(self.n_jobs), validation))
+        return rows
 
     def _check_device(self) -> None:
         """Raise before any work is done if the device cannot fit this model."""
@@ -462,14 +337,9 @@ class StagewiseClassifier(ForestClassifier):
                 return [rows[chosen] for rows in stage.rows]
             return [model.value[model.descend(some)] for model in stage.models]
 
-        train = ScoredSamples(
-            task.y[chosen],
-            task.weight[chosen],
-            len(self.classes_),
-            rows_of,
-            self._measure,
-            None if task.costs is None else task.costs[chosen],
-        )
+        costs = None if task.costs is None else task.costs[chosen]
+        y, weight = task.y[chosen], task.weight[chosen]
+        train = ScoredSamples(y, weight, len(self.classes_), rows_of, self._measure, costs)
         return train, self._validation_monitor(task)
 
     def _validation_monitor(self, task: Task) -> ScoredSamples | None:
@@ -477,13 +347,12 @@ class StagewiseClassifier(ForestClassifier):
             return None
         unseen, y, weight = task.validation
         unseen.mapper = task.samples.mapper
+
+        def rows_of(stage: Stage) -> list[RowNumbers]:
+            return [unseen.rows(model, task.threads) for model in stage.models]
+
         return ScoredSamples(
-            y,
-            weight,
-            len(self.classes_),
-            lambda stage: [unseen.rows(model, task.threads) for model in stage.models],
-            self._measure,
-            task.validation_costs,
+            y, weight, len(self.classes_), rows_of, self._measure, task.validation_costs
         )
 
     @property
@@ -561,7 +430,7 @@ class StagewiseClassifier(ForestClassifier):
         """The stages fitted so far."""
         models, table = self._models() if len(self.estimator_weights_) else ([], np.empty(0))
         steps = self.estimator_weights_.tolist()
-        for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
+        for a, b in pairwise(self._stage_ends):
             yield Stage(models[a:b], steps[a:b], [], table)
 
     def _models(self) -> tuple[list[Any], FloatArray]:
@@ -579,25 +448,10 @@ class StagewiseClassifier(ForestClassifier):
         """Store the weak learners."""
         self.forest_ = join_stages(stages, self.n_features_in_, samples.mapper)
 
-    def _staged_scores(self, X: Samples) -> Iterator[FloatArray]:
-        """Cost scores after every round; one array, filled further each time."""
-        scores = np.zeros((X.shape[0], len(self.classes_)))
-        threads = Threads(self.n_jobs)
-        for a, b in zip(self._stage_ends[:-1], self._stage_ends[1:], strict=True):
-            self._accumulate(X, threads, scores, first_tree=a, last_tree=b)
-            yield scores
-
-    def _scores(self, X: Samples) -> FloatArray:
-        threads = Threads(self.n_jobs)
-        return self._accumulate(X, threads)
-
-    def _accumulate(
-        self, X: Samples, threads: Threads, scores: FloatArray | None = None, **trees: int
-    ) -> FloatArray:
-        """Add the scores of trees, on the device of the model."""
+    def _scores(self, X: Samples, scores: FloatArray | None = None, **trees: int) -> FloatArray:
         if self.device == "cuda":
             return accumulate(cuda_device(), self.forest_, X, scores, **trees)
-        return self.forest_.accumulate(X, scores, threads=threads, **trees)
+        return super()._scores(X, scores, **trees)
 
     def _scored(self, X: Any) -> tuple[Self, FloatArray]:
         """A copy that no fit in another thread changes, and its cost scores of samples."""
@@ -605,10 +459,12 @@ class StagewiseClassifier(ForestClassifier):
         return model, model._scores(check_samples(model, X))
 
     def _staged(self, X: Any) -> Iterator[tuple[Self, FloatArray]]:
-        """A copy of the estimator, with the cost scores of samples after every round."""
+        """A copy, and its cost scores after every round: one array, filled further each time."""
         model = snapshot(self)
-        for scores in model._staged_scores(check_samples(model, X)):
-            yield model, scores
+        samples = check_samples(model, X)
+        scores = np.zeros((samples.shape[0], len(model.classes_)))
+        for a, b in pairwise(model._stage_ends.tolist()):
+            yield model, model._scores(samples, scores, first_tree=a, last_tree=b)
 
     def _decide(self, scores: FloatArray) -> Labels:
         """Positions of the predicted classes."""

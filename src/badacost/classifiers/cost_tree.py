@@ -7,24 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from badacost._utils.arrays import FloatArray
 from badacost._utils.parallel import Threads, exact_sum, snapshot
 from badacost._utils.validation import check_samples
 from badacost.boosting.reweighting import Criterion, cheapest_labels
-from badacost.classifiers.base import ForestClassifier
+from badacost.classifiers.base import TreeClassifier
 from badacost.classifiers.training_data import LocalRows
 from badacost.costs.matrix import warn_if_label_order_is_implicit
 from badacost.io.model_file import ModelFile, saved_model
-from badacost.tree.binning import BinningMethod
 from badacost.tree.forest import Forest
 
 
 @saved_model
 @dataclass(eq=False, repr=False, kw_only=True)
-class CostSensitiveTreeClassifier(ForestClassifier):
+class CostSensitiveTreeClassifier(TreeClassifier):
     """A decision tree for mistakes with different costs: the weak learner of BAdaCost.
 
     Splits weigh classes by the sum of their costs, leaves take the label of minimum expected cost.
@@ -88,17 +86,7 @@ class CostSensitiveTreeClassifier(ForestClassifier):
     """
 
     cost_matrix: Any = field(default=None, kw_only=False)
-    max_depth: int | None = None
-    max_leaf_nodes: int | None = None
-    min_samples_split: int = 2
-    min_samples_leaf: int = 1
-    max_features: int | float | str | None = None
     criterion: Criterion = "gini"
-    binning: BinningMethod = "quantile"
-    max_bins: int = 256
-    categorical_features: Any = "from_dtype"
-    n_jobs: int | None = None
-    random_state: Any = None
 
     def fit(
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -123,7 +111,7 @@ class CostSensitiveTreeClassifier(ForestClassifier):
         return self._fit(X, y, sample_weight)
 
     def _fit_in_place(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._draw_seed()
         rows = LocalRows(self, X, y, sample_weight, reset=True)
         self.classes_ = rows.classes
         self._set_costs(self.cost_matrix)

@@ -105,9 +105,8 @@ def read_trees(model: Any) -> ForeignTrees:
     log_prior : ndarray of shape (K,)
         Logits of the classes are these minus the scores of the forest.
     """
-    reader = reader_of(model)
     try:
-        return reader(model)
+        return reader_of(model)(model)
     except LookupError as error:
         raise ValueError(
             f"the trees of this {type(model).__name__} are not as expected, they lack {error}: use "

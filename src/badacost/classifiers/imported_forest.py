@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from badacost._utils.arrays import FloatArray
 from badacost._utils.categorical_columns import CategoricalColumns, check_categorical_features
 from badacost._utils.validation import check_choice, check_has_weight, check_n_jobs, check_samples
-from badacost.classifiers.base import ForestClassifier
 from badacost.classifiers.foreign_trees import SOURCES, OneHotColumns, read_trees, reader_of
 from badacost.classifiers.posterior import posterior
-from badacost.classifiers.saving import saved_log_prior
+from badacost.classifiers.saving import ForestClassifier, saved_log_prior
 from badacost.classifiers.training_data import LocalRows
 from badacost.costs.matrix import warn_if_label_order_is_implicit
 from badacost.io.model_file import ModelFile, saved_model

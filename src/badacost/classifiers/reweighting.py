@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from badacost._utils.arrays import FloatArray, Labels, Samples
-from badacost._utils.parallel import Threads
 from badacost.boosting.reweighting import (
     CostedClassifier,
     Criterion,
@@ -123,11 +122,9 @@ class ReweightingClassifier(StagewiseClassifier):
             self._costed: list[CostedClassifier] = [stage.models[0] for stage in stages]
             self.estimators_ = [model.estimator for model in self._costed]
 
-    def _accumulate(
-        self, X: Samples, threads: Threads, scores: FloatArray | None = None, **trees: int
-    ) -> FloatArray:
+    def _scores(self, X: Samples, scores: FloatArray | None = None, **trees: int) -> FloatArray:
         if hasattr(self, "forest_"):
-            return super()._accumulate(X, threads, scores, **trees)
+            return super()._scores(X, scores, **trees)
         chosen = slice(trees.get("first_tree"), trees.get("last_tree"))
         total = np.zeros((len(X), len(self.classes_))) if scores is None else scores
         for step, model in zip(self.estimator_weights_[chosen], self._costed[chosen], strict=True):

@@ -1,7 +1,7 @@
 """Training data: rows that are checked, classes as numbers, and the `Task` that boosting gets.
 
 Rows are arrays, data frames, memory maps, or chunks: batches, or pieces of a Dask collection.
-Chunks are summarized one by one; `Summary` has the classes, weights and categories of all of them.
+Chunks are summarized one by one; `TrainingRows` have the classes and weights of all of them.
 `LocalRows` are in this process; those on the workers of a cluster are in `badacost.distributed`.
 """
 
@@ -101,51 +101,6 @@ def merged_counts(counts: Iterable[Mapping[int, Counter[Any]]]) -> dict[int, Cou
     return merged
 
 
-class Summary:
-    """Classes, weights and categories of a training set that comes in chunks.
-
-    Attributes
-    ----------
-    classes : ndarray
-        Distinct labels, in their order.
-    label_template : object
-        Labels of no samples, with the type of those of the first chunk.
-    weight : ndarray of shape (n_samples,) or None
-        Weights, not checked.
-    categories : dict
-        Numbers of rows with a weight that have each category, by column.
-    n_rows : int
-        Number of samples.
-    """
-
-    def __init__(self, chunks: Sequence[ChunkSummary]):
-        self._chunks = [chunk for chunk in chunks if len(chunk.codes)]
-        if not self._chunks:
-            raise ValueError("X has no rows: give a batch or chunk that is not empty.")
-        labels = [chunk.labels for chunk in self._chunks]
-        kinds = {known.dtype.kind in NUMERIC: known[:1].tolist()[0] for known in labels}
-        if len(kinds) > 1:
-            raise ValueError(
-                f"y has numbers in some batches and text in others ({kinds[False]!r:.40}): use one."
-            )
-        self.label_template = self._chunks[0].label_template
-        self.classes = distinct_classes(np.concatenate(labels), self.label_template)
-        weights = [chunk.weight for chunk in self._chunks if chunk.weight is not None]
-        if 0 < len(weights) < len(self._chunks):
-            raise ValueError("Some batches have weights and others have none: give all some.")
-        self.weight = np.concatenate(weights) if weights else None
-        self.categories = merged_counts(chunk.categories for chunk in chunks)
-        self.n_rows = sum(len(chunk.codes) for chunk in chunks)
-
-    def positions_in(self, classes: NDArray[Any]) -> Labels:
-        """Labels of all rows as positions among the classes, in the smallest type."""
-        small = np.min_scalar_type(len(classes))
-        places = [positions_in(classes, chunk.labels).astype(small) for chunk in self._chunks]
-        return np.concatenate(
-            [place[chunk.codes] for place, chunk in zip(places, self._chunks, strict=True)]
-        )
-
-
 def _categorical_positions(estimator: Any, X: Any, reset: bool) -> list[int]:
     """Return the positions of the categorical columns, which a warm start must not change."""
     chosen = estimator._categorical_features
@@ -200,18 +155,15 @@ class SampleSet:
 
     def bin(self, estimator: Any, weight: FloatArray | None, threads: Threads) -> BinnedData:
         """Choose bins by the parameters of an estimator and the weights, and bin the samples."""
-        data = self.data = BinnedData.of(
-            self.X,
-            method=estimator.binning,
-            max_bins=estimator.max_bins,
-            categories=estimator._columns.codes(),
-            sample_weight=weight,
-            seed=estimator._seed,
-            threads=threads,
-            sketch=self._sketch,
-        )
-        self.mapper, self._sketch = data.mapper, None
-        return data
+        sketch = self._sketch
+        if sketch is None:
+            sketch = RowSketch(estimator._seed, estimator.binning, estimator._columns.codes())
+            sketch.add(self.X, weight, threads=threads)
+        mapper = BinMapper.from_sketch(sketch, max_bins=estimator.max_bins, threads=threads)
+        self.mapper, self._sketch = mapper, None
+        bins = mapper.transform(self.X, threads, fitted=True)
+        self.data = BinnedData(mapper, bins, fitted=True)
+        return self.data
 
     def bin_like(self, other: SampleSet, threads: Threads) -> None:
         """Bin the samples as others, if these are binned, and release X."""
@@ -239,7 +191,7 @@ class SampleSet:
         n_nodes = max(len(tree.left) for tree in trees)
         found = np.empty((len(trees), n_rows), np.min_scalar_type(n_nodes))
         first = 0
-        for block in [self.X] if is_sparse(self.X) else blocks_of(self.X):
+        for block in blocks_of(self.X):
             last = first + block.shape[0]
             found[:, first:last] = forest.apply(block, threads).T
             first = last
@@ -293,18 +245,46 @@ class TrainingRows(ABC):
         Classes, as positions, and weights.
     kept : ndarray of bool of shape (n_given,)
         Which of the rows that were given have a weight.
+    costs : ndarray of shape (n_rows, K) or None
+        Costs of samples that have costs of their own.
     """
 
-    def _set_classes(self, estimator: Any, summary: Summary, is_validation: bool) -> None:
-        """Check classes and weights, and set them for all rows that were given."""
-        self.classes, self.label_template = summary.classes, summary.label_template
+    classes: NDArray[Any]
+    costs: FloatArray | None = None
+
+    def _set_classes(
+        self,
+        estimator: Any,
+        summaries: Iterable[ChunkSummary],
+        is_validation: bool,
+        weights: Sequence[FloatArray] = (),
+    ) -> None:
+        """Check classes and weights, and set them for all rows that were given.
+
+        Weights of rows that are divided in another way than their classes are given in `weights`.
+        """
+        suffix = "_val" * is_validation
+        chunks = [chunk for chunk in summaries if len(chunk.codes)]
+        if not chunks:
+            raise ValueError("X has no rows: give a batch or chunk that is not empty.")
+        labels = [chunk.labels for chunk in chunks]
+        kinds = {known.dtype.kind in NUMERIC: known[:1].tolist()[0] for known in labels}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"y has numbers in some batches and text in others ({kinds[False]!r:.40}): use one."
+            )
+        self.label_template = chunks[0].label_template
         if is_validation:
-            positions_in(estimator.classes_, self.classes, "y_val")  # an error if there are others
             self.classes = estimator.classes_
+        else:
+            self.classes = distinct_classes(np.concatenate(labels), self.label_template)
         check_two_classes(self.classes)
-        self.y = summary.positions_in(self.classes)
-        name = "sample_weight" + "_val" * is_validation
-        self.weight = check_sample_weight(summary.weight, len(self.y), name)
+        small = np.min_scalar_type(len(self.classes))
+        places = [positions_in(self.classes, known, f"y{suffix}").astype(small) for known in labels]
+        self.y = np.concatenate([p[chunk.codes] for p, chunk in zip(places, chunks, strict=True)])
+        weights = weights or [chunk.weight for chunk in chunks if chunk.weight is not None]
+        weight = np.concatenate(weights) if weights else None
+        self.weight = check_sample_weight(weight, len(self.y), f"sample_weight{suffix}")
         self.kept: Mask = self.weight > 0.0
 
     @abstractmethod
@@ -341,20 +321,19 @@ class LocalRows(TrainingRows):
     ):
         """Check the rows as an estimator is set, or fitted; see `_read_batches` for `holds_out`."""
         suffix = "_val" * is_validation
-        self._sketch: RowSketch | None = None
         self._seed: int = getattr(estimator, "_seed", 0)
-        self._hashes: RowHashes | None = None
+        self._hashes = RowHashes(self._seed)
+        self._sketch: RowSketch | None = None
         self._held_out: LocalRows | None = None
         self.X: Any
         if isinstance(X, BatchSource):
             for name, given in (("y", y), ("sample_weight", sample_weight)):
                 if given is not None:
                     raise ValueError(f"{name}{suffix} comes with the batches: leave it out.")
-            self.X, summary = self._read_batches(estimator, X, reset, holds_out, is_validation)
+            self.X = self._read_batches(estimator, X, reset, holds_out, is_validation)
         else:
-            self.X, summary = _read(estimator, X, y, sample_weight, reset, suffix)
-        self._set_classes(estimator, summary, is_validation)
-        self.costs: FloatArray | None = None
+            self.X, chunk = _read(estimator, X, y, sample_weight, reset, suffix)
+            self._set_classes(estimator, [chunk], is_validation)
         if not self.kept.all():
             self._choose(self.kept)
         if sample_cost is not None:
@@ -364,8 +343,8 @@ class LocalRows(TrainingRows):
 
     def _read_batches(
         self, estimator: Any, source: BatchSource, reset: bool, holds_out: bool, is_validation: bool
-    ) -> tuple[LargeSamples, Summary]:
-        """Read all batches once; return their samples, to be read again, and their summary.
+    ) -> LargeSamples:
+        """Read all batches once, and set their classes; return their samples, to be read again.
 
         Training samples without categories are used in the same pass for what comes next: hashes if
         some are to be held out, else a sketch for the bins.
@@ -377,11 +356,11 @@ class LocalRows(TrainingRows):
         chunks: list[ChunkSummary] = []
         marks: list[tuple[int, ...]] = []
         expected: list[int] = []
-        sketch, hashes = RowSketch(estimator._seed, estimator.binning), RowHashes(estimator._seed)
+        sketch = RowSketch(self._seed, estimator.binning)
         for batch in source.batches():
             X = batch.X.toarray() if is_sparse(batch.X) else batch.X
             positions = _categorical_positions(estimator, X, reset)
-            if not chunks:
+            if not marks:
                 expected = positions
                 validate_data(estimator, X, reset=reset, skip_check_array=True)
                 if reset:
@@ -391,29 +370,29 @@ class LocalRows(TrainingRows):
                     f"Batch {len(marks) + 1} has other categorical columns: use equal types in all."
                 )
             chunk = summarize_chunk(X, batch.y, batch.weight, positions)
-            chunks.append(chunk)
             marks.append(batch.mark)
-            if batch.n_rows and not (positions or is_validation):
-                rows: Any = slice(None) if chunk.weight is None else chunk.weight > 0.0
-                block = check_rows(estimator, X)[rows]
-                if holds_out:
-                    hashes.add(block)
-                else:
-                    sketch.add(block, None if chunk.weight is None else chunk.weight[rows])
-        summary = Summary(chunks)
+            if not batch.n_rows:
+                continue
+            chunks.append(chunk)
+            weight = chunk.weight
+            if (weight is None) != (chunks[0].weight is None):
+                raise ValueError("Some batches have weights and others have none: give all some.")
+            if not (positions or is_validation):
+                block = check_rows(estimator, X)
+                if weight is not None:
+                    block, weight = block[weight > 0.0], weight[weight > 0.0]
+                (self._hashes if holds_out else sketch).add(block, weight)
+        self._set_classes(estimator, chunks, is_validation)
         if reset:
-            estimator._columns = CategoricalColumns.of_counts(summary.categories)
-        if holds_out:
-            self._hashes = hashes
-        elif not expected:
-            self._sketch = sketch
+            counts = merged_counts(chunk.categories for chunk in chunks)
+            estimator._columns = CategoricalColumns.of_counts(counts)
+        self._sketch = None if holds_out or expected else sketch
 
         def read() -> Iterator[Any]:
             for batch in unchanged_batches(source, marks):
                 yield check_rows(estimator, batch.X.toarray() if is_sparse(batch.X) else batch.X)
 
-        shape = sum(n_rows for n_rows, *_ in marks), estimator.n_features_in_
-        return LargeSamples(read, shape, source.bins_folder), summary
+        return LargeSamples(read, (len(self.y), estimator.n_features_in_), source.bins_folder)
 
     def _choose(self, rows: Mask) -> None:
         """Restrict everything to some of the rows."""
@@ -423,7 +402,7 @@ class LocalRows(TrainingRows):
 
     def mixed(self) -> NDArray[np.uint64]:
         """Hashes (n_rows,) of the rows and the seed; constant columns do not count."""
-        return (self._hashes or RowHashes(self._seed)).of(self.X)
+        return self._hashes.of(self.X)
 
     def hold_out(self, held: Mask) -> None:
         """Set some rows aside for validation."""
@@ -433,10 +412,8 @@ class LocalRows(TrainingRows):
 
     def task(self, estimator: Any, threads: Threads, validation: LocalRows | None) -> Task:
         """The task of boosting; bins take the place of the rows."""
-        task = Task(
-            SampleSet(self.X, sketch=self._sketch), self.y, self.weight, None, threads, self.kept,
-            self.costs,
-        )  # fmt: skip
+        samples = SampleSet(self.X, sketch=self._sketch)
+        task = Task(samples, self.y, self.weight, None, threads, self.kept, self.costs)
         unseen = validation or self._held_out
         if unseen is not None:
             task.validation = SampleSet(unseen.X), unseen.y, unseen.weight
@@ -447,7 +424,7 @@ class LocalRows(TrainingRows):
 
 def _read(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool, suffix: str
-) -> tuple[Any, Summary]:
+) -> tuple[Any, ChunkSummary]:
     """Return samples and their summary; an array mapped from a file stays there, if possible."""
     if isinstance(X, str | bytes | os.PathLike | Iterator):
         raise TypeError(
@@ -468,4 +445,4 @@ def _read(
         )
     else:
         samples = check_rows(estimator, X, reset=reset)
-    return samples, Summary([summary])
+    return samples, summary
