@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
+from badacost._utils.parallel import Threads
 from badacost.boosting import costboost_kernels as kernels
 from badacost.tree.grower import quanta_of
 
@@ -13,15 +14,24 @@ BIG = 1.5 * 2.0**10  # rounds terms to multiples of 2**-42
 EMPTY = np.empty((0, 1), np.float32)
 
 
-def advance(scores, step, table, rows, y, probabilities, losses, first, last) -> None:
-    odds = np.empty(kernels.BLOCK * (scores.shape[1] + 1))
-    kernels.advance(scores, step, table, rows, y, probabilities, losses, odds, first, last)
+def advance(scores, step, table, rows, y, probabilities, losses) -> None:
+    loop = Threads(2).loop(len(scores), 20)
+    buffers = np.empty((loop.n_parts, kernels.BLOCK * (scores.shape[1] + 1)))
+    kernels.advance(loop, scores, step, table, rows, y, probabilities, losses, buffers)
 
 
-def sketch(probabilities, y, weight, directions, quanta, rounded, first, last) -> np.ndarray:
-    largest = np.zeros(directions.shape[1] + 1)
-    kernels.sketch(probabilities, y, weight, directions, quanta, rounded, largest, first, last)
-    return largest
+def sketch(probabilities, y, weight, directions, quanta, rounded) -> np.ndarray:
+    loop = Threads(2).loop(len(y), 20)
+    largest = np.zeros((loop.n_parts, directions.shape[1] + 1))
+    kernels.sketch(loop, probabilities, y, weight, directions, quanta, rounded, largest)
+    return largest.max(axis=0)
+
+
+def leaf_sums(probabilities, y, weight, used, leaves, n_leaves) -> np.ndarray:
+    loop = Threads(2).loop(len(used), 20)
+    sums = np.zeros((loop.n_parts, n_leaves, 2, probabilities.shape[1]))
+    kernels.leaf_sums(loop, probabilities, y, weight, used, leaves, BIG, sums)
+    return sums.sum(axis=0)
 
 
 def problem(n: int = 50, n_classes: int = 4, seed: int = 0):
@@ -45,8 +55,7 @@ def test_advance(n_classes) -> None:
     rows = rng.integers(7, size=50).astype(np.int32)
     expected = scores + 0.3 * table[rows]
     shares, losses = np.full(scores.shape, np.nan, np.float32), np.full(50, np.nan)
-    for first, last in ((0, 20), (20, 50)):
-        advance(scores, 0.3, table, rows, y, shares, losses, first, last)
+    advance(scores, 0.3, table, rows, y, shares, losses)
     np.testing.assert_allclose(scores, expected, rtol=1e-14)
     np.testing.assert_allclose(shares, softmax(-expected, axis=1), atol=1e-7)
     log_loss = expected[np.arange(50), y] + logsumexp(-expected, axis=1)
@@ -57,7 +66,7 @@ def test_an_empty_table_only_sets_probabilities() -> None:
     scores, expected, y, _, _ = problem()
     before, shares, losses = scores.copy(), np.empty_like(expected), np.empty(50)
     rows, table = np.zeros(50, np.int32), np.empty((0, 4))
-    advance(scores, 0.0, table, rows, y, shares, losses, 0, 50)
+    advance(scores, 0.0, table, rows, y, shares, losses)
     np.testing.assert_array_equal(scores, before)
     np.testing.assert_allclose(shares, expected, rtol=1e-6)
 
@@ -67,7 +76,7 @@ def test_scores_of_any_size(size) -> None:
     scores = size * np.array([[0.0, 1.0, -1.0], [1.0, 1.0, 1.0]])
     shares, losses = np.empty((2, 3), np.float32), np.empty(2)
     rows, y = np.zeros(2, np.int32), np.array([1, 2], np.uint8)
-    advance(scores, 1.0, np.empty((0, 3)), rows, y, shares, losses, 0, 2)
+    advance(scores, 1.0, np.empty((0, 3)), rows, y, shares, losses)
     np.testing.assert_allclose(shares, [[0, 0, 1], [1 / 3, 1 / 3, 1 / 3]], rtol=1e-6)
     np.testing.assert_allclose(losses, [2 * size, np.log(3)])
 
@@ -78,12 +87,11 @@ def test_sketch(n_classes) -> None:
     directions = rng.normal(size=(n_classes, 3))
     gradient, hessian = gradients(shares, y, weight)
     expected = np.column_stack([gradient @ directions, hessian.sum(axis=1)])
-    sizes = sketch(shares, y, weight, directions, np.empty(4), EMPTY, 0, 50)
+    sizes = sketch(shares, y, weight, directions, np.empty(4), EMPTY)
     np.testing.assert_allclose(sizes, np.abs(expected).max(axis=0), rtol=1e-12)
     quanta = quanta_of(sizes)
     out = np.full((50, 4), np.nan, np.float32)
-    for first, last in ((0, 31), (31, 50)):
-        sketch(shares, y, weight, directions, quanta, out, first, last)
+    sketch(shares, y, weight, directions, quanta, out)
     assert (np.abs(out - expected) <= 0.51 * quanta).all()
     np.testing.assert_array_equal(out / quanta, np.rint(out / quanta))
 
@@ -97,11 +105,11 @@ def test_gradients_are_those_of_the_log_loss() -> None:
 
     def loss_at(moved) -> float:
         rows, table = np.zeros(1, np.int32), np.empty((0, 4))
-        advance(moved, 0.0, table, rows, y, shares, losses, 0, 1)
+        advance(moved, 0.0, table, rows, y, shares, losses)
         return float(weight[0] * losses[0])
 
     loss_at(scores.copy())
-    sketch(shares, y, weight, directions, np.full(4, 1e-9), out, 0, 1)
+    sketch(shares, y, weight, directions, np.full(4, 1e-9), out)
     for k in range(3):
         step = 1e-5 * np.eye(4)[[k]]
         slope = (loss_at(scores + step) - loss_at(scores - step)) / 2e-5
@@ -112,9 +120,7 @@ def test_leaf_sums() -> None:
     _, shares, y, weight, rng = problem()
     used = rng.permutation(50)[:40]
     leaves = rng.integers(6, size=50).astype(np.int32)
-    sums = np.zeros((6, 2, 4))
-    for first, last in ((0, 15), (15, 40)):
-        kernels.leaf_sums(shares, y, weight, used, leaves, BIG, sums, first, last)
+    sums = leaf_sums(shares, y, weight, used, leaves, 6)
     gradient, hessian = gradients(shares, y, weight)
     expected = np.zeros_like(sums)
     np.add.at(expected, leaves[used], np.stack([gradient, hessian], axis=1)[used])
@@ -126,7 +132,6 @@ def test_leaf_sums_have_no_order() -> None:
     leaves = rng.integers(3, size=200).astype(np.int32)
     first = None
     for _ in range(5):
-        sums = np.zeros((3, 2, 4))
-        kernels.leaf_sums(shares, y, weight, rng.permutation(200), leaves, BIG, sums, 0, 200)
+        sums = leaf_sums(shares, y, weight, rng.permutation(200), leaves, 3)
         first = sums if first is None else first
         np.testing.assert_array_equal(sums, first)

@@ -342,7 +342,8 @@ def test_categories_at_prediction(order) -> None:
     forest = Forest.from_trees([grown.tree], [1.0], grown.sums, 2, data.mapper)
     np.testing.assert_array_equal(forest.apply(X)[:, 0], grown.leaves)
     np.testing.assert_array_equal(grown.tree.descend(data), grown.leaves)
-    np.testing.assert_array_equal(grown.tree.descend(data, np.array([7, 3])), grown.leaves[[7, 3]])
+    some = grown.tree.descend(data, np.array([7, 3]))
+    np.testing.assert_array_equal(some[[7, 3]], grown.leaves[[7, 3]])
     unknown, missing = X[:50].copy(), X[:50].copy()
     unknown[:, 0], missing[:, 0] = 12345.0, np.nan
     np.testing.assert_array_equal(forest.apply(unknown), forest.apply(missing))

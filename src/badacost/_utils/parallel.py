@@ -8,6 +8,7 @@ in double precision. `snapshot` copies an estimator, for use beside a fit in ano
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 from collections import deque
@@ -24,6 +25,7 @@ from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from badacost._utils import loop_kernels as loops
 from badacost._utils import sum_kernels as kernels
 from badacost._utils.arrays import FloatArray, Labels
 
@@ -82,12 +84,33 @@ class _Loop:
                     self.done.release()
 
 
+def _taken_lock() -> int:
+    """Address of a lock of Python, which is released by another thread."""
+    lock = int(_new_lock())
+    _acquire(lock, 1)
+    return lock
+
+
+_new_lock, _acquire = (
+    ctypes.pythonapi.PyThread_allocate_lock,
+    ctypes.pythonapi.PyThread_acquire_lock,
+)
+_new_lock.restype, _acquire.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_int]
+
+
 class _Workers:
-    """The threads of this process: they wait, without spinning, for loops to work on."""
+    """The threads of this process: they wait, without spinning, for loops to work on.
+
+    Those of compiled loops are others than those that call Python functions.
+    """
 
     def __init__(self) -> None:
         self.n_threads = 0
         self._loops: SimpleQueue[_Loop] = SimpleQueue()
+        self._starting = Lock()
+        self.state = np.zeros((loops.LAST + 1, loops.N_WORDS), np.int64)
+        for slot in range(loops.N_SLOTS):
+            self.state[slot, loops.LOCK] = _taken_lock()
 
     def help(self, loop: _Loop, n_helpers: int) -> None:
         """Work on a loop with some threads, once they are free."""
@@ -96,6 +119,20 @@ class _Workers:
             Thread(target=self._run, name="badacost", daemon=True).start()
         for _ in range(n_helpers):
             self._loops.put(loop)
+
+    def help_kernels(self, n_helpers: int) -> None:
+        """See that so many threads wait for compiled loops."""
+        row = self.state[loops.LAST]
+        if row[loops.N_HELPERS] >= n_helpers:
+            return
+        with self._starting:
+            for number in range(int(row[loops.N_HELPERS]), min(n_helpers, loops.MAX_HELPERS)):
+                self.state[loops.N_SLOTS + number, loops.LOCK] = _taken_lock()
+                arguments = self.state, number
+                Thread(
+                    target=loops.wait_for_loops, args=arguments, name="badacost", daemon=True
+                ).start()
+                row[loops.N_HELPERS] = number + 1
 
     def _run(self) -> None:
         while True:
@@ -131,6 +168,11 @@ class Threads:
             self._n_threads = number_of_threads(None)
         return self._n_threads
 
+    @property
+    def max_parts(self) -> int:
+        """Most parts of a compiled loop: two for each thread, which may not be equally fast."""
+        return 1 if self.n_threads == 1 else 2 * self.n_threads
+
     def grain(self, length: int, least: int) -> int:
         """Size of the parts of a range: one for each thread, but not less than `least`."""
         return least if length <= least else max(least, -(-length // self.n_threads))
@@ -142,6 +184,13 @@ class Threads:
         n_parts = self.n_threads if grain is None else -(-length // grain)
         n_parts = max(1, min(n_parts, length))
         return list(pairwise(length * part // n_parts for part in range(n_parts + 1)))
+
+    def loop(self, length: int, least: int) -> loops.Loop:
+        """Divide ``range(length)`` for a kernel, into parts of not less than `least`."""
+        n_parts = min(self.max_parts, -(-length // least)) if length > least else 1
+        if n_parts > 1:
+            workers.help_kernels(self.n_threads - 1)
+        return loops.Loop(workers.state, self.n_threads if n_parts > 1 else 1, length, n_parts)
 
     def map(
         self, work: Callable[[int, int], Result], length: int, grain: int | None = None

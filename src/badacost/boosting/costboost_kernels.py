@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from badacost._utils.inner_kernels import inner
 from badacost._utils.kernel_cache import KERNEL, njit
+from badacost._utils.loop_kernels import parallel_for
 from badacost._utils.portable_kernels import portable_exp, portable_log
 
 BLOCK = 64  # samples that are processed together
 
 
-@njit(**KERNEL)
-def advance(scores, step, table, rows, y, probabilities, losses, odds, first, last):
-    """Add ``step * table[rows]`` to cost scores; set probabilities, and the log-loss of samples.
-
-    Only of the samples ``first .. last``; an empty table adds nothing. ``odds`` is a buffer of
-    ``BLOCK * (K + 1)`` numbers. Exponentials and logarithms of a block of samples are computed in
-    separate loops, which compilers vectorize.
-    """
+@inner()
+def _advance(scores, step, table, rows, y, probabilities, losses, buffers, part, first, last):
     _, n_classes = scores.shape
+    odds = buffers[part]
     totals = odds[BLOCK * n_classes :]
     for start in range(first, last, BLOCK):
         n_rows = BLOCK if start + BLOCK < last else last - start
@@ -52,12 +49,19 @@ def advance(scores, step, table, rows, y, probabilities, losses, odds, first, la
 
 
 @njit(**KERNEL)
-def sketch(probabilities, y, weight, directions, quanta, rounded, largest, first, last):
-    """Project gradients of the log-loss on directions (K, R); the last column is a hessian.
+def advance(loop, scores, step, table, rows, y, probabilities, losses, buffers):
+    """Add ``step * table[rows]`` to cost scores; set probabilities, and the log-loss of samples.
 
-    Only of the samples ``first .. last``. Fills ``rounded`` (n, R + 1) with multiples of the quanta
-    of columns; if it is empty, updates ``largest`` (R + 1,), the largest absolute values.
+    An empty table adds nothing. ``buffers`` has ``BLOCK * (K + 1)`` numbers for each part of the
+    loop. Exponentials and logarithms of a block of samples are computed in separate loops, which
+    compilers vectorize.
     """
+    arguments = (scores, step, table, rows, y, probabilities, losses, buffers)
+    parallel_for(loop, _advance, arguments)
+
+
+@inner()
+def _sketch(probabilities, y, weight, directions, quanta, rounded, largest, part, first, last):
     n_classes, n_directions = directions.shape
     for i in range(first, last):
         label = np.uint64(y[i])
@@ -76,15 +80,22 @@ def sketch(probabilities, y, weight, directions, quanta, rounded, largest, first
                 rounded[i, r] = np.rint(x / quanta[r]) * quanta[r]
             else:
                 x = -x if x < 0.0 else x
-                largest[r] = x if x > largest[r] else largest[r]
+                largest[part, r] = x if x > largest[part, r] else largest[part, r]
 
 
 @njit(**KERNEL)
-def leaf_sums(probabilities, y, weight, used, rows, big, sums, first, last):
-    """Add gradients and hessians by leaf and class, ``sums`` of shape (n_leaves, 2, K).
+def sketch(loop, probabilities, y, weight, directions, quanta, rounded, largest):
+    """Project gradients of the log-loss on directions (K, R); the last column is a hessian.
 
-    Only of the samples ``used[first .. last]``; adding and subtracting `big` rounds the terms.
+    Fills ``rounded`` (n, R + 1) with multiples of the quanta of columns; if it is empty, updates
+    ``largest`` (n_parts, R + 1), the largest absolute values.
     """
+    arguments = (probabilities, y, weight, directions, quanta, rounded, largest)
+    parallel_for(loop, _sketch, arguments)
+
+
+@inner()
+def _leaf_sums(probabilities, y, weight, used, rows, big, sums, part, first, last):
     _, n_classes = probabilities.shape
     for q in range(first, last):
         i = np.uint64(used[q])
@@ -92,27 +103,38 @@ def leaf_sums(probabilities, y, weight, used, rows, big, sums, first, last):
         w = weight[i]
         for k in range(n_classes):
             probability = np.float64(probabilities[i, k])
-            sums[leaf, 0, k] += (w * probability + big) - big
-            sums[leaf, 1, k] += (w * (probability * (1.0 - probability)) + big) - big
-        sums[leaf, 0, np.uint64(y[i])] -= (w + big) - big
+            sums[part, leaf, 0, k] += (w * probability + big) - big
+            sums[part, leaf, 1, k] += (w * (probability * (1.0 - probability)) + big) - big
+        sums[part, leaf, 0, np.uint64(y[i])] -= (w + big) - big
 
 
 @njit(**KERNEL)
-def hessian_sum(rounded, used, first, last):
-    """Sum of the last column of the rows ``used[first:last]``."""
+def leaf_sums(loop, probabilities, y, weight, used, rows, big, sums):
+    """Add gradients and hessians by leaf and class, ``sums`` of shape (n_parts, n_leaves, 2, K).
+
+    Only of the samples ``used``; adding and subtracting `big` rounds the terms.
+    """
+    parallel_for(loop, _leaf_sums, (probabilities, y, weight, used, rows, big, sums))
+
+
+@inner()
+def _hessian_sum(rounded, used, sums, part, first, last):
     _, n_columns = rounded.shape
     total = 0.0
     for q in range(first, last):
         total += rounded[np.uint64(used[q]), n_columns - 1]
-    return total
+    sums[part] = total
 
 
 @njit(**KERNEL)
-def loss_sums(losses, fraction, total, used, coarse, fine, sums, first, last):
-    """Sums of losses times ``fraction / total`` of the samples ``used[first .. last]``.
+def hessian_sum(loop, rounded, used, sums):
+    """Set ``sums`` (n_parts,) of the last column over the rows ``used``."""
+    parallel_for(loop, _hessian_sum, (rounded, used, sums))
 
-    Updates ``sums`` (3,): the largest term, and the sums of the high and the low halves.
-    """
+
+@inner()
+def _loss_sums(losses, fraction, total, used, coarse, fine, all_sums, part, first, last):
+    sums = all_sums[part]
     for q in range(first, last):
         i = np.uint64(used[q])
         x = losses[i] * (fraction[i] / total)
@@ -120,3 +142,12 @@ def loss_sums(losses, fraction, total, used, coarse, fine, sums, first, last):
         sums[0] = x if x > sums[0] else sums[0]
         sums[1] += high
         sums[2] += ((x - high) + fine) - fine
+
+
+@njit(**KERNEL)
+def loss_sums(loop, losses, fraction, total, used, coarse, fine, sums):
+    """Sums of losses times ``fraction / total`` of the samples ``used``.
+
+    Updates ``sums`` (n_parts, 3): the largest term, and the sums of the high and the low halves.
+    """
+    parallel_for(loop, _loss_sums, (losses, fraction, total, used, coarse, fine, sums))

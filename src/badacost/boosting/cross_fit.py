@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost._utils.arrays import FloatArray, Labels, RowNumbers
+from badacost._utils.loop_kernels import Loop
 from badacost._utils.parallel import (
     Threads,
     Units,
@@ -34,6 +35,7 @@ from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
 from badacost.tree.gain_kernels import Gain
 from badacost.tree.grower import Growth, Summands, TreeGrower, quanta_of
+from badacost.tree.growth_kernels import look_up
 from badacost.tree.shards import (
     LevelRequest,
     LevelResult,
@@ -121,17 +123,13 @@ class CrossFitShard:
         """Largest gradients along the directions of a round, and hessian: (n_folds, R + 1)."""
 
         def of_fold(k: int) -> FloatArray:
-            directions = self._plan.draws(n_done, k)[0]
-
-            def of_rows(first: int, last: int) -> FloatArray:
-                quanta, largest = np.zeros((2, directions.shape[1] + 1))
-                kernels.sketch(
-                    self.probabilities[k], self._y, self._weight, directions, quanta,
-                    np.empty((0, 1), np.float32), largest, first, last,
-                )  # fmt: skip
-                return largest
-
-            return np.max(self._for_rows(of_rows), axis=0)
+            directions, loop = self._plan.draws(n_done, k)[0], self._loop(len(self._y))
+            largest = np.zeros((loop.n_parts, directions.shape[1] + 1))
+            kernels.sketch(
+                loop, self.probabilities[k], self._y, self._weight, directions, largest[0],
+                np.empty((0, 1), np.float32), largest,
+            )  # fmt: skip
+            return np.max(largest, axis=0)
 
         return np.array(self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)]))
 
@@ -144,17 +142,15 @@ class CrossFitShard:
         def of_fold(k: int) -> float:
             directions, train = self._plan.draws(n_done, k)[0], self._train[k]
             rounded = np.empty((len(self._y), len(quanta[k])), np.float32)
-            self._for_rows(
-                lambda a, b: kernels.sketch(
-                    self.probabilities[k], self._y, self._weight, directions, quanta[k], rounded,
-                    np.empty(0), a, b,
-                )
+            kernels.sketch(
+                self._loop(len(self._y)), self.probabilities[k], self._y, self._weight, directions,
+                quanta[k], rounded, np.empty((0, 0)),
             )  # fmt: skip
             rows = draw_rows(train, plan.subsample, (plan.seed, n_done, k), self._shard.first_row)
             self._begun[k] = Summands.of_rounded(rounded), rows
-            sums = self._for_rows(
-                lambda a, b: kernels.hessian_sum(rounded, train, a, b), len(train)
-            )
+            loop = self._loop(len(train))
+            sums = np.empty(loop.n_parts)
+            kernels.hessian_sum(loop, rounded, train, sums)
             return float(np.sum(sums))
 
         plan = self._plan
@@ -182,9 +178,8 @@ class CrossFitShard:
             grown = self._grower.grow(
                 sums, gains[k], rows=every, other_rows=others, seed=seeds[k], copy=False
             )
-            leaf, numbers = leaf_numbers(grown.tree), np.empty(len(self._y), np.int32)
-            self._for_rows(lambda a, b: leaf.take(grown.leaves[a:b], None, numbers[a:b], "clip"))
-            return grown.tree, numbers
+            look_up(self._loop(len(self._y)), leaf_numbers(grown.tree), grown.leaves)
+            return grown.tree, grown.leaves
 
         tasks = [(k,) for k in range(self.n_folds)]
         trees, self._rows = zip(*self._over_folds.run(of_fold, tasks), strict=True)
@@ -196,16 +191,13 @@ class CrossFitShard:
 
         def of_fold(k: int) -> FloatArray:
             train, n_leaves = self._train[k], int(trees[k].is_leaf.sum())
-
-            def of_rows(first: int, last: int) -> FloatArray:
-                sums = np.zeros((n_leaves, 2, self.scores.shape[2]))
-                kernels.leaf_sums(
-                    self.probabilities[k], self._y, self._weight, train, rows[k], self._plan.big,
-                    sums, first, last,
-                )  # fmt: skip
-                return sums
-
-            return np.sum(self._for_rows(of_rows, len(train)), axis=0)
+            loop = self._loop(len(train))
+            sums = np.zeros((loop.n_parts, n_leaves, 2, self.scores.shape[2]))
+            kernels.leaf_sums(
+                loop, self.probabilities[k], self._y, self._weight, train, rows[k], self._plan.big,
+                sums,
+            )  # fmt: skip
+            return sums[0] if loop.n_parts == 1 else np.sum(sums, axis=0)
 
         return self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)])
 
@@ -239,17 +231,15 @@ class CrossFitShard:
         return self._loss_sums((_NO_UNITS, _NO_UNITS))[:, :, 0].max(axis=0)
 
     def _add(self, k: int, step: float, rows: RowNumbers, table: FloatArray) -> None:
-        size = kernels.BLOCK * (self.scores.shape[2] + 1)
-        self._for_rows(
-            lambda a, b: kernels.advance(
-                self.scores[k], step, table, rows, self._y, self.probabilities[k],
-                self.losses[k], np.empty(size), a, b,
-            )
+        loop = self._loop(len(self._y))
+        buffers = np.empty((loop.n_parts, kernels.BLOCK * (self.scores.shape[2] + 1)))
+        kernels.advance(
+            loop, self.scores[k], step, table, rows, self._y, self.probabilities[k],
+            self.losses[k], buffers,
         )  # fmt: skip
 
-    def _for_rows(self, work: Any, n: int | None = None) -> list[Any]:
-        n, threads = len(self._y) if n is None else n, self._shard.threads
-        return threads.map(work, n, threads.grain(n, _MIN_ROWS))
+    def _loop(self, n_rows: int) -> Loop:
+        return self._shard.threads.loop(n_rows, _MIN_ROWS)
 
     def loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
         """Sums of losses (n_folds, 2, 2) of training and of held-out rows, high and low."""
@@ -261,16 +251,10 @@ class CrossFitShard:
         def of_part(k: int, part: int) -> FloatArray:
             used = (self._train, self._held_out)[part][k]
             total, (coarse, fine) = self._plan.totals[part], map(float, units[part])
-
-            def of_rows(first: int, last: int) -> FloatArray:
-                sums = np.zeros(3)
-                kernels.loss_sums(
-                    self.losses[k], self._fraction, total, used, coarse, fine, sums, first, last
-                )
-                return sums
-
-            found = self._for_rows(of_rows, len(used))
-            return np.append(np.max(found, axis=0)[0], np.sum(found, axis=0)[1:])
+            loop = self._loop(len(used))
+            sums = np.zeros((loop.n_parts, 3))
+            kernels.loss_sums(loop, self.losses[k], self._fraction, total, used, coarse, fine, sums)
+            return np.append(np.max(sums[:, 0]), np.sum(sums[:, 1:], axis=0))
 
         tasks = [(k, part) for k in range(self.n_folds) for part in (0, 1)]
         return np.array(self._over_folds.run(of_part, tasks)).reshape(self.n_folds, 2, 3)

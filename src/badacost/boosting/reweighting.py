@@ -21,6 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from badacost._utils.arrays import FloatArray, Labels, LeafNumbers, RowNumbers, Samples
 from badacost._utils.parallel import (
+    MIN_ROWS,
     Threads,
     Units,
     exact_bincount,
@@ -44,6 +45,7 @@ from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
 from badacost.tree.gain_kernels import Gain
 from badacost.tree.grower import Growth, Summands, TreeGrower
+from badacost.tree.growth_kernels import look_up
 from badacost.tree.shards import (
     LevelRequest,
     LevelResult,
@@ -163,9 +165,8 @@ class TreeLearner:
         """Grow a tree whose leaves have the label of minimum expected cost."""
         tree, class_weights, leaves = self.grow(weights, costs, rows, seed)
         tree = label_tree(tree, class_weights, costs)
-        label = tree.value.astype(self.y.dtype)
-        labels = over_rows(lambda rows: label[leaves[rows]], len(leaves), self.grower.threads)
-        return tree, np.concatenate(labels)
+        look_up(self.grower.threads.loop(len(leaves), MIN_ROWS), tree.value, leaves)
+        return tree, leaves
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost._utils.arrays import FloatArray, IndexArray, LeafNumbers, Mask, RowNumbers, Samples
-from badacost._utils.parallel import Threads
+from badacost._utils.parallel import MIN_ROWS, Threads
 from badacost._utils.validation import check_choice
 from badacost.tree import forest_kernels, shapley_kernels
 from badacost.tree.binning import BinMapper, BinnedData, is_sparse, places_of
@@ -116,16 +116,23 @@ class Tree(Nodes):
             position=position,
         )
 
-    def descend(self, data: BinnedData, rows: RowNumbers | None = None) -> LeafNumbers:
-        """Return the leaves of rows of binned data, all by default."""
+    def descend(
+        self,
+        data: BinnedData,
+        rows: RowNumbers | None = None,
+        leaves: LeafNumbers | None = None,
+        threads: Threads | None = None,
+    ) -> LeafNumbers:
+        """Write the leaves of rows of binned data, all by default, into `leaves` (n,)."""
         if self.position is None:
             raise ValueError("This tree has no positions of bins: use Forest.apply on values.")
-        rows = np.arange(data.bins.shape[1]) if rows is None else rows
-        leaves = np.empty(len(rows), np.min_scalar_type(len(self.left) - 1))
+        n_rows = data.bins.shape[1]
+        rows = np.arange(n_rows) if rows is None else rows
+        leaves = np.zeros(n_rows, np.int32) if leaves is None else leaves
         category_set, sets = known_sets(self)
         descend(
-            data.bins, data.mapper.n_bins, rows, self.feature, self.position, self.left,
-            self.missing_left, category_set, sets, leaves,
+            (threads or Threads()).loop(len(rows), MIN_ROWS), data.bins, data.mapper.n_bins, rows,
+            self.feature, self.position, self.left, self.missing_left, category_set, sets, leaves,
         )  # fmt: skip
         return leaves
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -112,11 +111,7 @@ class Summands:
         """Weights in single precision; their total exceeds the bound by rounding at most."""
         unit = 2.0 ** np.frexp(bound)[1]
         values, threads = np.empty((len(weights), 1), np.float32), threads or Threads()
-        threads.map(
-            lambda a, b: kernels.round_weights(weights, unit, values, a, b),
-            len(weights),
-            threads.grain(len(weights), MIN_ROWS),
-        )
+        kernels.round_weights(threads.loop(len(weights), MIN_ROWS), weights, unit, values)
         return cls(labels.astype(np.uint16, copy=False), values, n_labels)
 
     @classmethod
@@ -155,14 +150,10 @@ class Summands:
         if copy or rows is not None:
             values = np.empty((n, values.shape[1]), np.float32)
         samples = NodeSamples(order, np.empty(n * self.has_labels, np.uint16), values)
-
-        def select(first: int, last: int) -> FloatArray:
-            sums = np.zeros(self.n_columns)
-            kernels.select(self.labels, self.values, samples, sums, first, last)
-            return sums
-
-        sums = threads.map(select, n, threads.grain(n, MIN_ROWS))
-        return samples, reduce(np.add, sums)
+        loop = threads.loop(n, MIN_ROWS)
+        sums = np.zeros((loop.n_parts, self.n_columns))
+        kernels.select(loop, self.labels, self.values, samples, sums)
+        return samples, sums[0] if len(sums) == 1 else sums.sum(axis=0)
 
 
 def scratch_of(samples: NodeSamples) -> NodeSamples:
@@ -170,26 +161,26 @@ def scratch_of(samples: NodeSamples) -> NodeSamples:
     return NodeSamples._make(np.empty_like(array) for array in samples)
 
 
-def work_buffers(data: Data, n_columns: int) -> Buffers:
-    """Work arrays of a search for `n_columns` sums."""
+def work_buffers(data: Data, n_columns: int, n: int = 1) -> Buffers:
+    """Work arrays of `n` searches for `n_columns` sums."""
     n_codes, categorical = int(data.n_codes.max()) + 1, bool(data.categorical.any())
     n_categories, n_cells = n_codes if categorical else 0, n_codes * n_columns
     n_sorted = min(data.bins.shape[1], n_cells // SORTING)
     return Buffers(
-        cells=np.zeros((AT_ONCE, n_cells)),
-        left=np.empty(n_columns),
-        joint=np.empty((AT_ONCE, 2, n_codes)),
-        ranked=np.empty((AT_ONCE, n_codes), np.int64),
-        n_ranked=np.empty(AT_ONCE, np.int64),
-        any_missing=np.empty(AT_ONCE, bool),
-        counts=np.empty(n_codes, np.int64),
-        words=np.zeros((n_codes >> 5) + 1, np.int64),
-        means=np.empty((n_categories + 2, n_columns)),
-        keys=np.empty((2, n_categories)),
-        pooled=np.empty((1, n_cells if categorical else 0)),
-        whole=np.empty(n_columns),
-        taken=np.empty(len(data.usable), bool),
-        sorted=np.empty(n_sorted + 1, np.uint64),
+        cells=np.zeros((n, AT_ONCE, n_cells)),
+        left=np.empty((n, n_columns)),
+        joint=np.empty((n, AT_ONCE, 2, n_codes)),
+        ranked=np.empty((n, AT_ONCE, n_codes), np.int64),
+        n_ranked=np.empty((n, AT_ONCE), np.int64),
+        any_missing=np.empty((n, AT_ONCE), bool),
+        counts=np.empty((n, n_codes), np.int64),
+        words=np.zeros((n, (n_codes >> 5) + 1), np.int64),
+        means=np.empty((n, n_categories + 2, n_columns)),
+        keys=np.empty((n, 2, n_categories)),
+        pooled=np.empty((n, 1, n_cells if categorical else 0)),
+        whole=np.empty((n, n_columns)),
+        taken=np.empty((n, len(data.usable)), bool),
+        sorted=np.empty((n, n_sorted + 1), np.uint64),
     )
 
 
@@ -296,8 +287,7 @@ class TreeGrower:
             len(samples.order), totals, seed, self._usable, limits.n_drawn, n_parts, store
         )
         data, scratch = self.data.kernel_data, scratch_of(samples)
-        new_buffers = partial(work_buffers, data, sums.n_columns)
-        buffers = new_buffers()
+        buffers = work_buffers(data, sums.n_columns)
         n_used_parts, threads_from = 1, 2 * GRAIN if n_threads > 1 else NO_LIMIT
         while True:
             needed = kernels.grow(
@@ -308,8 +298,10 @@ class TreeGrower:
             if needed == kernels.SPACE:
                 tree = enlarged(tree)
             elif needed == kernels.SEARCH:
+                if len(buffers.cells) == 1:
+                    buffers = work_buffers(data, sums.n_columns, self.threads.max_parts)
                 n_used_parts = search_in_threads(
-                    data, samples, gain, limits, tree, new_buffers, self.threads
+                    data, samples, gain, limits, tree, buffers, self.threads
                 )
             else:
                 partition_in_threads(data, samples, scratch, gain, limits, tree, self.threads)
@@ -350,22 +342,15 @@ class TreeGrower:
         other_rows: RowNumbers | None,
     ) -> GrownTree:
         grown, totals = finished(tree, self.data.mapper)
-        leaves = np.empty(n_rows, np.min_scalar_type(len(totals) - 1))
+        leaves = np.empty(n_rows, np.int32)
         others = np.empty(0, np.int64) if other_rows is None else other_rows
         if other_rows is None and len(samples.order) < n_rows:
             is_other = np.ones(n_rows, bool)
             is_other[samples.order] = False
             others = np.flatnonzero(is_other)
-        nodes = tree.nodes[: len(totals)]
-
-        def write(first: int, last: int) -> None:
-            kernels.write_leaves(samples.order, nodes, leaves, first, last)
-
-        def descend(first: int, last: int) -> None:
-            leaves[others[first:last]] = grown.descend(self.data, others[first:last])
-
-        for work, n in ((write, len(samples.order)), (descend, len(others))):
-            self.threads.map(work, n, self.threads.grain(n, MIN_ROWS))
+        loop = self.threads.loop(len(samples.order), MIN_ROWS)
+        kernels.write_leaves(loop, samples.order, tree.nodes[: len(totals)], leaves)
+        grown.descend(self.data, others, leaves, self.threads)
         return GrownTree(grown, totals, leaves)
 
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from badacost._utils.inner_kernels import inner
 from badacost._utils.kernel_cache import KERNEL, njit
+from badacost._utils.loop_kernels import parallel_for
 from badacost.tree.gain_kernels import node_score, split_score
 from badacost.tree.histogram_kernels import AT_ONCE, count_samples, fill_block
-from badacost.tree.split_kernels import N_JOBS, draw, search_splits
+from badacost.tree.split_kernels import N_JOBS, buffers_of, draw, search_splits
 
 DONE, SPACE, SEARCH, PARTITION = range(4)  # results of `grow`
 # Entries of the state of a growing tree. Its first one is N_JOBS: the length of the list of jobs,
@@ -331,12 +332,8 @@ def _add_children(gain, limits, tree, number, middle, any_missing):
     _add_pair(gain, limits, tree.nodes, tree.totals, tree.state, number, middle)
 
 
-@njit(**KERNEL)
-def select(labels, values, samples, sums, first, last):
-    """Copy the labels and values of the samples ``order[first:last]`` to their places in order.
-
-    Adds them to ``sums`` (C,).
-    """
+@inner()
+def _select(labels, values, samples, sums, part, first, last):
     order, labels2, values2 = samples
     _, n_values = values.shape
     for i in range(np.uint64(first), np.uint64(last)):
@@ -347,14 +344,22 @@ def select(labels, values, samples, sums, first, last):
             if len(labels) > 0:
                 label = labels[sample]
                 labels2[i] = label
-                sums[np.uint64(label)] += value
+                sums[part, np.uint64(label)] += value
             else:
-                sums[c] += value
+                sums[part, c] += value
 
 
 @njit(**KERNEL)
-def write_leaves(order, nodes, leaves, first, last):
-    """Write the leaves of the samples ``order[first:last]``."""
+def select(loop, labels, values, samples, sums):
+    """Copy the labels and values of samples to their places in order.
+
+    Adds them to ``sums`` (n_parts, C).
+    """
+    parallel_for(loop, _select, (labels, values, samples, sums))
+
+
+@inner()
+def _write_leaves(order, nodes, leaves, part, first, last):
     for number in range(len(nodes)):
         node = nodes[number]
         if node.left == number:
@@ -365,10 +370,33 @@ def write_leaves(order, nodes, leaves, first, last):
 
 
 @njit(**KERNEL)
-def round_weights(weights, unit, values, first, last):
-    """Fill ``values`` (n, 1) with weights in single precision that are multiples of a quantum."""
+def write_leaves(loop, order, nodes, leaves):
+    """Write the leaves of samples."""
+    parallel_for(loop, _write_leaves, (order, nodes, leaves))
+
+
+@inner()
+def _look_up(table, numbers, part, first, last):
+    for i in range(first, last):
+        numbers[i] = table[np.uint64(numbers[i])]
+
+
+@njit(**KERNEL)
+def look_up(loop, table, numbers):
+    """Replace numbers (n,) by entries of a table, such as leaves by their labels."""
+    parallel_for(loop, _look_up, (table, numbers))
+
+
+@inner()
+def _round_weights(weights, unit, values, part, first, last):
     for i in range(first, last):
         values[i, 0] = np.float32((np.float64(np.float32(weights[i])) + unit) - unit)
+
+
+@njit(**KERNEL)
+def round_weights(loop, weights, unit, values):
+    """Fill ``values`` (n, 1) with weights in single precision that are multiples of a quantum."""
+    parallel_for(loop, _round_weights, (weights, unit, values))
 
 
 @njit(**KERNEL)
@@ -393,7 +421,7 @@ def grow(data, samples, scratch, gain, limits, tree, buffers, n_parts, threads_f
                 n_draws = 1 if limits.symmetric else n_jobs
                 draw(
                     tree.seed, nodes, jobs, limits, data.usable, tree.features, n_draws,
-                    buffers.taken,
+                    buffers.taken[0],
                 )  # fmt: skip
             n_samples = 0
             for j in range(n_jobs):
@@ -403,7 +431,7 @@ def grow(data, samples, scratch, gain, limits, tree, buffers, n_parts, threads_f
             n_parts = 0
             search_splits(
                 data, samples, gain, limits, tree, n_parts, n_parts, n_used, n_parts, n_jobs,
-                buffers,
+                buffers_of(buffers, 0),
             )  # fmt: skip
             n_parts = 1
         state[IS_SEARCHED] = 0
@@ -429,13 +457,8 @@ def grow(data, samples, scratch, gain, limits, tree, buffers, n_parts, threads_f
 # Entry points for threads, which divide the samples of nodes into blocks.
 
 
-@njit(**KERNEL)
-def partition_blocks(data, samples, scratch, tree, blocks, sums, first, last):
-    """Partition each block ``first <= t < last`` of `BLOCK` within its own range.
-
-    Sets ``middle`` and ``missing`` of the blocks, and ``sums[2 * t : 2 * t + 2]``, those of both
-    sides.
-    """
+@inner()
+def _partition_blocks(data, samples, scratch, tree, blocks, sums, part, first, last):
     for t in range(first, last):
         block = blocks[t]
         block.middle, block.missing = _partition(
@@ -445,8 +468,17 @@ def partition_blocks(data, samples, scratch, tree, blocks, sums, first, last):
 
 
 @njit(**KERNEL)
-def move_blocks(samples, scratch, blocks, back, first, last):
-    """Copy both sides of blocks to their places in ``scratch``, or copy all of it ``back``."""
+def partition_blocks(loop, data, samples, scratch, tree, blocks, sums):
+    """Partition each block t of `BLOCK` within its own range.
+
+    Sets ``middle`` and ``missing`` of the blocks, and ``sums[2 * t : 2 * t + 2]``, those of both
+    sides.
+    """
+    parallel_for(loop, _partition_blocks, (data, samples, scratch, tree, blocks, sums))
+
+
+@inner()
+def _move_blocks(samples, scratch, blocks, back, part, first, last):
     for t in range(first, last):
         block = blocks[t]
         start, middle, end = np.uint64(block.start), np.uint64(block.middle), np.uint64(block.end)
@@ -455,6 +487,12 @@ def move_blocks(samples, scratch, blocks, back, first, last):
         else:
             _copy(samples, start, scratch, np.uint64(block.left), middle - start)
             _copy(samples, middle, scratch, np.uint64(block.right), end - middle)
+
+
+@njit(**KERNEL)
+def move_blocks(loop, samples, scratch, blocks, back):
+    """Copy both sides of blocks to their places in ``scratch``, or copy all of it ``back``."""
+    parallel_for(loop, _move_blocks, (samples, scratch, blocks, back))
 
 
 @njit(**KERNEL)
@@ -529,30 +567,29 @@ def partition(data, samples, scratch, nodes, splits, lefts, sets, totals, sizes,
         sizes[s, 0], sizes[s, 1] = middle - node.start, node.end - middle
 
 
-@njit(**KERNEL)
-def fill(
-    data, samples, nodes, wanted, places, features, first, last, part, n_parts, n_columns, cells,
-    counts,
-):  # fmt: skip
-    """Fill histograms of nodes: ``cells[j, p]`` for ``features[j, p]`` and ``first <= p < last``.
-
-    For all nodes ``wanted``, whose places j are given, and one of ``n_parts`` parts of the samples
-    of each. ``counts`` (n, n_features, n_codes) of samples by bin are filled too, unless empty.
-    """
-    for w in range(len(wanted)):
-        node, j = nodes[wanted[w]], places[w]
+@inner()
+def _fill(
+    data, samples, nodes, wanted, places, features, n_columns, cells, counts, part, first, last
+):
+    n_row_parts, (_, n_used) = len(cells), features.shape
+    n_blocks = (n_used + AT_ONCE - 1) // AT_ONCE
+    for task in range(first * len(wanted), last * len(wanted)):
+        row_part, block = divmod(task // len(wanted), n_blocks)
+        node, j = nodes[wanted[task % len(wanted)]], places[task % len(wanted)]
         n = node.end - node.start
-        start, end = node.start + n * part // n_parts, node.start + n * (part + 1) // n_parts
+        start = node.start + n * row_part // n_row_parts
+        end = node.start + n * (row_part + 1) // n_row_parts
         chosen = features[j if len(features) > 1 else 0]
-        p = first
-        while p < last:
-            n_block = AT_ONCE if last - p >= AT_ONCE else 1
+        p = block * AT_ONCE
+        last_feature = p + AT_ONCE if p + AT_ONCE < n_used else n_used
+        while p < last_feature:
+            n_block = AT_ONCE if last_feature - p == AT_ONCE else 1
             for b in range(n_block):
                 for cell in range(data.n_codes[chosen[p + b]] * n_columns):
-                    cells[j, p + b, cell] = 0.0
+                    cells[row_part, j, p + b, cell] = 0.0
             fill_block(
-                data.bins, samples, chosen, p, n_block, start, end, n_columns, cells[j], p,
-                wanted[:0],
+                data.bins, samples, chosen, p, n_block, start, end, n_columns, cells[row_part, j],
+                p, wanted[:0],
             )  # fmt: skip
             for b in range(n_block if len(counts) > 0 else 0):
                 feature = chosen[p + b]
@@ -564,11 +601,23 @@ def fill(
 
 
 @njit(**KERNEL)
-def descend(
-    bins, n_bins, samples, feature, position, left, missing_left, category_set, sets, leaves
-):
-    """Write the leaves of some samples, found by their bins, into ``leaves`` (n,)."""
-    for i in range(len(samples)):
+def fill(loop, data, samples, nodes, wanted, places, features, n_columns, cells, counts):
+    """Fill histograms of nodes: ``cells[r, j, p]`` for ``features[j, p]``.
+
+    For all nodes ``wanted``, whose places j are given, and each part r of the samples. Parts of the
+    loop are parts of the samples times blocks of `AT_ONCE` features. ``counts`` (n, n_features,
+    n_codes) of samples by bin are filled too, unless empty.
+    """
+    arguments = (data, samples, nodes, wanted, places, features, n_columns, cells, counts)
+    parallel_for(loop, _fill, arguments)
+
+
+@inner()
+def _descend(
+    bins, n_bins, samples, feature, position, left, missing_left, category_set, sets, leaves, part,
+    first, last,
+):  # fmt: skip
+    for i in range(first, last):
         sample = samples[i]
         node = np.uint64(0)
         while np.uint64(left[node]) != node:
@@ -578,4 +627,13 @@ def descend(
                 sets[row if row >= 0 else 0],
             )  # fmt: skip
             node = np.uint64(left[node]) + np.uint64(right)
-        leaves[i] = node
+        leaves[sample] = node
+
+
+@njit(**KERNEL)
+def descend(
+    loop, bins, n_bins, samples, feature, position, left, missing_left, category_set, sets, leaves
+):
+    """Write the leaves of some samples, found by their bins, into ``leaves`` (n,)."""
+    tree = (feature, position, left, missing_left, category_set, sets, leaves)
+    parallel_for(loop, _descend, (bins, n_bins, samples, *tree))

@@ -31,7 +31,7 @@ from badacost.tree.grower import (
     scratch_of,
     work_buffers,
 )
-from badacost.tree.histogram_kernels import NodeSamples
+from badacost.tree.histogram_kernels import AT_ONCE, NodeSamples
 from badacost.tree.split_kernels import N_JOBS, NODE, draw_features, search
 
 _NO_NODES = np.empty(0, np.int64)
@@ -143,12 +143,9 @@ class LocalTreeShard:
         counts = np.zeros((*shape, n_codes), np.int64) if request.counted else _NO_COUNTS
         places = np.arange(len(request.nodes))
         if len(request.nodes):
-            self.threads.map(
-                lambda first, last: kernels.fill(
-                    self.data.kernel_data, samples, nodes, np.array(request.nodes), places,
-                    features, first, last, 0, 1, n_columns, cells, counts,
-                ),
-                shape[1],
+            kernels.fill(
+                self.threads.loop(-(-shape[1] // AT_ONCE), 1), self.data.kernel_data, samples,
+                nodes, np.array(request.nodes), places, features, n_columns, cells[None], counts,
             )  # fmt: skip
         return LevelResult(sizes, missing, cells, counts)
 
@@ -173,9 +170,7 @@ class LocalTreeShard:
 
     def leaves(self, tree: Tree) -> LeafNumbers:
         """Leaves of all rows in a finished tree."""
-        return np.concatenate(
-            self.threads.map(lambda a, b: tree.descend(self.data, np.arange(a, b)), self.n_rows)
-        )
+        return tree.descend(self.data, threads=self.threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +229,7 @@ class _Growing:
         self.samples = NodeSamples(
             np.empty(0, np.uint32), np.empty(0, np.uint16), np.empty((0, 1), np.float32)
         )
-        self.buffers = [work_buffers(data, n_columns) for _ in range(n_parts)]
+        self.buffers = work_buffers(data, n_columns, n_parts)
 
     @property
     def new(self) -> range:
@@ -275,7 +270,7 @@ class _Growing:
             return usable[None]
         n_draws = min(len(wanted), 1) if self.limits.symmetric else len(wanted)
         drawn = np.empty((n_draws, self.limits.n_drawn), np.int64)
-        tree, taken = self.tree, self.buffers[0].taken
+        tree, taken = self.tree, self.buffers.taken[0]
         draw_features(tree.seed, tree.nodes, wanted, self.limits, usable, drawn, taken)
         return drawn
 
@@ -309,19 +304,22 @@ class _Growing:
             None if node in wanted else self.kept[int(nodes[node]["parent"])] for node in jobs
         ]
 
-        def search_part(part: int, used: tuple[int, int]) -> None:
+        def take(*used: int) -> None:
             some = slice(*used)
             for number, (out, sums) in enumerate(zip(found, given, strict=True)):
                 for here, row, parent in zip(out, rows, parents, strict=True):
                     here[some] = sums[row, some]
                     if parent is not None:  # of the sibling
                         np.subtract(parent[number][some], here[some], here[some])
-            buffers = self.buffers[part]
-            search(data, self.samples, self.gain, limits, tree, part, *used, 0, len(jobs), buffers)
 
-        parts = self.grower.threads.parts(features.shape[1]) if len(jobs) else []
-        n_parts = len(self.grower.threads.run(search_part, enumerate(parts)))
-        n_splits = kernels.split(data, self.gain, limits, tree, self.lefts, n_parts)
+        threads = self.grower.threads
+        parts = threads.parts(features.shape[1]) if len(jobs) else []
+        threads.run(take, parts)
+        if parts:
+            tasks = np.array([(p, *used, 0, len(jobs)) for p, used in enumerate(parts)])
+            loop = threads.loop(len(parts), 1)
+            search(loop, data, self.samples, self.gain, limits, tree, tasks, self.buffers)
+        n_splits = kernels.split(data, self.gain, limits, tree, self.lefts, len(parts))
         nodes["end"][self.new] = NO_LIMIT
         chosen = tree.jobs[:n_splits].copy()
         self._keep(jobs, found, chosen)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from badacost._utils.inner_kernels import inner
 from badacost._utils.kernel_cache import KERNEL, njit
+from badacost._utils.loop_kernels import parallel_for
 from badacost.tree.gain_kernels import bound_of, may_beat, node_score, split_score
 from badacost.tree.histogram_kernels import (
     AT_ONCE,
@@ -72,7 +73,7 @@ class Limits(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Work arrays of a search; one set for each thread."""
+    """Work arrays of searches, each with one more axis: a set for each part of a loop."""
 
     cells: NDArray[np.float64]  # (4, n_cells), of nodes without a slot; zero between uses
     left: NDArray[np.float64]  # (C,)
@@ -88,6 +89,17 @@ class Buffers(NamedTuple):
     whole: NDArray[np.float64]  # (C,), for categories of a level
     taken: NDArray[np.bool_]  # (n_usable,), features that are drawn
     sorted: NDArray[np.uint64]  # (n_sorted + 1,), bins (high) and places of samples
+
+
+@inner()
+def buffers_of(buffers, part):
+    """Work arrays of a part of a loop."""
+    return Buffers(
+        buffers.cells[part], buffers.left[part], buffers.joint[part], buffers.ranked[part],
+        buffers.n_ranked[part], buffers.any_missing[part], buffers.counts[part],
+        buffers.words[part], buffers.means[part], buffers.keys[part], buffers.pooled[part],
+        buffers.whole[part], buffers.taken[part], buffers.sorted[part],
+    )  # fmt: skip
 
 
 @inner()
@@ -453,12 +465,20 @@ def draw(seed, nodes, jobs, limits, usable, drawn, n_draws, taken):
 # Entry points for threads and shards.
 
 
+@inner()
+def _search(data, samples, gain, limits, tree, tasks, buffers, part, first, last):
+    for t in range(first, last):
+        task = tasks[t]
+        search_splits(
+            data, samples, gain, limits, tree, task[0], task[1], task[2], task[3], task[4],
+            buffers_of(buffers, part),
+        )  # fmt: skip
+
+
 @njit(**KERNEL)
-def search(data, samples, gain, limits, tree, part, first, last, first_job, last_job, buffers):
-    """Call `search_splits`."""
-    search_splits(
-        data, samples, gain, limits, tree, part, first, last, first_job, last_job, buffers
-    )
+def search(loop, data, samples, gain, limits, tree, tasks, buffers):
+    """Call `search_splits` for tasks (n, 5) of part, first and last feature and job."""
+    parallel_for(loop, _search, (data, samples, gain, limits, tree, tasks, buffers))
 
 
 @njit(**KERNEL)

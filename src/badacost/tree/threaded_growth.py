@@ -5,7 +5,6 @@ Sums are exact, and the order of samples is kept, so that a tree does not depend
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def search_in_threads(
     gain: Gain,
     limits: Limits,
     tree: GrowingTree,
-    new_buffers: Callable[[], Buffers],
+    buffers: Buffers,
     threads: Threads,
 ) -> int:
     """Search for the splits of a batch; return the number of parts of the features.
@@ -49,8 +48,7 @@ def search_in_threads(
     n_tasks = int(min(TASKS_PER_THREAD * threads.n_threads, sizes.sum() * n_used // GRAIN))
     n_blocks = -(-n_used // AT_ONCE)
     n_parts = max(1, min(n_blocks, n_tasks, len(tree.found)))
-    cuts = np.arange(n_parts + 1) * n_blocks // n_parts * AT_ONCE
-    parts = list(enumerate(pairwise(np.minimum(cuts, n_used).tolist())))
+    cuts = np.minimum(np.arange(n_parts + 1) * n_blocks // n_parts * AT_ONCE, n_used)
     n_more = -(-n_tasks // n_parts)
     ranges = [(0, len(jobs))]
     if n_more > 1:
@@ -63,20 +61,14 @@ def search_in_threads(
             partial = np.empty((n_more, len(jobs), n_used, n_cells))
             places = np.flatnonzero(nodes["sibling"] < 0)
             features = tree.features[:1] if limits.symmetric else tree.features
-
-            def fill(number: int, used: Range) -> None:
-                kernels.fill(
-                    data, samples, tree.nodes, jobs[places], places, features, *used, number,
-                    n_more, n_columns, partial[number], _NO_COUNTS,
-                )  # fmt: skip
-
-            threads.run(fill, ((number, used) for number in range(n_more) for _, used in parts))
+            kernels.fill(
+                threads.loop(n_more * n_blocks, 1), data, samples, tree.nodes, jobs[places], places,
+                features, n_columns, partial, _NO_COUNTS,
+            )  # fmt: skip
             tree = tree._replace(partial=partial)
-
-    def search_part(part: int, used: Range, some: Range) -> None:
-        search(data, samples, gain, limits, tree, part, *used, *some, new_buffers())
-
-    threads.run(search_part, ((*part, some) for some in ranges for part in parts))
+    tasks = [(p, cuts[p], cuts[p + 1], *some) for some in ranges for p in range(n_parts)]
+    loop = threads.loop(len(tasks), 1)
+    search(loop, data, samples, gain, limits, tree, np.array(tasks), buffers)
     return n_parts
 
 
@@ -118,10 +110,8 @@ def partition_in_threads(
     blocks["end"] = starts[owner] + sizes[owner] * (place + 1) // count
     sums = np.empty((2 * len(blocks), tree.totals.shape[1]))
 
-    def partition(a: int, b: int) -> None:
-        kernels.partition_blocks(data, samples, scratch, tree, blocks, sums, a, b)
-
-    threads.map(partition, len(blocks), 1)
+    loop = threads.loop(len(blocks), 1)
+    kernels.partition_blocks(loop, data, samples, scratch, tree, blocks, sums)
     n_left, n_right = blocks["middle"] - blocks["start"], blocks["end"] - blocks["middle"]
     middles = starts + np.add.reduceat(n_left, first)
     for side, begins, n in (("left", starts, n_left), ("right", middles, n_right)):
@@ -129,11 +119,8 @@ def partition_in_threads(
         blocks[side] = begins[owner] + before - before[first][owner]
     several = blocks[count > 1]
     for back in (False, True):
-
-        def move(a: int, b: int, back: bool = back) -> None:
-            kernels.move_blocks(samples, scratch, several, back, a, b)
-
-        threads.map(move, len(several))
+        loop = threads.loop(len(several), 1)
+        kernels.move_blocks(loop, samples, scratch, several, back)
     children = np.add.reduceat(sums.reshape(len(blocks), -1), first, axis=0)
     left = int(tree.state[kernels.N_NODES])
     tree.totals[left : left + 2 * len(splits)] = children.reshape(2 * len(splits), -1)
