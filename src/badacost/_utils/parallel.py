@@ -14,7 +14,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import reduce
 from itertools import chain, pairwise
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -253,9 +252,18 @@ def split_high_low(terms: FloatArray, units: Units | None = None) -> tuple[Float
     return high, low
 
 
+def largest_of(terms: FloatArray, threads: Threads | None = None) -> float:
+    """The largest of some numbers; -inf if there are none."""
+    loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
+    largest = np.full(loop.n_parts, -np.inf)
+    kernels.maximum(loop, terms, largest)
+    return float(largest.max())
+
+
 def exact_sum(terms: FloatArray, threads: Threads | None = None) -> float:
     """Return the sum of terms, none of them negative."""
-    largest = max(over_rows(lambda rows: terms[rows].max(initial=0.0), len(terms), threads))
+    terms = _contiguous(terms)
+    largest = max(0.0, largest_of(terms, threads))
     if largest > _HUGE:
         return exact_sum(terms * _SCALE, threads) / _SCALE
     high, low = split_sums(terms, units_of(largest, len(terms)), threads)
@@ -264,14 +272,10 @@ def exact_sum(terms: FloatArray, threads: Threads | None = None) -> float:
 
 def split_sums(terms: FloatArray, units: Units, threads: Threads | None = None) -> FloatArray:
     """Sums (2,) of the high and low halves of terms; partial sums can be added exactly."""
-    coarse, fine = map(float, units)
-
-    def of_rows(rows: slice) -> FloatArray:
-        sums = np.zeros(2)
-        kernels.split_sums(_contiguous(terms[rows]), coarse, fine, sums)
-        return sums
-
-    return reduce(np.add, over_rows(of_rows, len(terms), threads))
+    loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
+    sums = np.empty((loop.n_parts, 2))
+    kernels.split_sums(loop, _contiguous(terms), *map(float, units), sums)
+    return np.add.reduce(sums)
 
 
 def exact_bincount(
@@ -294,27 +298,27 @@ def bin_maxima(
     cells: Labels, terms: FloatArray, n_cells: int, threads: Threads | None = None
 ) -> FloatArray:
     """Largest terms by cell, none of them negative."""
-
-    def of_rows(rows: slice) -> FloatArray:
-        largest = np.zeros(n_cells)
-        kernels.bin_maxima(cells[rows].astype(np.int32), _contiguous(terms[rows]), largest)
-        return largest
-
-    return reduce(np.maximum, over_rows(of_rows, len(terms), threads))
+    loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
+    largest = np.zeros((loop.n_parts, n_cells))
+    kernels.bin_maxima(loop, _cells(cells), _contiguous(terms), largest)
+    return np.maximum.reduce(largest)
 
 
 def bin_split_sums(
     cells: Labels, terms: FloatArray, units: Units, threads: Threads | None = None
 ) -> FloatArray:
     """Sums by cell (2, n_cells) of the high and low halves of terms, with units for each cell."""
+    loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
+    sums = np.zeros((loop.n_parts, 2, len(units[0])))
+    kernels.bin_split_sums(loop, _cells(cells), _contiguous(terms), *units, sums)
+    return np.add.reduce(sums)
 
-    def of_rows(rows: slice) -> FloatArray:
-        sums = np.zeros((2, len(units[0])))
-        given = cells[rows].astype(np.int32), _contiguous(terms[rows])
-        kernels.bin_split_sums(*given, *units, sums)
-        return sums
 
-    return reduce(np.add, over_rows(of_rows, len(terms), threads))
+def _cells(cells: Labels) -> Labels:
+    """Numbers of cells of the type and layout that kernels take."""
+    if cells.dtype == np.int32 and cells.flags.c_contiguous and cells.flags.writeable:
+        return cells
+    return np.array(cells, np.int32)
 
 
 def _contiguous(terms: NDArray[Any]) -> FloatArray:

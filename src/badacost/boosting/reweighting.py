@@ -26,21 +26,20 @@ from badacost._utils.parallel import (
     Units,
     exact_bincount,
     exact_sum,
-    over_rows,
+    largest_of,
     units_of,
 )
-from badacost._utils.portable_kernels import exp_of
 from badacost.backends.shards import Boosters, Shard, ShardedData
 from badacost.boosting.stagewise import Stage
 from badacost.costs import zero_one_costs
 from badacost.loss import (
-    add_margins,
     confusion_weights,
     is_perfect,
     optimal_step,
     step_loss,
     weak_learner_costs,
 )
+from badacost.loss import weight_kernels as kernels
 from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
 from badacost.tree.gain_kernels import Gain
@@ -227,15 +226,9 @@ MIN_LOG_WEIGHT = -700.0  # relative to the largest: a weight of zero would drop 
 
 def relative_weights(log_weights: FloatArray, threads: Threads | None = None) -> FloatArray:
     """Weights relative to the largest, from logarithms that may be far outside the range of exp."""
-    n, weights = len(log_weights), np.empty_like(log_weights)
-    largest = max(over_rows(lambda rows: log_weights[rows].max(initial=-np.inf), n, threads))
-
-    def of_rows(rows: slice) -> None:
-        np.subtract(log_weights[rows], largest, out=weights[rows])
-        np.maximum(weights[rows], MIN_LOG_WEIGHT, out=weights[rows])
-        exp_of(weights[rows], weights[rows])
-
-    over_rows(of_rows, n, threads)
+    loop, weights = (threads or Threads()).loop(len(log_weights), MIN_ROWS), log_weights.copy()
+    largest = largest_of(log_weights, threads)
+    kernels.relative_weights(loop, log_weights, largest, MIN_LOG_WEIGHT, weights)
     return weights
 
 
@@ -431,11 +424,7 @@ class Reweighting:
         """Weights that sum to one, from logarithms that may be far outside the range of exp."""
         weights = relative_weights(self.log_weights, self._threads)
         total = exact_sum(weights, self._threads)
-
-        def divide(rows: slice) -> None:
-            weights[rows] /= total
-
-        over_rows(divide, len(weights), self._threads)
+        kernels.divide(self._threads.loop(len(weights), MIN_ROWS), weights, total)
         return weights
 
     def fit(self, n_done: int) -> Stage:
@@ -476,7 +465,8 @@ class Reweighting:
                 self.log_weights += step * self._own[np.arange(len(labels)), labels]
             else:
                 factors = self.rule.log_factors(step)
-                add_margins(self.log_weights, factors, self._y, labels, self._threads)
+                loop = self._threads.loop(len(labels), MIN_ROWS)
+                kernels.add_margins(loop, self.log_weights, factors, self._y, labels)
 
     def _best_candidate(self, seed: int) -> _Candidate:
         """Fit for a step of one, then for the step that was found, while the loss decreases."""

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from badacost._utils.arrays import FloatArray
-from badacost._utils.parallel import Threads, exact_bincount, exact_sum, over_rows
+from badacost._utils.parallel import MIN_ROWS, Threads, exact_bincount, exact_sum
 from badacost.costs import cost_star
+from badacost.loss import weight_kernels as kernels
 
 _LARGEST_EXPONENT = 700.0  # exp(709.8) is the largest float64
 _SMALLEST_EXPONENT = 1e-8  # below, differences of exponentials lose half of their digits
@@ -238,11 +239,9 @@ def confusion_weights(
     """
     # Labels may come in a small integer type, in which the product would wrap around.
     truth, label = np.asarray(y), np.asarray(predicted)
-
-    def of_rows(rows: slice) -> NDArray[np.int32]:
-        return np.multiply(truth[rows], n_classes, dtype=np.int32) + label[rows].astype(np.int32)
-
-    cells = np.concatenate(over_rows(of_rows, len(truth), threads))
+    cells = np.empty(len(truth), np.int32)
+    loop = (threads or Threads()).loop(len(truth), MIN_ROWS)
+    kernels.pairs(loop, truth, label, n_classes, cells)
     sums = exact_bincount(cells, np.asarray(weights, np.float64), n_classes**2, threads)
     return sums.reshape(n_classes, n_classes)
 
@@ -252,7 +251,6 @@ def add_margins(
     margins: FloatArray,
     y: NDArray[np.integer],
     predicted: NDArray[np.integer],
-    threads: Threads | None = None,
 ) -> None:
     """Add ``margins[truth, prediction]`` to the logarithms of the sample weights, in place.
 
@@ -264,8 +262,6 @@ def add_margins(
         Step times ``D[truth, prediction]``: rows are the truth.
     y, predicted : ndarray of shape (n,)
         True and predicted classes, 0..K-1.
-    threads : Threads, optional
-        Threads that divide the samples.
 
     Examples
     --------
@@ -275,11 +271,7 @@ def add_margins(
     >>> log_weights
     array([-6.,  2.])
     """
-
-    def add(rows: slice) -> None:
-        log_weights[rows] += margins[y[rows], predicted[rows]]
-
-    over_rows(add, len(y), threads)
+    log_weights += margins[y, predicted]
 
 
 def is_perfect(weight_sums: ArrayLike, margins: ArrayLike) -> bool:
