@@ -10,7 +10,7 @@ Locks are those of Python, which need no GIL. A loop never waits for a thread th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -47,38 +47,38 @@ _acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.int
 _release = types.ExternalFunction("PyThread_release_lock", types.void(types.intp))
 
 
-def _place(context: Any, builder: Any, array_type: Any, args: Any) -> Any:
+def _place(context, builder, array_type, args):
     """Pointer to an entry of an array, from the array, a row and a column."""
     array = context.make_array(array_type)(context, builder, args[0])
     return cgutils.get_item_pointer(context, builder, array_type, array, list(args[1:3]))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _load(_typing: Any, state: Any, row: Any, word: Any) -> Any:
+@intrinsic
+def _load(_typing, state, row, word):
     """A word of the state."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context, builder, sig, args):
         return builder.load_atomic(_place(context, builder, sig.args[0], args), "seq_cst", 8)
 
     return signature(types.int64, state, *[types.int64] * 2), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _add(_typing: Any, state: Any, row: Any, word: Any, value: Any) -> Any:
+@intrinsic
+def _add(_typing, state, row, word, value):
     """Add to a word of the state; return its former value."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context, builder, sig, args):
         place = _place(context, builder, sig.args[0], args)
         return builder.atomic_rmw("add", place, args[3], "seq_cst")
 
     return signature(types.int64, state, *[types.int64] * 3), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _swap(_typing: Any, state: Any, row: Any, word: Any, expected: Any, value: Any) -> Any:
+@intrinsic
+def _swap(_typing, state, row, word, expected, value):
     """Replace a word of the state if it is as expected; return whether it was."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context, builder, sig, args):
         place = _place(context, builder, sig.args[0], args)
         result = builder.cmpxchg(place, *args[3:], "seq_cst", "seq_cst")
         return builder.extract_value(result, 1)
@@ -89,11 +89,11 @@ def _swap(_typing: Any, state: Any, row: Any, word: Any, expected: Any, value: A
 _PART = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), ir.IntType(64)])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _call(_typing: Any, function: Any, arguments: Any, part: Any) -> Any:
+@intrinsic
+def _call(_typing, function, arguments, part):
     """Call the function of a loop on a part."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context, builder, sig, args):
         function = builder.inttoptr(args[0], _PART.as_pointer())
         builder.call(function, [builder.inttoptr(args[1], _PART.args[0]), args[2]])
         return context.get_dummy_value()
@@ -180,15 +180,15 @@ def _run(state, n_threads, n_parts, function, arguments):
     _add(state, slot, USERS, -CLAIMED)
 
 
-def _inner_call(context: Any, builder: Any, kernel: Any, call: Any, args: Any) -> None:
+def _inner_call(context, builder, kernel, call, args):
     """Call a compiled function that raises no errors."""
     compiled = kernel.overloads[call.args]
     context.active_code_library.add_linking_library(compiled.library)
     context.call_internal_no_propagate(builder, compiled.fndesc, call, args)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def parallel_for(typing: Any, loop: Any, kernel: Any, arguments: Any) -> Any:
+@intrinsic
+def parallel_for(typing, loop, kernel, arguments):
     """Call ``kernel(*arguments, part, first, last)`` for each part of a loop, in any order.
 
     The kernel is an `inner` function that returns nothing. `loop` is a `Loop`, and the items of
@@ -200,7 +200,7 @@ def parallel_for(typing: Any, loop: Any, kernel: Any, arguments: Any) -> Any:
     run = typing.resolve_value_type(_run)
     run_call = run.get_call_type(typing, (loop.types[0], *[index] * 4), {})
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context, builder, sig, args):
         fields = [builder.extract_value(args[0], k) for k in range(4)]
         state, n_threads, length, n_parts = fields
         values = [builder.extract_value(args[2], k) for k in range(len(arguments.types))]
