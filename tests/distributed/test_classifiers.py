@@ -599,7 +599,7 @@ MISTAKES = [
         {},
         (array(X, 2), array(Y, 2), array(np.array(["heavy"] * N), 2)),
         ValueError,
-        "sample_weight must have a number",
+        "sample_weight must have a finite number",
     ),
     (
         {},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
@@ -129,8 +130,12 @@ class Shard:
     ):
         self.data, self.threads = data, threads or Threads()
         self.y, self.weight, self.first_row = y, weight, first_row
-        self.trees: TreeShard = LocalTreeShard(data, self.threads)
         self.booster: Any = None
+
+    @cached_property
+    def trees(self) -> TreeShard:
+        """Trees that grow level by level."""
+        return LocalTreeShard(self.data, self.threads)
 
     def put(self, array: Any) -> Any:
         """Copy an array of the host to the place of the shard."""

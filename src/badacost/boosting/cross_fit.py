@@ -33,8 +33,7 @@ from badacost.boosting.stagewise import ScoreMonitor, Stage
 from badacost.costs.matrix import expected_costs
 from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
-from badacost.tree.gain_kernels import Gain
-from badacost.tree.grower import Growth, Summands, TreeGrower, quanta_of
+from badacost.tree.grower import Gain, Growth, Summands, TreeGrower, quanta_of
 from badacost.tree.growth_kernels import look_up
 from badacost.tree.shards import (
     LevelRequest,

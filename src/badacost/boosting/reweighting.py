@@ -42,8 +42,7 @@ from badacost.loss import (
 from badacost.loss import weight_kernels as kernels
 from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
-from badacost.tree.gain_kernels import Gain
-from badacost.tree.grower import Growth, Summands, TreeGrower
+from badacost.tree.grower import Gain, Growth, Summands, TreeGrower
 from badacost.tree.growth_kernels import look_up
 from badacost.tree.shards import (
     LevelRequest,

@@ -15,7 +15,7 @@ from badacost._utils.validation import check_samples
 from badacost.boosting.reweighting import Criterion, cheapest_labels
 from badacost.classifiers.base import TreeClassifier
 from badacost.classifiers.training_data import LocalRows
-from badacost.costs.matrix import warn_if_label_order_is_implicit
+from badacost.costs.matrix import set_costs, warn_if_label_order_is_implicit
 from badacost.io.model_file import ModelFile, saved_model
 from badacost.tree.forest import Forest
 
@@ -114,7 +114,7 @@ class CostSensitiveTreeClassifier(TreeClassifier):
         self._draw_seed()
         rows = LocalRows(self, X, y, sample_weight, reset=True)
         self.classes_ = rows.classes
-        self._set_costs(self.cost_matrix)
+        set_costs(self, self.cost_matrix)
         warn_if_label_order_is_implicit(self.cost_matrix, rows.classes, rows.label_template)
         threads = Threads(self.n_jobs)
         task = rows.task(self, threads, None)

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from badacost._utils.arrays import FloatArray
 from badacost._utils.categorical_columns import CategoricalColumns, check_categorical_features
 from badacost._utils.validation import check_choice, check_has_weight, check_n_jobs, check_samples
+from badacost.classifiers.base import ForestClassifier
 from badacost.classifiers.foreign_trees import SOURCES, OneHotColumns, read_trees, reader_of
 from badacost.classifiers.posterior import posterior
-from badacost.classifiers.saving import ForestClassifier, saved_log_prior
+from badacost.classifiers.saving import saved_log_prior
 from badacost.classifiers.training_data import LocalRows
-from badacost.costs.matrix import warn_if_label_order_is_implicit
+from badacost.costs.matrix import set_costs, warn_if_label_order_is_implicit
 from badacost.io.model_file import ModelFile, saved_model
 
 
@@ -161,7 +162,7 @@ class ImportedForestClassifier(ForestClassifier):
 
     def _take(self, estimator: Any, one_hot: OneHotColumns | None) -> None:
         """Copy the trees of a fitted classifier, which may be of one-hot encoded columns."""
-        self._set_costs(self.cost_matrix)
+        set_costs(self, self.cost_matrix)
         self.source_, forest, self.log_prior_ = read_trees(estimator)
         self.forest_ = forest if one_hot is None else one_hot.decode(forest)
         self.n_features_in_ = self.forest_.n_features

@@ -41,7 +41,7 @@ from badacost.classifiers.calibration import (
     fit_calibrator,
 )
 from badacost.classifiers.saving import SavedClassifier
-from badacost.costs.matrix import given_costs, warn_if_label_order_is_implicit
+from badacost.costs.matrix import given_costs, set_costs, warn_if_label_order_is_implicit
 from badacost.io.model_file import ModelFile, model_to_file, refuse, saved_model, with_part
 
 _FOLDS = 5
@@ -180,7 +180,7 @@ class MinimumCostClassifier(MetaEstimatorMixin, SavedClassifier):
             calibrator = fit_calibrator(self.calibration, known, scores, codes[rows], weight[rows])
         self.estimator_ = estimator.fit(X, labels, **to_fit)
         self.calibrator_, self.classes_ = calibrator, classes
-        self._set_costs(costs)
+        set_costs(self, costs)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -6,10 +6,9 @@ Arrays and headers come from files of users: all of them are checked here before
 from __future__ import annotations
 
 import os
-from abc import ABCMeta
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -17,16 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from badacost._utils.arrays import FloatArray, Samples
+from badacost._utils.arrays import FloatArray
 from badacost._utils.categorical_columns import CategoricalColumns
-from badacost._utils.parallel import Threads, snapshot
-from badacost._utils.validation import check_tree_parameters
 from badacost.costs import labelled_costs
 from badacost.costs.decisions import CostDecisionMixin
-from badacost.costs.matrix import plain
+from badacost.costs.matrix import plain, set_costs
 from badacost.io.budget import UNLIMITED, Budget
 from badacost.io.model_file import (
-    REBUILDING_ERRORS,
     ModelFile,
     ModelFileError,
     labels_from_json,
@@ -166,119 +162,10 @@ class SavedClassifier(CostDecisionMixin, BaseEstimator):
         rebuilt: Any = cls(**unsaved, **header["parameters"])
         check_random_state(getattr(rebuilt, "random_state", None))
         rebuilt.classes_ = classes
-        rebuilt._set_costs(model.arrays["cost_matrix"])
+        set_costs(rebuilt, model.arrays["cost_matrix"])
         if header["costs_given"]:
             rebuilt.cost_matrix = labelled_costs(rebuilt.cost_matrix_, classes)
         return rebuilt
-
-
-class ForestClassifier(SavedClassifier, metaclass=ABCMeta):
-    """Base of the classifiers that consist of a forest, classes and costs."""
-
-    _takes_blocks: ClassVar[bool] = True  # sparse matrices, batches and memory maps
-    n_jobs: int | None
-    categorical_features: Any
-    forest_: Forest
-    _columns: CategoricalColumns
-    _mean_costs: FloatArray | None = None  # (K, K), where samples have costs of their own
-    _fit_in_place: Callable[..., None]  # with parameters that are checked
-
-    @property
-    def _categorical_features(self) -> Any:
-        """The parameter `categorical_features`, where it has a meaning."""
-        return self.categorical_features
-
-    @property
-    def categories_(self) -> dict[Any, NDArray[Any]]:
-        """Known categories of each categorical feature, by its name or position."""
-        names = getattr(self, "feature_names_in_", None)
-        known = self._columns.categories
-        return {j if names is None else names[j]: values for j, values in known.items()}
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Fraction of each feature in the weighted gains of all splits, (n_features,)."""
-        check_is_fitted(self)
-        self._needs_trees("feature_importances_")
-        return self.forest_.feature_importances()
-
-    def _needs_trees(self, what: str) -> None:
-        """Raise where there are no trees for `what`."""
-        if not hasattr(self, "forest_"):
-            raise AttributeError(
-                f"{what} needs the built-in tree: leave `estimator` None, or see estimators_."
-            )
-
-    def _fit(self, *data: Any) -> Self:
-        """Fit a copy, and publish what was fitted all at once: a fit that fails changes nothing."""
-        fitted = snapshot(self)
-        fitted._check_parameters()
-        fitted._fit_in_place(*data)
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _check_parameters(self) -> None:
-        check_tree_parameters(self)
-
-    def _scores(self, X: Samples, scores: FloatArray | None = None, **trees: int) -> FloatArray:
-        """Sums of the scores of all trees, (n_samples, K), or `scores` with those of some added."""
-        return self.forest_.accumulate(X, scores, threads=Threads(self.n_jobs), **trees)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classes_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = self._takes_blocks
-        return tags
-
-    def _to_model_file(self) -> ModelFile:
-        """Return what a file holds of the model, once it was seen to come back from it."""
-        header = self._header()
-        if not hasattr(self, "forest_"):
-            raise TypeError("save needs the built-in tree: use joblib.dump for other estimators.")
-        if hasattr(self, "feature_names_in_"):
-            header["feature_names"] = labels_to_json(self.feature_names_in_)
-        if self._columns.categories:
-            header["categories"] = [
-                [position, labels_to_json(known) if len(known) else None]
-                for position, known in self._columns.categories.items()
-            ]
-        arrays = {"cost_matrix": self.cost_matrix_, **forest_to_arrays(self.forest_)}
-        self._store(header, arrays)
-        contents = ModelFile(type(self).__name__, header, arrays)
-        try:  # parameters may have changed since the fit
-            self._from_model_file(contents)
-        except REBUILDING_ERRORS as error:
-            raise ValueError(f"this model could not be loaded again: {error}") from error
-        return contents
-
-    @classmethod
-    def _from_model_file(cls, model: ModelFile) -> Any:
-        """Rebuild a model from the checked contents of a file."""
-        header, rebuilt = model.header, cls._of_header(model)
-        rebuilt.forest_ = forest_from_arrays(model.arrays, budget=model.budget)
-        rebuilt.n_features_in_ = rebuilt.forest_.n_features
-        if rebuilt.forest_.table.shape[1] != len(rebuilt.classes_):
-            refuse("its trees do not have a score for each class")
-        if "feature_names" in header:
-            names = labels_from_json(header["feature_names"], model.budget)
-            is_text = names.dtype == object and all(isinstance(name, str) for name in names)
-            if not is_text or not len(set(names)) == len(names) == rebuilt.n_features_in_:
-                refuse("it does not have a text of its own as the name of each feature")
-            rebuilt.feature_names_in_ = names
-        rebuilt._columns = columns_from_json(header.get("categories", []), rebuilt.forest_, model)
-        rebuilt._check_parameters()
-        rebuilt._restore(model)
-        return rebuilt
-
-    def _store(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Add what a file holds besides parameters, classes, costs and trees."""
-
-    def _restore(self, model: ModelFile) -> None:
-        """Check and set what `_store` added, and what is derived from the parameters."""
 
 
 def _for_json(value: Any) -> Any:

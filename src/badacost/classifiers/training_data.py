@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -322,7 +323,6 @@ class LocalRows(TrainingRows):
         """Check the rows as an estimator is set, or fitted; see `_read_batches` for `holds_out`."""
         suffix = "_val" * is_validation
         self._seed: int = getattr(estimator, "_seed", 0)
-        self._hashes = RowHashes(self._seed)
         self._sketch: RowSketch | None = None
         self._held_out: LocalRows | None = None
         self.X: Any
@@ -399,6 +399,10 @@ class LocalRows(TrainingRows):
         self.X, self.y, self.weight = self.X[rows], self.y[rows], self.weight[rows]
         if self.costs is not None:
             self.costs = self.costs[rows]
+
+    @cached_property
+    def _hashes(self) -> RowHashes:
+        return RowHashes(self._seed)
 
     def mixed(self) -> NDArray[np.uint64]:
         """Hashes (n_rows,) of the rows and the seed; constant columns do not count."""

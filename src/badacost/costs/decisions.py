@@ -26,7 +26,6 @@ from badacost.costs.matrix import (
     expected_costs,
     given_costs,
     real_numbers,
-    regret,
     square,
 )
 
@@ -197,11 +196,6 @@ class CostDecisionMixin(ClassifierMixin):
     """Costs of a classifier, and its decisions under any costs, where it has `predict_proba`."""
 
     classes_: NDArray[Any]
-
-    def _set_costs(self, costs: Any) -> None:
-        """Set `cost_matrix_`, as given, and `regret_matrix_`, with a zero diagonal."""
-        self.cost_matrix_ = given_costs(costs, self.classes_)
-        self.regret_matrix_ = regret(self.cost_matrix_, self.classes_)
 
     def score(
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

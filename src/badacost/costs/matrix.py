@@ -128,6 +128,12 @@ def given_costs(costs: Any, classes: Iterable[Any]) -> FloatArray:
     return as_cost_matrix(costs, classes, allow_extra_labels=True, keep_diagonal=True)
 
 
+def set_costs(model: Any, costs: Any) -> None:
+    """Set `cost_matrix_` of a classifier, as given, and `regret_matrix_`, with a zero diagonal."""
+    model.cost_matrix_ = given_costs(costs, model.classes_)
+    model.regret_matrix_ = regret(model.cost_matrix_, model.classes_)
+
+
 def _names_of_codes(named: list[Any], labels: list[Any]) -> list[Any]:
     """Return the labels of costs that an encoder has replaced by numbers, or else `labels`."""
     are_codes = all(type(label) is int and 0 <= label < len(named) for label in labels)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
+from badacost.classifiers.base import ForestClassifier
 from badacost.classifiers.minimum_cost import MinimumCostClassifier
-from badacost.classifiers.saving import ForestClassifier
 from badacost.costs.matrix import plain
 from badacost.export.graph import ML_DOMAIN, Graph, Tensor
 from badacost.tabular import TableClassifier

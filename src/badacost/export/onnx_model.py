@@ -10,7 +10,7 @@ from sklearn.ensemble import BaggingClassifier
 
 from badacost import classifiers, family
 from badacost._utils.validation import check_choice
-from badacost.classifiers.saving import ForestClassifier
+from badacost.classifiers.base import ForestClassifier
 from badacost.costs.matrix import plain
 from badacost.export.graph import ML_DOMAIN, Graph, Tensor, import_extra
 from badacost.export.inputs import (

@@ -20,10 +20,9 @@ from badacost.classifiers import (
     CostSensitiveTreeClassifier,
     ImportedForestClassifier,
 )
-from badacost.classifiers.base import StagewiseClassifier
+from badacost.classifiers.base import ForestClassifier, StagewiseClassifier
 from badacost.classifiers.calibration import TemperatureScaling
 from badacost.classifiers.minimum_cost import MinimumCostClassifier
-from badacost.classifiers.saving import ForestClassifier
 from badacost.costs.decisions import abstention_costs
 from badacost.export.graph import Tensor
 from badacost.export.inputs import add_codes, parts_of

@@ -31,14 +31,21 @@ class _BinaryCostClassifier(PosteriorMixin, ReweightingClassifier):
 
     cost_matrix: Any = field(default=None, kw_only=False)
 
-    def _set_costs(self, costs: Any) -> None:
+    def _prepare(self) -> None:
+        self._check_two_classes()
+        super()._prepare()
+
+    def _derive(self) -> None:
+        self._check_two_classes()  # of a file
+        super()._derive()
+
+    def _check_two_classes(self) -> None:
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
                 f"{type(self).__name__} takes 2 classes, y has {len(self.classes_)}; use "
                 "BAdaCostClassifier, which generalizes it."
             )
-        super()._set_costs(costs)
 
     def _log_prior(self) -> FloatArray:
         # The scores are those of odds times costs.

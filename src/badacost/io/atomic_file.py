@@ -9,11 +9,12 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 TEMPORARY_NAMES = f".{'[0-9a-f]' * 32}.tmp"  # pattern of what a killed process can leave behind
+_DESCRIPTORS = "/proc/self/fd"
 _OPEN_FILES = ("/proc/", "/dev/fd/")  # whose entries are what processes have open
 NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", -1), errno.EFBIG)
 _REASONS = dict.fromkeys(
@@ -40,8 +41,9 @@ def replaced_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iter
     Yields
     ------
     Path
-        An empty file to write to, in the same folder, which is removed if there is an error; `path`
-        itself where it is a stream (`is_stream`).
+        A path to write to: a file without a name where the system has such, so that nothing is
+        left over if the process is killed, or else one in the same folder that is not there yet;
+        `path` itself where it is a stream (`is_stream`).
 
     Raises
     ------
@@ -63,25 +65,31 @@ def replaced_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iter
         return
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{uuid4().hex}.tmp")
-    with plain_write_errors(path):
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
-        temporary.touch(mode | 0o200)  # others may never read what they could not read before
-        try:
-            yield temporary
-            if target.exists():
-                shutil.copymode(target, temporary)
-            if durable:
-                _flush(temporary, os.O_RDWR)
-            os.replace(temporary, target)
-            if durable:
-                with suppress(OSError):  # of systems on which a folder cannot be opened
-                    _flush(target.parent, os.O_RDONLY)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with plain_write_errors(path), ExitStack() as stack:
+        stack.callback(temporary.unlink, missing_ok=True)
+        written, unnamed = temporary, _unnamed_file(target.parent)
+        if unnamed is not None:
+            stack.callback(os.close, unnamed)
+            written = Path(f"{_DESCRIPTORS}/{unnamed}")
+        yield written
+        if target.exists():
+            shutil.copymode(target, written)
+        _flush(written, durable)  # which takes time, before the file has a name
+        if unnamed is not None:
+            try:
+                os.link(written, temporary, src_dir_fd=unnamed)  # any, so that links are followed
+            except OSError:  # of confined processes, and of some disks in a network
+                shutil.copy(written, temporary)
+                _flush(temporary, durable)
+        os.replace(temporary, target)
+        with suppress(OSError):  # of systems on which a folder cannot be opened
+            _flush(target.parent, durable, os.O_RDONLY)
 
 
-def _flush(path: Path, flags: int) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+def _flush(path: Path, durable: bool, flags: int = os.O_RDWR) -> None:
+    """Wait until a file, or the names in a folder, are on the disk, if that is wanted."""
+    if not durable:
+        return
     descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
@@ -101,6 +109,16 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
     if os.path.islink(path):
         return is_stream(os.path.join(folder, os.readlink(path)))
     return not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def _unnamed_file(folder: Path) -> int | None:
+    """Open a file without a name, which a killed process does not leave; None if impossible."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except OSError:  # of this kind of disk, or as the folder is missing, which the writer will find
+        return None
 
 
 @contextmanager

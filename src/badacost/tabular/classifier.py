@@ -20,7 +20,7 @@ from badacost._utils.validation import category_order, check_choice, check_numbe
 from badacost.classifiers import CostBoostClassifier
 from badacost.costs import minimum_cost_decision
 from badacost.costs.decisions import CostDecisionMixin
-from badacost.costs.matrix import named_classes, warn_if_label_order_is_implicit
+from badacost.costs.matrix import named_classes, set_costs, warn_if_label_order_is_implicit
 from badacost.io.model_file import (
     ModelFile,
     model_to_file,
@@ -200,7 +200,7 @@ class TableClassifier(CostDecisionMixin, BaseEstimator):
             )
         self.encoder_, self.estimator_ = encoder, estimator
         self.classes_ = estimator.classes_
-        self._set_costs(getattr(estimator, "cost_matrix_", None) if costs is None else costs)
+        set_costs(self, getattr(estimator, "cost_matrix_", None) if costs is None else costs)
         self.feature_names_in_ = encoder.feature_names_in_
         self.n_features_in_ = encoder.n_features_in_
         self.target_name_, self.n_rows_ = target, n_rows

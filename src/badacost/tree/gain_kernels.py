@@ -11,41 +11,12 @@ they may be the best, by `split_score`, which is the same on every machine.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from badacost._utils.inner_kernels import inner
 
 _SLACK = 1e-9  # upper bound of the error of fast sums, relative to mass and score
 NEGLIGIBLE = 1e-14  # smaller fractions of the mass of a node are no children
-
-
-class Gain(NamedTuple):
-    """Coefficients of the score of a node, see this module."""
-
-    squares: NDArray[np.float64]  # (C,)
-    masses: NDArray[np.float64]  # (C,)
-    l2: float = 0.0
-    min_mass: float = 0.0  # of a child
-    entropy: bool = False
-
-    @classmethod
-    def gini(cls, squares: NDArray[np.float64]) -> Gain:
-        """Gini index of class weights, with a coefficient for each class."""
-        return cls(squares, np.ones(len(squares)))
-
-    @classmethod
-    def of_entropy(cls, n_classes: int) -> Gain:
-        """Entropy of class weights."""
-        return cls(np.zeros(n_classes), np.ones(n_classes), entropy=True)
-
-    @classmethod
-    def of_gradients(cls, n_columns: int, l2: float, min_hessian: float) -> Gain:
-        """Squared sums of gradients over the sum of hessians, the last column."""
-        is_hessian = np.arange(n_columns) == n_columns - 1
-        return cls(1.0 - is_hessian, 1.0 * is_hessian, float(l2), float(min_hessian))
 
 
 @inner()

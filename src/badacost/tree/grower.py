@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from badacost._utils.parallel import MIN_ROWS, Threads
 from badacost.tree import growth_kernels as kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
-from badacost.tree.gain_kernels import Gain
 from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
 from badacost.tree.split_kernels import NODE, SORTING, SPLIT, Buffers, Limits
 from badacost.tree.threaded_growth import (
@@ -76,6 +75,32 @@ class Growth:
 
 def _limit(number: int | None) -> int:
     return NO_LIMIT if number is None else int(number)
+
+
+class Gain(NamedTuple):
+    """Coefficients of the score of a node, see this module."""
+
+    squares: NDArray[np.float64]  # (C,)
+    masses: NDArray[np.float64]  # (C,)
+    l2: float = 0.0
+    min_mass: float = 0.0  # of a child
+    entropy: bool = False
+
+    @classmethod
+    def gini(cls, squares: NDArray[np.float64]) -> Gain:
+        """Gini index of class weights, with a coefficient for each class."""
+        return cls(squares, np.ones(len(squares)))
+
+    @classmethod
+    def of_entropy(cls, n_classes: int) -> Gain:
+        """Entropy of class weights."""
+        return cls(np.zeros(n_classes), np.ones(n_classes), entropy=True)
+
+    @classmethod
+    def of_gradients(cls, n_columns: int, l2: float, min_hessian: float) -> Gain:
+        """Squared sums of gradients over the sum of hessians, the last column."""
+        is_hessian = np.arange(n_columns) == n_columns - 1
+        return cls(1.0 - is_hessian, 1.0 * is_hessian, float(l2), float(min_hessian))
 
 
 @dataclass(frozen=True, eq=False)

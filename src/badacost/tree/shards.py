@@ -20,9 +20,9 @@ from badacost._utils.parallel import Threads
 from badacost.tree import growth_kernels as kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
-from badacost.tree.gain_kernels import Gain
 from badacost.tree.grower import (
     NO_LIMIT,
+    Gain,
     Growth,
     Summands,
     enlarged,

@@ -18,7 +18,7 @@ from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
 from badacost.tree.split_kernels import N_JOBS, Buffers, Limits, search
 
 if TYPE_CHECKING:
-    from badacost.tree.gain_kernels import Gain
+    from badacost.tree.grower import Gain
 
 TASKS_PER_THREAD = 2
 GRAIN = 400_000  # samples times features that are worth a task of their own: about 0.3 ms
