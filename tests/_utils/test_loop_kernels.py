@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from badacost._utils import parallel
-from badacost._utils.inner_kernels import inner
-from badacost._utils.kernel_cache import KERNEL, njit
-from badacost._utils.loop_kernels import OPEN, USERS, Loop, parallel_for
+from badacost._utils.loop_kernels import OPEN, USERS, Loop, loop_kernel
 from badacost._utils.parallel import Threads
 
 
@@ -23,31 +21,21 @@ class Pair(NamedTuple):
     factor: float
 
 
-@inner()
-def _fill(pair, counts, ranges, part, first, last):
+@loop_kernel
+def fill(pair, counts, ranges, part, first, last):
     ranges[part, 0], ranges[part, 1] = first, last
     for i in range(first, last):
         counts[i] += 1.0 + pair.factor * pair.values[i]
 
 
-@njit(**KERNEL)
-def fill(loop, pair, counts, ranges):
-    parallel_for(loop, _fill, (pair, counts, ranges))
-
-
-@inner()
-def _wait(arrived, n, part, first, last):
+@loop_kernel
+def wait(arrived, n, part, first, last):
     arrived[part] = 1
     n_arrived = np.int64(0)
     for _ in range(2**40):
         n_arrived = arrived.sum()
         if n_arrived >= n:
             return
-
-
-@njit(**KERNEL)
-def wait(loop, arrived, n):
-    parallel_for(loop, _wait, (arrived, n))
 
 
 def filled(n_threads: int, length: int, least: int) -> tuple[np.ndarray, Loop]:

@@ -83,7 +83,7 @@ class _KernelCache(FunctionCache):
         super().__init__(function)
         impl = self._impl  # an AttributeError now, rather than in the first call
         _ = (impl.rebuild, impl.reduce, impl.check_cachable, impl.filename_base)
-        _ = (impl.locator.ensure_cache_path, self.cache_path, self._index_key)
+        _ = (impl.locator.ensure_cache_path, self.cache_path, self._py_func, super()._index_key)
         _ = (super()._load_overload, super()._save_overload)
         self.locks = ExitStack()  # of functions that are being compiled
 
@@ -114,6 +114,11 @@ class _KernelCache(FunctionCache):
                 temporary.write_bytes(_digest(key, content) + content)
         except OSError:
             _warn()
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Key of a signature. Kernels in a closure count as all kernels do, see `_sources`."""
+        code = hashlib.sha256(self._py_func.__code__.co_code).hexdigest()
+        return sig, codegen.magic_tuple(), code
 
     def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes]:
         """Return the file of a signature on this kind of processor, and the key of its contents."""

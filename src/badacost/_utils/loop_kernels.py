@@ -1,4 +1,4 @@
-"""`parallel_for`: loops of kernels that threads share without the GIL.
+"""`loop_kernel`: compiled loops that threads share without the GIL.
 
 A kernel posts a loop in a slot, wakes as many threads as it may use, works on parts of the loop
 itself, and returns when the last part has ended. The other threads of the process wait in
@@ -10,6 +10,8 @@ Locks are those of Python, which need no GIL. A loop never waits for a thread th
 
 from __future__ import annotations
 
+from functools import WRAPPER_ASSIGNMENTS
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +34,9 @@ N_HELPERS, N_OPEN = 0, 1
 # Flags of a slot, beside its number of users: helpers may begin, it is in use, its caller waits.
 OPEN, CLAIMED, WAITS = 1 << 20, 1 << 21, 1 << 22
 _LOOKS = 2000  # for a loop, or for its end, before a thread sleeps: some 10 microseconds
+
+
+_PLACES = ("co_name", "co_qualname", "co_filename", "co_firstlineno")
 
 
 class Loop(NamedTuple):
@@ -188,12 +193,8 @@ def _inner_call(context, builder, kernel, call, args):
 
 
 @intrinsic
-def parallel_for(typing, loop, kernel, arguments):
-    """Call ``kernel(*arguments, part, first, last)`` for each part of a loop, in any order.
-
-    The kernel is an `inner` function that returns nothing. `loop` is a `Loop`, and the items of
-    the tuple `arguments` are arrays, numbers and tuples of them.
-    """
+def _parallel_for(typing, loop, kernel, arguments):
+    """Call ``kernel(*arguments, part, first, last)`` for each part of a loop, in any order."""
     index = types.int64
     given = (*arguments.types, index, index, index)
     call = kernel.get_call_type(typing, given, {})
@@ -226,3 +227,24 @@ def parallel_for(typing, loop, kernel, arguments):
         return context.get_dummy_value()
 
     return signature(types.none, loop, kernel, arguments), code
+
+
+def loop_kernel(body):
+    """Compile a loop, for calls ``kernel(loop, ...)``, whose parts threads share.
+
+    The function is called for each part of the `Loop`, in any order, with the other arguments and
+    ``part, first, last``: the number of the part, and its range. It returns nothing. Arguments are
+    arrays, numbers and tuples of them.
+    """
+    compiled = inner()(body)
+
+    def template(loop, *arguments):
+        _parallel_for(loop, compiled, arguments)
+
+    # The name and the place of a kernel are those of its body, as for the cache on disk.
+    places = {name: getattr(body.__code__, name) for name in _PLACES}
+    code = template.__code__.replace(**places)
+    kernel = FunctionType(code, template.__globals__, closure=template.__closure__)
+    for name in WRAPPER_ASSIGNMENTS:
+        setattr(kernel, name, getattr(body, name))
+    return njit(**KERNEL)(kernel)

@@ -254,10 +254,7 @@ def split_high_low(terms: FloatArray, units: Units | None = None) -> tuple[Float
 
 def largest_of(terms: FloatArray, threads: Threads | None = None) -> float:
     """The largest of some numbers; -inf if there are none."""
-    loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
-    largest = np.full(loop.n_parts, -np.inf)
-    kernels.maximum(loop, terms, largest)
-    return float(largest.max())
+    return max(over_rows(lambda rows: float(terms[rows].max(initial=-np.inf)), len(terms), threads))
 
 
 def exact_sum(terms: FloatArray, threads: Threads | None = None) -> float:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from badacost._utils.inner_kernels import inner
-from badacost._utils.kernel_cache import KERNEL, njit
-from badacost._utils.loop_kernels import parallel_for
+from badacost._utils.loop_kernels import loop_kernel
 from badacost._utils.portable_kernels import portable_exp, portable_log
 
 BLOCK = 64  # samples that are processed together
 
 
-@inner()
-def _advance(scores, step, table, rows, y, probabilities, losses, buffers, part, first, last):
+@loop_kernel
+def advance(scores, step, table, rows, y, probabilities, losses, buffers, part, first, last):
+    """Add ``step * table[rows]`` to cost scores; set probabilities, and the log-loss of samples.
+
+    An empty table adds nothing. ``buffers`` has ``BLOCK * (K + 1)`` numbers for each part of the
+    loop. Exponentials and logarithms of a block of samples are computed in separate loops, which
+    compilers vectorize.
+    """
     _, n_classes = scores.shape
     odds = buffers[part]
     totals = odds[BLOCK * n_classes :]
@@ -48,20 +52,13 @@ def _advance(scores, step, table, rows, y, probabilities, losses, buffers, part,
             losses[start + j] = portable_log(totals[j]) + losses[start + j]
 
 
-@njit(**KERNEL)
-def advance(loop, scores, step, table, rows, y, probabilities, losses, buffers):
-    """Add ``step * table[rows]`` to cost scores; set probabilities, and the log-loss of samples.
+@loop_kernel
+def sketch(probabilities, y, weight, directions, quanta, rounded, largest, part, first, last):
+    """Project gradients of the log-loss on directions (K, R); the last column is a hessian.
 
-    An empty table adds nothing. ``buffers`` has ``BLOCK * (K + 1)`` numbers for each part of the
-    loop. Exponentials and logarithms of a block of samples are computed in separate loops, which
-    compilers vectorize.
+    Fills ``rounded`` (n, R + 1) with multiples of the quanta of columns; if it is empty, updates
+    ``largest`` (n_parts, R + 1), the largest absolute values.
     """
-    arguments = (scores, step, table, rows, y, probabilities, losses, buffers)
-    parallel_for(loop, _advance, arguments)
-
-
-@inner()
-def _sketch(probabilities, y, weight, directions, quanta, rounded, largest, part, first, last):
     n_classes, n_directions = directions.shape
     for i in range(first, last):
         label = np.uint64(y[i])
@@ -83,19 +80,12 @@ def _sketch(probabilities, y, weight, directions, quanta, rounded, largest, part
                 largest[part, r] = x if x > largest[part, r] else largest[part, r]
 
 
-@njit(**KERNEL)
-def sketch(loop, probabilities, y, weight, directions, quanta, rounded, largest):
-    """Project gradients of the log-loss on directions (K, R); the last column is a hessian.
+@loop_kernel
+def leaf_sums(probabilities, y, weight, used, rows, big, sums, part, first, last):
+    """Add gradients and hessians by leaf and class, ``sums`` of shape (n_parts, n_leaves, 2, K).
 
-    Fills ``rounded`` (n, R + 1) with multiples of the quanta of columns; if it is empty, updates
-    ``largest`` (n_parts, R + 1), the largest absolute values.
+    Only of the samples ``used``; adding and subtracting `big` rounds the terms.
     """
-    arguments = (probabilities, y, weight, directions, quanta, rounded, largest)
-    parallel_for(loop, _sketch, arguments)
-
-
-@inner()
-def _leaf_sums(probabilities, y, weight, used, rows, big, sums, part, first, last):
     _, n_classes = probabilities.shape
     for q in range(first, last):
         i = np.uint64(used[q])
@@ -108,17 +98,9 @@ def _leaf_sums(probabilities, y, weight, used, rows, big, sums, part, first, las
         sums[part, leaf, 0, np.uint64(y[i])] -= (w + big) - big
 
 
-@njit(**KERNEL)
-def leaf_sums(loop, probabilities, y, weight, used, rows, big, sums):
-    """Add gradients and hessians by leaf and class, ``sums`` of shape (n_parts, n_leaves, 2, K).
-
-    Only of the samples ``used``; adding and subtracting `big` rounds the terms.
-    """
-    parallel_for(loop, _leaf_sums, (probabilities, y, weight, used, rows, big, sums))
-
-
-@inner()
-def _hessian_sum(rounded, used, sums, part, first, last):
+@loop_kernel
+def hessian_sum(rounded, used, sums, part, first, last):
+    """Set ``sums`` (n_parts,) of the last column over the rows ``used``."""
     _, n_columns = rounded.shape
     total = 0.0
     for q in range(first, last):
@@ -126,14 +108,12 @@ def _hessian_sum(rounded, used, sums, part, first, last):
     sums[part] = total
 
 
-@njit(**KERNEL)
-def hessian_sum(loop, rounded, used, sums):
-    """Set ``sums`` (n_parts,) of the last column over the rows ``used``."""
-    parallel_for(loop, _hessian_sum, (rounded, used, sums))
+@loop_kernel
+def loss_sums(losses, fraction, total, used, coarse, fine, all_sums, part, first, last):
+    """Sums of losses times ``fraction / total`` of the samples ``used``.
 
-
-@inner()
-def _loss_sums(losses, fraction, total, used, coarse, fine, all_sums, part, first, last):
+    Updates ``sums`` (n_parts, 3): the largest term, and the sums of the high and the low halves.
+    """
     sums = all_sums[part]
     for q in range(first, last):
         i = np.uint64(used[q])
@@ -142,12 +122,3 @@ def _loss_sums(losses, fraction, total, used, coarse, fine, all_sums, part, firs
         sums[0] = x if x > sums[0] else sums[0]
         sums[1] += high
         sums[2] += ((x - high) + fine) - fine
-
-
-@njit(**KERNEL)
-def loss_sums(loop, losses, fraction, total, used, coarse, fine, sums):
-    """Sums of losses times ``fraction / total`` of the samples ``used``.
-
-    Updates ``sums`` (n_parts, 3): the largest term, and the sums of the high and the low halves.
-    """
-    parallel_for(loop, _loss_sums, (losses, fraction, total, used, coarse, fine, sums))

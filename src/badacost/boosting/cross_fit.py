@@ -34,7 +34,6 @@ from badacost.costs.matrix import expected_costs
 from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
 from badacost.tree.grower import Gain, Growth, Summands, TreeGrower, quanta_of
-from badacost.tree.growth_kernels import look_up
 from badacost.tree.shards import (
     LevelRequest,
     LevelResult,
@@ -177,8 +176,7 @@ class CrossFitShard:
             grown = self._grower.grow(
                 sums, gains[k], rows=every, other_rows=others, seed=seeds[k], copy=False
             )
-            look_up(self._loop(len(self._y)), leaf_numbers(grown.tree), grown.leaves)
-            return grown.tree, grown.leaves
+            return grown.tree, grown.look_up(leaf_numbers(grown.tree))
 
         tasks = [(k,) for k in range(self.n_folds)]
         trees, self._rows = zip(*self._over_folds.run(of_fold, tasks), strict=True)

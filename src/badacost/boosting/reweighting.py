@@ -42,8 +42,7 @@ from badacost.loss import (
 from badacost.loss import weight_kernels as kernels
 from badacost.tree.binning import draw_rows
 from badacost.tree.forest import Tree
-from badacost.tree.grower import Gain, Growth, Summands, TreeGrower
-from badacost.tree.growth_kernels import look_up
+from badacost.tree.grower import Gain, GrownTree, Growth, Summands, TreeGrower
 from badacost.tree.shards import (
     LevelRequest,
     LevelResult,
@@ -150,21 +149,26 @@ class TreeLearner:
 
         The rows of the costs ``C[truth, prediction]`` steer the splits.
         """
+        tree, class_weights, grown = self._grow(weights, costs, rows, seed)
+        return tree, class_weights, grown.leaves
+
+    def _grow(
+        self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
+    ) -> tuple[Tree, FloatArray, GrownTree]:
         split = SplitCosts.of(costs, self._criterion)
         sums = split.summands(self.y, weights, self.grower.threads)
         if rows is not None and not sums.values[rows].any():
             rows = None  # all weights that were drawn are zero
         grown = self.grower.grow(sums, split.gain, rows=rows, seed=seed)
-        return *split.without_factors(grown.tree, grown.sums), grown.leaves
+        return *split.without_factors(grown.tree, grown.sums), grown
 
     def fit(
         self, weights: FloatArray, costs: FloatArray, rows: RowNumbers | None, seed: int
     ) -> tuple[Tree, Labels]:
         """Grow a tree whose leaves have the label of minimum expected cost."""
-        tree, class_weights, leaves = self.grow(weights, costs, rows, seed)
+        tree, class_weights, grown = self._grow(weights, costs, rows, seed)
         tree = label_tree(tree, class_weights, costs)
-        look_up(self.grower.threads.loop(len(leaves), MIN_ROWS), tree.value, leaves)
-        return tree, leaves
+        return tree, grown.look_up(tree.value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost._utils.arrays import FloatArray, IndexArray, LeafNumbers, Mask, RowNumbers, Samples
+from badacost._utils.arrays import FloatArray, IndexArray, Mask, RowNumbers, Samples
 from badacost._utils.parallel import MIN_ROWS, Threads
 from badacost._utils.validation import check_choice
 from badacost.tree import forest_kernels, shapley_kernels
@@ -120,21 +120,27 @@ class Tree(Nodes):
         self,
         data: BinnedData,
         rows: RowNumbers | None = None,
-        leaves: LeafNumbers | None = None,
+        table: IntArray | None = None,
+        found: IntArray | None = None,
         threads: Threads | None = None,
-    ) -> LeafNumbers:
-        """Write the leaves of rows of binned data, all by default, into `leaves` (n,)."""
+    ) -> IntArray:
+        """Write the leaves of rows of binned data, all by default, into `found` (n,).
+
+        With a `table` (n_nodes,) its entries for these leaves are written.
+        """
         if self.position is None:
             raise ValueError("This tree has no positions of bins: use Forest.apply on values.")
         n_rows = data.bins.shape[1]
         rows = np.arange(n_rows) if rows is None else rows
-        leaves = np.zeros(n_rows, np.int32) if leaves is None else leaves
+        table = np.arange(len(self.left), dtype=np.int32) if table is None else table
+        found = np.zeros(n_rows, np.int32) if found is None else found
         category_set, sets = known_sets(self)
         descend(
             (threads or Threads()).loop(len(rows), MIN_ROWS), data.bins, data.mapper.n_bins, rows,
-            self.feature, self.position, self.left, self.missing_left, category_set, sets, leaves,
+            self.feature, self.position, self.left, self.missing_left, category_set, sets, table,
+            found,
         )  # fmt: skip
-        return leaves
+        return found
 
 
 def known_sets(trees: Nodes) -> tuple[IntArray, NDArray[np.uint32]]:

@@ -264,11 +264,27 @@ def quanta_of(largest: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class GrownTree:
-    """A tree, the sums of its nodes (n_nodes, C), and the leaf of each training row."""
+    """A tree, the sums of its nodes (n_nodes, C), and where its training rows are."""
 
     tree: Tree
     sums: FloatArray
-    leaves: LeafNumbers
+    data: BinnedData
+    threads: Threads
+    nodes: NDArray[np.void]  # (n_nodes,) of NODE
+    order: NDArray[np.uint32]  # rows that it was grown on, leaf after leaf
+    others: RowNumbers
+
+    def look_up(self, table: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the entry of a table (n_nodes,) for the leaf of each training row."""
+        found = np.empty(self.data.bins.shape[1], np.int32)
+        loop = self.threads.loop(len(self.order), MIN_ROWS)
+        kernels.write_leaves(loop, self.order, self.nodes, table, found)
+        return self.tree.descend(self.data, self.others, table, found, self.threads)
+
+    @property
+    def leaves(self) -> LeafNumbers:
+        """The leaf of each training row."""
+        return self.look_up(np.arange(len(self.nodes), dtype=np.int32))
 
 
 class TreeGrower:
@@ -367,16 +383,13 @@ class TreeGrower:
         other_rows: RowNumbers | None,
     ) -> GrownTree:
         grown, totals = finished(tree, self.data.mapper)
-        leaves = np.empty(n_rows, np.int32)
         others = np.empty(0, np.int64) if other_rows is None else other_rows
         if other_rows is None and len(samples.order) < n_rows:
             is_other = np.ones(n_rows, bool)
             is_other[samples.order] = False
             others = np.flatnonzero(is_other)
-        loop = self.threads.loop(len(samples.order), MIN_ROWS)
-        kernels.write_leaves(loop, samples.order, tree.nodes[: len(totals)], leaves)
-        grown.descend(self.data, others, leaves, self.threads)
-        return GrownTree(grown, totals, leaves)
+        nodes = tree.nodes[: len(totals)]
+        return GrownTree(grown, totals, self.data, self.threads, nodes, samples.order, others)
 
 
 def finished(tree: GrowingTree, mapper: BinMapper) -> tuple[Tree, FloatArray]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from badacost._utils.inner_kernels import inner
 from badacost._utils.kernel_cache import KERNEL, njit
-from badacost._utils.loop_kernels import parallel_for
+from badacost._utils.loop_kernels import loop_kernel
 from badacost.tree.gain_kernels import node_score, split_score
 from badacost.tree.histogram_kernels import AT_ONCE, count_samples, fill_block
 from badacost.tree.split_kernels import N_JOBS, buffers_of, draw, search_splits
@@ -332,8 +332,12 @@ def _add_children(gain, limits, tree, number, middle, any_missing):
     _add_pair(gain, limits, tree.nodes, tree.totals, tree.state, number, middle)
 
 
-@inner()
-def _select(labels, values, samples, sums, part, first, last):
+@loop_kernel
+def select(labels, values, samples, sums, part, first, last):
+    """Copy the labels and values of samples to their places in order.
+
+    Adds them to ``sums`` (n_parts, C).
+    """
     order, labels2, values2 = samples
     _, n_values = values.shape
     for i in range(np.uint64(first), np.uint64(last)):
@@ -349,54 +353,23 @@ def _select(labels, values, samples, sums, part, first, last):
                 sums[part, c] += value
 
 
-@njit(**KERNEL)
-def select(loop, labels, values, samples, sums):
-    """Copy the labels and values of samples to their places in order.
-
-    Adds them to ``sums`` (n_parts, C).
-    """
-    parallel_for(loop, _select, (labels, values, samples, sums))
-
-
-@inner()
-def _write_leaves(order, nodes, leaves, part, first, last):
+@loop_kernel
+def write_leaves(order, nodes, table, found, part, first, last):
+    """Write the entries of a table (n_nodes,) for the leaves of samples."""
     for number in range(len(nodes)):
         node = nodes[number]
         if node.left == number:
             start = node.start if node.start > first else first
             end = node.end if node.end < last else last
             for i in range(start, end):
-                leaves[order[i]] = number
+                found[order[i]] = table[number]
 
 
-@njit(**KERNEL)
-def write_leaves(loop, order, nodes, leaves):
-    """Write the leaves of samples."""
-    parallel_for(loop, _write_leaves, (order, nodes, leaves))
-
-
-@inner()
-def _look_up(table, numbers, part, first, last):
-    for i in range(first, last):
-        numbers[i] = table[np.uint64(numbers[i])]
-
-
-@njit(**KERNEL)
-def look_up(loop, table, numbers):
-    """Replace numbers (n,) by entries of a table, such as leaves by their labels."""
-    parallel_for(loop, _look_up, (table, numbers))
-
-
-@inner()
-def _round_weights(weights, unit, values, part, first, last):
+@loop_kernel
+def round_weights(weights, unit, values, part, first, last):
+    """Fill ``values`` (n, 1) with weights in single precision that are multiples of a quantum."""
     for i in range(first, last):
         values[i, 0] = np.float32((np.float64(np.float32(weights[i])) + unit) - unit)
-
-
-@njit(**KERNEL)
-def round_weights(loop, weights, unit, values):
-    """Fill ``values`` (n, 1) with weights in single precision that are multiples of a quantum."""
-    parallel_for(loop, _round_weights, (weights, unit, values))
 
 
 @njit(**KERNEL)
@@ -457,8 +430,13 @@ def grow(data, samples, scratch, gain, limits, tree, buffers, n_parts, threads_f
 # Entry points for threads, which divide the samples of nodes into blocks.
 
 
-@inner()
-def _partition_blocks(data, samples, scratch, tree, blocks, sums, part, first, last):
+@loop_kernel
+def partition_blocks(data, samples, scratch, tree, blocks, sums, part, first, last):
+    """Partition each block t of `BLOCK` within its own range.
+
+    Sets ``middle`` and ``missing`` of the blocks, and ``sums[2 * t : 2 * t + 2]``, those of both
+    sides.
+    """
     for t in range(first, last):
         block = blocks[t]
         block.middle, block.missing = _partition(
@@ -467,18 +445,9 @@ def _partition_blocks(data, samples, scratch, tree, blocks, sums, part, first, l
         )  # fmt: skip
 
 
-@njit(**KERNEL)
-def partition_blocks(loop, data, samples, scratch, tree, blocks, sums):
-    """Partition each block t of `BLOCK` within its own range.
-
-    Sets ``middle`` and ``missing`` of the blocks, and ``sums[2 * t : 2 * t + 2]``, those of both
-    sides.
-    """
-    parallel_for(loop, _partition_blocks, (data, samples, scratch, tree, blocks, sums))
-
-
-@inner()
-def _move_blocks(samples, scratch, blocks, back, part, first, last):
+@loop_kernel
+def move_blocks(samples, scratch, blocks, back, part, first, last):
+    """Copy both sides of blocks to their places in ``scratch``, or copy all of it ``back``."""
     for t in range(first, last):
         block = blocks[t]
         start, middle, end = np.uint64(block.start), np.uint64(block.middle), np.uint64(block.end)
@@ -487,12 +456,6 @@ def _move_blocks(samples, scratch, blocks, back, part, first, last):
         else:
             _copy(samples, start, scratch, np.uint64(block.left), middle - start)
             _copy(samples, middle, scratch, np.uint64(block.right), end - middle)
-
-
-@njit(**KERNEL)
-def move_blocks(loop, samples, scratch, blocks, back):
-    """Copy both sides of blocks to their places in ``scratch``, or copy all of it ``back``."""
-    parallel_for(loop, _move_blocks, (samples, scratch, blocks, back))
 
 
 @njit(**KERNEL)
@@ -567,10 +530,16 @@ def partition(data, samples, scratch, nodes, splits, lefts, sets, totals, sizes,
         sizes[s, 0], sizes[s, 1] = middle - node.start, node.end - middle
 
 
-@inner()
-def _fill(
+@loop_kernel
+def fill(
     data, samples, nodes, wanted, places, features, n_columns, cells, counts, part, first, last
 ):
+    """Fill histograms of nodes: ``cells[r, j, p]`` for ``features[j, p]``.
+
+    For all nodes ``wanted``, whose places j are given, and each part r of the samples. Parts of the
+    loop are parts of the samples times blocks of `AT_ONCE` features. ``counts`` (n, n_features,
+    n_codes) of samples by bin are filled too, unless empty.
+    """
     n_row_parts, (_, n_used) = len(cells), features.shape
     n_blocks = (n_used + AT_ONCE - 1) // AT_ONCE
     for task in range(first * len(wanted), last * len(wanted)):
@@ -600,23 +569,12 @@ def _fill(
             p += n_block
 
 
-@njit(**KERNEL)
-def fill(loop, data, samples, nodes, wanted, places, features, n_columns, cells, counts):
-    """Fill histograms of nodes: ``cells[r, j, p]`` for ``features[j, p]``.
-
-    For all nodes ``wanted``, whose places j are given, and each part r of the samples. Parts of the
-    loop are parts of the samples times blocks of `AT_ONCE` features. ``counts`` (n, n_features,
-    n_codes) of samples by bin are filled too, unless empty.
-    """
-    arguments = (data, samples, nodes, wanted, places, features, n_columns, cells, counts)
-    parallel_for(loop, _fill, arguments)
-
-
-@inner()
-def _descend(
-    bins, n_bins, samples, feature, position, left, missing_left, category_set, sets, leaves, part,
-    first, last,
+@loop_kernel
+def descend(
+    bins, n_bins, samples, feature, position, left, missing_left, category_set, sets, table, found,
+    part, first, last,
 ):  # fmt: skip
+    """Write the entries of a table (n_nodes,) for the leaves of some samples into ``found``."""
     for i in range(first, last):
         sample = samples[i]
         node = np.uint64(0)
@@ -627,13 +585,4 @@ def _descend(
                 sets[row if row >= 0 else 0],
             )  # fmt: skip
             node = np.uint64(left[node]) + np.uint64(right)
-        leaves[sample] = node
-
-
-@njit(**KERNEL)
-def descend(
-    loop, bins, n_bins, samples, feature, position, left, missing_left, category_set, sets, leaves
-):
-    """Write the leaves of some samples, found by their bins, into ``leaves`` (n,)."""
-    tree = (feature, position, left, missing_left, category_set, sets, leaves)
-    parallel_for(loop, _descend, (bins, n_bins, samples, *tree))
+        found[sample] = table[node]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from badacost._utils.inner_kernels import inner
 from badacost._utils.kernel_cache import KERNEL, njit
-from badacost._utils.loop_kernels import parallel_for
+from badacost._utils.loop_kernels import loop_kernel
 from badacost.tree.gain_kernels import bound_of, may_beat, node_score, split_score
 from badacost.tree.histogram_kernels import (
     AT_ONCE,
@@ -465,20 +465,15 @@ def draw(seed, nodes, jobs, limits, usable, drawn, n_draws, taken):
 # Entry points for threads and shards.
 
 
-@inner()
-def _search(data, samples, gain, limits, tree, tasks, buffers, part, first, last):
+@loop_kernel
+def search(data, samples, gain, limits, tree, tasks, buffers, part, first, last):
+    """Call `search_splits` for tasks (n, 5) of part, first and last feature and job."""
     for t in range(first, last):
         task = tasks[t]
         search_splits(
             data, samples, gain, limits, tree, task[0], task[1], task[2], task[3], task[4],
             buffers_of(buffers, part),
         )  # fmt: skip
-
-
-@njit(**KERNEL)
-def search(loop, data, samples, gain, limits, tree, tasks, buffers):
-    """Call `search_splits` for tasks (n, 5) of part, first and last feature and job."""
-    parallel_for(loop, _search, (data, samples, gain, limits, tree, tasks, buffers))
 
 
 @njit(**KERNEL)
