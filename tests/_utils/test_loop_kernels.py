@@ -83,10 +83,12 @@ def test_no_more_threads_than_asked_for() -> None:
 
 def test_a_full_table_of_loops() -> None:
     """The caller works alone."""
-    state = parallel._Workers().state
-    state[: parallel.loops.N_SLOTS, USERS] = OPEN
+    workers = parallel._Workers()
+    workers.help_kernels(1)
+    workers.state[: parallel.loops.N_SLOTS, USERS] = OPEN
     counts, ranges = np.zeros(10), np.zeros((5, 2), np.int64)
-    fill(Loop(state, 3, 10, 5), Pair(np.zeros(10), 1.0), counts, ranges)
+    fill(Loop(workers.address, 3, 10, 5), Pair(np.zeros(10), 1.0), counts, ranges)
+    np.testing.assert_array_equal(ranges[:, 0], range(0, 10, 2))
     np.testing.assert_array_equal(counts, 1.0)
 
 

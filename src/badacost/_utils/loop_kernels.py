@@ -14,13 +14,11 @@ from functools import WRAPPER_ASSIGNMENTS
 from types import FunctionType
 from typing import NamedTuple
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.typing import signature
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from badacost._utils.inner_kernels import inner
 from badacost._utils.kernel_cache import KERNEL, njit
@@ -30,7 +28,7 @@ N_SLOTS, MAX_HELPERS, N_WORDS = 64, 255, 8
 # for their numbers: words of a slot, a thread, and this last row.
 USERS, NEXT, N_PARTS, MAX_USERS, FUNCTION, ARGUMENTS, LOCK = range(7)
 SLEEPS, LAST = 0, N_SLOTS + MAX_HELPERS
-N_HELPERS, N_OPEN = 0, 1
+N_HELPERS, N_OPEN, RUN = range(3)
 # Flags of a slot, beside its number of users: helpers may begin, it is in use, its caller waits.
 OPEN, CLAIMED, WAITS = 1 << 20, 1 << 21, 1 << 22
 _LOOKS = 2000  # for a loop, or for its end, before a thread sleeps: some 10 microseconds
@@ -42,7 +40,7 @@ _PLACES = ("co_name", "co_qualname", "co_filename", "co_firstlineno")
 class Loop(NamedTuple):
     """A loop over ``range(length)`` in parts, see `badacost._utils.parallel.Threads.loop`."""
 
-    state: NDArray[np.int64]  # (LAST + 1, N_WORDS)
+    state: int  # address of words (LAST + 1, N_WORDS)
     n_threads: int
     length: int
     n_parts: int
@@ -50,48 +48,58 @@ class Loop(NamedTuple):
 
 _acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.intp, types.int32))
 _release = types.ExternalFunction("PyThread_release_lock", types.void(types.intp))
+_WORD = ir.IntType(64)
 
 
-def _place(context, builder, array_type, args):
-    """Pointer to an entry of an array, from the array, a row and a column."""
-    array = context.make_array(array_type)(context, builder, args[0])
-    return cgutils.get_item_pointer(context, builder, array_type, array, list(args[1:3]))
+def _place(builder, state, row, word):
+    """Pointer to a word of the state."""
+    number = builder.add(builder.mul(row, _WORD(N_WORDS)), word)
+    return builder.gep(builder.inttoptr(state, _WORD.as_pointer()), [number])
 
 
 @intrinsic
 def _load(_typing, state, row, word):
     """A word of the state."""
 
-    def code(context, builder, sig, args):
-        return builder.load_atomic(_place(context, builder, sig.args[0], args), "seq_cst", 8)
+    def code(_, builder, sig, args):
+        return builder.load_atomic(_place(builder, *args), "seq_cst", 8)
 
-    return signature(types.int64, state, *[types.int64] * 2), code
+    return signature(types.int64, *[types.int64] * 3), code
+
+
+@intrinsic
+def _store(_typing, state, row, word, value):
+    """Set a word of the state, which other threads see once another word is changed."""
+
+    def code(context, builder, sig, args):
+        builder.store(args[3], _place(builder, *args[:3]))
+        return context.get_dummy_value()
+
+    return signature(types.none, *[types.int64] * 4), code
 
 
 @intrinsic
 def _add(_typing, state, row, word, value):
     """Add to a word of the state; return its former value."""
 
-    def code(context, builder, sig, args):
-        place = _place(context, builder, sig.args[0], args)
-        return builder.atomic_rmw("add", place, args[3], "seq_cst")
+    def code(_, builder, sig, args):
+        return builder.atomic_rmw("add", _place(builder, *args[:3]), args[3], "seq_cst")
 
-    return signature(types.int64, state, *[types.int64] * 3), code
+    return signature(types.int64, *[types.int64] * 4), code
 
 
 @intrinsic
 def _swap(_typing, state, row, word, expected, value):
     """Replace a word of the state if it is as expected; return whether it was."""
 
-    def code(context, builder, sig, args):
-        place = _place(context, builder, sig.args[0], args)
-        result = builder.cmpxchg(place, *args[3:], "seq_cst", "seq_cst")
-        return builder.extract_value(result, 1)
+    def code(_, builder, sig, args):
+        place = _place(builder, *args[:3])
+        return builder.extract_value(builder.cmpxchg(place, *args[3:], "seq_cst", "seq_cst"), 1)
 
-    return signature(types.boolean, state, *[types.int64] * 4), code
+    return signature(types.boolean, *[types.int64] * 5), code
 
 
-_PART = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), ir.IntType(64)])
+_PART = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), _WORD])
 
 
 @intrinsic
@@ -110,8 +118,8 @@ def _call(_typing, function, arguments, part):
 def _take_parts(state, slot):
     """Work on parts of a loop until all are taken."""
     part = _add(state, slot, NEXT, 1)
-    while part < state[slot, N_PARTS]:
-        _call(state[slot, FUNCTION], state[slot, ARGUMENTS], part)
+    while part < _load(state, slot, N_PARTS):
+        _call(_load(state, slot, FUNCTION), _load(state, slot, ARGUMENTS), part)
         part = _add(state, slot, NEXT, 1)
 
 
@@ -120,8 +128,8 @@ def _open_slot(state):
     """A slot whose loop may be helped with, or -1."""
     for slot in range(N_SLOTS if _load(state, LAST, N_OPEN) > 0 else 0):
         users = _load(state, slot, USERS)
-        may_join = users & OPEN != 0 and users & (OPEN - 1) < state[slot, MAX_USERS]
-        if may_join and _load(state, slot, NEXT) < state[slot, N_PARTS]:
+        may_join = users & OPEN != 0 and users & (OPEN - 1) < _load(state, slot, MAX_USERS)
+        if may_join and _load(state, slot, NEXT) < _load(state, slot, N_PARTS):
             return slot
     return -1
 
@@ -130,11 +138,11 @@ def _open_slot(state):
 def _help(state, slot):
     """Work on a loop, if it is still open."""
     users = _add(state, slot, USERS, 1)
-    if users & OPEN != 0 and users & (OPEN - 1) < state[slot, MAX_USERS]:
+    if users & OPEN != 0 and users & (OPEN - 1) < _load(state, slot, MAX_USERS):
         _take_parts(state, slot)
     # The last one to leave wakes the caller, if it waits.
     if _add(state, slot, USERS, -1) == WAITS + 1 and _swap(state, slot, USERS, WAITS, CLAIMED):
-        _release(state[slot, LOCK])
+        _release(_load(state, slot, LOCK))
 
 
 @njit(**KERNEL)
@@ -152,28 +160,31 @@ def wait_for_loops(state, helper):
             _add(state, row, SLEEPS, 1)
             # The caller of a loop that was opened meanwhile may not have seen that this one sleeps.
             if _open_slot(state) < 0 or not _swap(state, row, SLEEPS, 1, 0):
-                _acquire(state[row, LOCK], 1)
+                _acquire(_load(state, row, LOCK), 1)
             n_looks = 0
 
 
-@inner()
-def _run(state, n_threads, n_parts, function, arguments):
-    """Run a loop with the help of other threads."""
+@njit(**KERNEL)
+def run(state, n_threads, n_parts, function, arguments):
+    """Run a loop with the help of other threads, or alone if all slots are taken."""
     slot = 0
-    while n_threads > 1 and slot < N_SLOTS and not _swap(state, slot, USERS, 0, CLAIMED):
+    while slot < N_SLOTS and not _swap(state, slot, USERS, 0, CLAIMED):
         slot += 1
-    if n_threads == 1 or n_parts == 1 or slot == N_SLOTS:
+    if slot == N_SLOTS:
         for part in range(n_parts):
             _call(function, arguments, part)
         return
-    state[slot, NEXT], state[slot, N_PARTS], state[slot, MAX_USERS] = 0, n_parts, n_threads - 1
-    state[slot, FUNCTION], state[slot, ARGUMENTS] = function, arguments
+    _store(state, slot, NEXT, 0)
+    _store(state, slot, N_PARTS, n_parts)
+    _store(state, slot, MAX_USERS, n_threads - 1)
+    _store(state, slot, FUNCTION, function)
+    _store(state, slot, ARGUMENTS, arguments)
     _add(state, slot, USERS, OPEN - CLAIMED)
     _add(state, LAST, N_OPEN, 1)
     n_wanted = (n_threads if n_threads < n_parts else n_parts) - 1
-    for row in range(N_SLOTS, N_SLOTS + state[LAST, N_HELPERS]):
+    for row in range(N_SLOTS, N_SLOTS + _load(state, LAST, N_HELPERS)):
         if n_wanted > 0 and _load(state, row, SLEEPS) == 1 and _swap(state, row, SLEEPS, 1, 0):
-            _release(state[row, LOCK])
+            _release(_load(state, row, LOCK))
             n_wanted -= 1
     _take_parts(state, slot)
     _add(state, LAST, N_OPEN, -1)
@@ -181,29 +192,18 @@ def _run(state, n_threads, n_parts, function, arguments):
     for _ in range(_LOOKS):
         if _swap(state, slot, USERS, WAITS, 0):
             return
-    _acquire(state[slot, LOCK], 1)
+    _acquire(_load(state, slot, LOCK), 1)
     _add(state, slot, USERS, -CLAIMED)
-
-
-def _inner_call(context, builder, kernel, call, args):
-    """Call a compiled function that raises no errors."""
-    compiled = kernel.overloads[call.args]
-    context.active_code_library.add_linking_library(compiled.library)
-    context.call_internal_no_propagate(builder, compiled.fndesc, call, args)
 
 
 @intrinsic
 def _parallel_for(typing, loop, kernel, arguments):
     """Call ``kernel(*arguments, part, first, last)`` for each part of a loop, in any order."""
-    index = types.int64
-    given = (*arguments.types, index, index, index)
+    given = (*arguments.types, *[types.int64] * 3)
     call = kernel.get_call_type(typing, given, {})
-    run = typing.resolve_value_type(_run)
-    run_call = run.get_call_type(typing, (loop.types[0], *[index] * 4), {})
 
     def code(context, builder, sig, args):
-        fields = [builder.extract_value(args[0], k) for k in range(4)]
-        state, n_threads, length, n_parts = fields
+        state, n_threads, length, n_parts = (builder.extract_value(args[0], k) for k in range(4))
         values = [builder.extract_value(args[2], k) for k in range(len(arguments.types))]
         values += [length, n_parts]
         block = cgutils.alloca_once(builder, ir.LiteralStructType([v.type for v in values]))
@@ -216,17 +216,36 @@ def _parallel_for(typing, loop, kernel, arguments):
         pointer = inside.bitcast(pointer, block.type)
         places = [cgutils.gep_inbounds(inside, pointer, 0, k) for k in range(len(values))]
         *values, length, parts = map(inside.load, places)
-        after = inside.add(part, ir.Constant(part.type, 1))
-        cuts = [inside.sdiv(inside.mul(length, p), parts) for p in (part, after)]
+        ends = part, inside.add(part, _WORD(1))
+        cuts = [inside.sdiv(inside.mul(length, end), parts) for end in ends]
         typed = zip([*values, part, *cuts], given, call.args, strict=True)
         casted = [context.cast(inside, value, a, b) for value, a, b in typed]
-        _inner_call(context, inside, kernel.dispatcher, call, casted)
+        compiled = kernel.dispatcher.overloads[call.args]
+        context.active_code_library.add_linking_library(compiled.library)
+        context.call_internal_no_propagate(inside, compiled.fndesc, call, casted)
         inside.ret_void()
-        addresses = [builder.ptrtoint(p, ir.IntType(64)) for p in (function, block)]
-        _inner_call(context, builder, _run, run_call, [state, n_threads, n_parts, *addresses])
+        with builder.if_else(builder.icmp_signed("==", n_parts, _WORD(1))) as (alone, together):
+            with alone:
+                builder.call(function, [builder.bitcast(block, _PART.args[0]), _WORD(0)])
+            with together:  # not linked, which would compile it once more for each kernel
+                run_types, call_conv = [types.int64] * 5, context.call_conv
+                run_type = call_conv.get_function_type(types.none, run_types).as_pointer()
+                address = builder.load(_place(builder, state, _WORD(LAST), _WORD(RUN)))
+                addresses = [builder.ptrtoint(p, _WORD) for p in (function, block)]
+                call_conv.call_function(
+                    builder, builder.inttoptr(address, run_type), types.none, run_types,
+                    [state, n_threads, n_parts, *addresses],
+                )  # fmt: skip
         return context.get_dummy_value()
 
     return signature(types.none, loop, kernel, arguments), code
+
+
+def address_of_run():
+    """Address of the compiled `run`."""
+    run.compile(signature(types.none, *[types.int64] * 5))
+    (compiled,) = run.overloads.values()
+    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
 def loop_kernel(body):

@@ -108,6 +108,7 @@ class _Workers:
         self._loops: SimpleQueue[_Loop] = SimpleQueue()
         self._starting = Lock()
         self.state = np.zeros((loops.LAST + 1, loops.N_WORDS), np.int64)
+        self.address = int(self.state.ctypes.data)
         for slot in range(loops.N_SLOTS):
             self.state[slot, loops.LOCK] = _taken_lock()
 
@@ -125,9 +126,10 @@ class _Workers:
         if row[loops.N_HELPERS] >= n_helpers:
             return
         with self._starting:
+            row[loops.RUN] = loops.address_of_run()
             for number in range(int(row[loops.N_HELPERS]), min(n_helpers, loops.MAX_HELPERS)):
                 self.state[loops.N_SLOTS + number, loops.LOCK] = _taken_lock()
-                arguments = self.state, number
+                arguments = self.address, number
                 Thread(
                     target=loops.wait_for_loops, args=arguments, name="badacost", daemon=True
                 ).start()
@@ -189,7 +191,7 @@ class Threads:
         n_parts = min(self.max_parts, -(-length // least)) if length > least else 1
         if n_parts > 1:
             workers.help_kernels(self.n_threads - 1)
-        return loops.Loop(workers.state, self.n_threads if n_parts > 1 else 1, length, n_parts)
+        return loops.Loop(workers.address, self.n_threads, length, n_parts)
 
     def map(
         self, work: Callable[[int, int], Result], length: int, grain: int | None = None
