@@ -241,7 +241,7 @@ def _parallel_for(typing, loop, kernel, arguments):
     return signature(types.none, loop, kernel, arguments), code
 
 
-def address_of_run():
+def address_of_run() -> int:
     """Address of the compiled `run`."""
     run.compile(signature(types.none, *[types.int64] * 5))
     (compiled,) = run.overloads.values()
