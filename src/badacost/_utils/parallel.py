@@ -188,9 +188,10 @@ class Threads:
 
     def loop(self, length: int, least: int) -> loops.Loop:
         """Divide ``range(length)`` for a kernel, into parts of not less than `least`."""
-        n_parts = min(self.max_parts, -(-length // least)) if length > least else 1
-        if n_parts > 1:
-            workers.help_kernels(self.n_threads - 1)
+        if length <= least or self.n_threads == 1:
+            return loops.Loop(workers.address, 1, length, 1)
+        workers.help_kernels(self.n_threads - 1)
+        n_parts = min(self.max_parts, -(-length // least))
         return loops.Loop(workers.address, self.n_threads, length, n_parts)
 
     def map(
@@ -256,12 +257,13 @@ def split_high_low(terms: FloatArray, units: Units | None = None) -> tuple[Float
 
 def largest_of(terms: FloatArray, threads: Threads | None = None) -> float:
     """The largest of some numbers; -inf if there are none."""
-    return max(over_rows(lambda rows: float(terms[rows].max(initial=-np.inf)), len(terms), threads))
+    if len(terms) <= ROWS_AT_ONCE:
+        return float(terms.max(initial=-np.inf))
+    return float(max(over_rows(lambda rows: terms[rows].max(), len(terms), threads)))
 
 
 def exact_sum(terms: FloatArray, threads: Threads | None = None) -> float:
     """Return the sum of terms, none of them negative."""
-    terms = _contiguous(terms)
     largest = max(0.0, largest_of(terms, threads))
     if largest > _HUGE:
         return exact_sum(terms * _SCALE, threads) / _SCALE
@@ -274,7 +276,7 @@ def split_sums(terms: FloatArray, units: Units, threads: Threads | None = None) 
     loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
     sums = np.empty((loop.n_parts, 2))
     kernels.split_sums(loop, _contiguous(terms), *map(float, units), sums)
-    return np.add.reduce(sums)
+    return combined(np.add, sums)
 
 
 def exact_bincount(
@@ -300,7 +302,7 @@ def bin_maxima(
     loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
     largest = np.zeros((loop.n_parts, n_cells))
     kernels.bin_maxima(loop, _cells(cells), _contiguous(terms), largest)
-    return np.maximum.reduce(largest)
+    return combined(np.maximum, largest)
 
 
 def bin_split_sums(
@@ -310,7 +312,13 @@ def bin_split_sums(
     loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
     sums = np.zeros((loop.n_parts, 2, len(units[0])))
     kernels.bin_split_sums(loop, _cells(cells), _contiguous(terms), *units, sums)
-    return np.add.reduce(sums)
+    return combined(np.add, sums)
+
+
+def combined(operation: np.ufunc, parts: FloatArray) -> FloatArray:
+    """Results of the parts of a loop as one: numpy takes as long for one part as a kernel."""
+    result: FloatArray = parts[0] if len(parts) == 1 else operation.reduce(parts)
+    return result
 
 
 def _cells(cells: Labels) -> Labels:

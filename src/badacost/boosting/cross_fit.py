@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from badacost._utils.parallel import (
     Threads,
     Units,
     blocks,
+    combined,
     exact_bincount,
     exact_sum,
     split_sums,
@@ -44,7 +46,7 @@ from badacost.tree.shards import (
     add_roots,
 )
 
-_MIN_SIZE = 400_000  # samples times features of a fold that is worth a thread of its own
+_MIN_SIZE = 50_000  # samples times features, of folds that are worth threads
 _MIN_ROWS = 16_384  # of a loop over rows and classes that are worth a thread of their own
 _NO_UNITS = (0.0, 0.0)  # where sums are not needed
 
@@ -64,9 +66,15 @@ class CrossFitPlan(NamedTuple):
 
     def draws(self, n_done: int, fold: int) -> tuple[FloatArray, int]:
         """Projections of the gradients for the tree of a fold in a round, and its seed."""
-        rng = np.random.default_rng([self.seed, n_done, fold])
-        directions = rng.normal(size=(self.log_priors.shape[1], self.n_directions))
-        return directions, int(rng.integers(2**63))
+        shape = self.log_priors.shape[1], self.n_directions
+        return _draws((self.seed, n_done, fold), shape)
+
+
+@lru_cache(maxsize=64)  # each is asked for several times in a round
+def _draws(key: tuple[int, ...], shape: tuple[int, int]) -> tuple[FloatArray, int]:
+    rng = np.random.default_rng(key)
+    directions = rng.normal(size=shape)
+    return directions, int(rng.integers(2**63))
 
 
 class CrossFitShard:
@@ -96,8 +104,11 @@ class CrossFitShard:
         """Set threads, scores (n_folds, n, K), probabilities and losses."""
         n, (n_folds, n_classes) = len(self._y), self._plan.log_priors.shape
         threads, data = self._shard.threads, self._shard.data
-        self._over_folds = threads if data.bins.size >= _MIN_SIZE else Threads()
-        self._grower = TreeGrower(data, self._plan.growth, threads)
+        self._over_folds, self._in_fold = Threads(), threads
+        if n_folds > 1 and data.bins.size >= _MIN_SIZE:
+            self._over_folds = threads
+            self._in_fold = Threads(max(1, threads.n_threads // n_folds))
+        self._grower = TreeGrower(data, self._plan.growth, self._in_fold)
         self.scores: Any = np.repeat(-self._plan.log_priors[:, None, :], n, axis=1)
         self.probabilities: Any = np.empty((n_folds, n, n_classes), np.float32)
         self.losses: Any = np.empty((n_folds, n))
@@ -127,7 +138,7 @@ class CrossFitShard:
                 loop, self.probabilities[k], self._y, self._weight, directions, largest[0],
                 np.empty((0, 1), np.float32), largest,
             )  # fmt: skip
-            return np.max(largest, axis=0)
+            return combined(np.maximum, largest)
 
         return np.array(self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)]))
 
@@ -149,7 +160,7 @@ class CrossFitShard:
             loop = self._loop(len(train))
             sums = np.empty(loop.n_parts)
             kernels.hessian_sum(loop, rounded, train, sums)
-            return float(np.sum(sums))
+            return float(combined(np.add, sums))
 
         plan = self._plan
         return np.array(self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)]))
@@ -194,7 +205,7 @@ class CrossFitShard:
                 loop, self.probabilities[k], self._y, self._weight, train, rows[k], self._plan.big,
                 sums,
             )  # fmt: skip
-            return sums[0] if loop.n_parts == 1 else np.sum(sums, axis=0)
+            return combined(np.add, sums)
 
         return self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)])
 
@@ -236,7 +247,7 @@ class CrossFitShard:
         )  # fmt: skip
 
     def _loop(self, n_rows: int) -> Loop:
-        return self._shard.threads.loop(n_rows, _MIN_ROWS)
+        return self._in_fold.loop(n_rows, _MIN_ROWS)
 
     def loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
         """Sums of losses (n_folds, 2, 2) of training and of held-out rows, high and low."""
@@ -251,7 +262,8 @@ class CrossFitShard:
             loop = self._loop(len(used))
             sums = np.zeros((loop.n_parts, 3))
             kernels.loss_sums(loop, self.losses[k], self._fraction, total, used, coarse, fine, sums)
-            return np.append(np.max(sums[:, 0]), np.sum(sums[:, 1:], axis=0))
+            largest = combined(np.maximum, sums[:, 0])
+            return np.array([largest, *combined(np.add, sums[:, 1:])])
 
         tasks = [(k, part) for k in range(self.n_folds) for part in (0, 1)]
         return np.array(self._over_folds.run(of_part, tasks)).reshape(self.n_folds, 2, 3)

@@ -229,7 +229,8 @@ MIN_LOG_WEIGHT = -700.0  # relative to the largest: a weight of zero would drop 
 
 def relative_weights(log_weights: FloatArray, threads: Threads | None = None) -> FloatArray:
     """Weights relative to the largest, from logarithms that may be far outside the range of exp."""
-    loop, weights = (threads or Threads()).loop(len(log_weights), MIN_ROWS), log_weights.copy()
+    loop = (threads or Threads()).loop(len(log_weights), MIN_ROWS)
+    weights = np.empty_like(log_weights)
     largest = largest_of(log_weights, threads)
     kernels.relative_weights(loop, log_weights, largest, MIN_LOG_WEIGHT, weights)
     return weights

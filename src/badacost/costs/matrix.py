@@ -404,6 +404,8 @@ def is_irreducible(cost_matrix: ArrayLike) -> bool:
 def _absorbing_classes(matrix: FloatArray) -> Mask:
     """Return a smallest set of classes, as a mask (K,), that no positive cost leaves."""
     leads = matrix > 0
+    if np.count_nonzero(leads) == len(leads) * (len(leads) - 1):  # every mistake costs something
+        return np.ones(len(leads), np.bool_)
     n_sets, member = connected_components(leads, connection="strong")
     sets = (member == number for number in range(n_sets))
     return next(mask for mask in sets if not leads[np.ix_(mask, ~mask)].any())

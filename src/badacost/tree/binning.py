@@ -235,7 +235,8 @@ class RowSketch:
                     found.append(_edges(column, number, weight))
             return found
 
-        return [edges for part in threads.map(edges_of, len(n_bins)) for edges in part]
+        grain = threads.grain(len(n_bins), 1 + ROWS_AT_ONCE // X.shape[0])
+        return [edges for part in threads.map(edges_of, len(n_bins), grain) for edges in part]
 
 
 def _joined(blocks: list[Any]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost._utils.arrays import FloatArray, Labels, LeafNumbers, RowNumbers
-from badacost._utils.parallel import MIN_ROWS, Threads
+from badacost._utils.parallel import MIN_ROWS, Threads, combined
 from badacost.tree import growth_kernels as kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
@@ -178,7 +178,7 @@ class Summands:
         loop = threads.loop(n, MIN_ROWS)
         sums = np.zeros((loop.n_parts, self.n_columns))
         kernels.select(loop, self.labels, self.values, samples, sums)
-        return samples, sums[0] if len(sums) == 1 else sums.sum(axis=0)
+        return samples, combined(np.add, sums)
 
 
 def scratch_of(samples: NodeSamples) -> NodeSamples:
@@ -321,7 +321,8 @@ class TreeGrower:
         samples, totals = sums.select(rows, copy=copy, threads=self.threads)
         limits = self._limits(0 if gain.entropy or not sums.has_labels else sums.n_columns)
         store = self._take_store(len(samples.order), sums.n_columns, limits)
-        n_threads = self.threads.n_threads
+        is_large = len(samples.order) * limits.n_drawn >= 2 * GRAIN
+        n_threads = self.threads.n_threads if is_large else 1
         n_used = limits.n_drawn
         n_parts = 1 if n_threads == 1 else min(n_threads * TASKS_PER_THREAD, -(-n_used // AT_ONCE))
         tree = new_tree(
