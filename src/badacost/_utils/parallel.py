@@ -264,6 +264,7 @@ def largest_of(terms: FloatArray, threads: Threads | None = None) -> float:
 
 def exact_sum(terms: FloatArray, threads: Threads | None = None) -> float:
     """Return the sum of terms, none of them negative."""
+    terms = _contiguous(terms)
     largest = max(0.0, largest_of(terms, threads))
     if largest > _HUGE:
         return exact_sum(terms * _SCALE, threads) / _SCALE
