@@ -17,7 +17,7 @@ import pytest
 from numba.core import caching, serialize
 
 from badacost._utils import kernel_cache
-from badacost.io.file_lock import FileLock
+from badacost.io.file_lock import FileLock, lock_of
 
 SOURCE = """
 from badacost._utils.kernel_cache import njit
@@ -96,6 +96,14 @@ def test_a_damaged_file_is_written_again(cache, damage) -> None:
     (path,) = files(cache)
     path.write_bytes(damage(path.read_bytes()))
     assert n_found(cache) == 0
+    assert n_found(cache) == 1
+    assert files(cache) == [path]
+
+
+def test_a_process_that_was_killed_before_it_released_its_lock(cache) -> None:
+    n_found(cache)
+    (path,) = files(cache)
+    lock_of(path).touch()
     assert n_found(cache) == 1
     assert files(cache) == [path]
 

@@ -24,7 +24,7 @@ import numba
 
 from badacost._utils.inner_kernels import OPTIONS
 from badacost.io.atomic_file import replaced_file
-from badacost.io.file_lock import FileLock
+from badacost.io.file_lock import FileLock, lock_of
 
 try:
     from numba.core.caching import FunctionCache
@@ -91,7 +91,10 @@ class _KernelCache(FunctionCache):
         """Return the function on disk; or None, with a lock, if it has to be compiled."""
         path, key = self._place(sig, target_context.codegen())
         data = _read(path, key)
-        if data is None:
+        if data is not None:
+            with suppress(OSError):
+                lock_of(path).unlink()  # of a process that was killed once the file was there
+        else:
             # An OSError: the other process takes too long, or nothing can be written there.
             with suppress(OSError):
                 self._impl.locator.ensure_cache_path()

@@ -16,6 +16,12 @@ _NAME = ".lock"  # in a folder; the lock of a file is beside it and has the name
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of some file systems
 
 
+def lock_of(path: str | os.PathLike[str]) -> Path:
+    """Where the lock of a file or folder is; killed processes leave it, which locks nothing."""
+    target = Path(os.path.realpath(path))
+    return target / _NAME if target.is_dir() else target.with_name(f".{target.name}{_NAME}")
+
+
 class FileLock:
     """A lock that is held until `release`, the end of a ``with`` statement, or of the process.
 
@@ -42,9 +48,7 @@ class FileLock:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 0.0):
-        target = Path(os.path.realpath(path))
-        is_folder = target.is_dir()
-        place = target / _NAME if is_folder else target.with_name(f".{target.name}{_NAME}")
+        is_folder, place = os.path.isdir(path), lock_of(path)
         self._lock = filelock.FileLock(place, timeout, thread_local=False, fallback_to_soft=False)
         if not place.parent.is_dir():  # it would be made
             raise write_error(path, FileNotFoundError(errno.ENOENT, ""))
