@@ -129,11 +129,13 @@ class _Workers:
             row[loops.RUN] = loops.address_of_run()
             for number in range(int(row[loops.N_HELPERS]), min(n_helpers, loops.MAX_HELPERS)):
                 self.state[loops.N_SLOTS + number, loops.LOCK] = _taken_lock()
-                arguments = self.address, number
                 Thread(
-                    target=loops.wait_for_loops, args=arguments, name="badacost", daemon=True
+                    target=self._wait_for_loops, args=(number,), name="badacost", daemon=True
                 ).start()
                 row[loops.N_HELPERS] = number + 1
+
+    def _wait_for_loops(self, number: int) -> None:
+        loops.wait_for_loops(self.address, number)  # and keep `state`, whose address this is
 
     def _run(self) -> None:
         while True:
