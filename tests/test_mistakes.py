@@ -1320,7 +1320,7 @@ CALLS = [
         "a matrix of prices for labels that do not all occur",
         lambda: metrics.average_cost(["low"], ["low"], 1 - np.eye(3)),
         ValueError,
-        "the costs have 3 columns but y_true and y_pred 1 classes",
+        "cost_matrix has 3 columns but y_true and y_pred 1 classes",
         "pass labels=",
     ),
     call(

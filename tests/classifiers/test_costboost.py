@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
@@ -762,3 +763,20 @@ def test_a_single_sample_of_positive_weight() -> None:
         boost(None, n_folds=2).fit(data, y, weight)
     model = boost(None, n_folds=1, early_stopping=False).fit(data, y, weight)
     assert model.predict([[1.0]]) == [1]
+
+
+@pytest.mark.parametrize("n_rows", [3850, 4000])
+def test_folds_that_repeat_rows(n_rows) -> None:
+    """As bootstrap samples do; held-out rows are not trained on, whatever the numbers are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 4))
+    y = (X[:, 0] + rng.normal(size=4000) > 0).astype(int)
+    train, held_out = rng.integers(0, 1000, n_rows), np.arange(3800, 4000)
+    costs = [[0, 1], [5, 0]]
+    repeated = CostBoostClassifier(costs, n_estimators=4, cv=[(train, held_out)], random_state=0)
+    repeated.fit(X, y)
+    others = y.copy()
+    others[1000:3800] = 1 - others[1000:3800]  # rows in neither part
+    again = clone(repeated).fit(X, others)
+    np.testing.assert_array_equal(again.train_score_, repeated.train_score_)
+    np.testing.assert_array_equal(again.predict_proba(X), repeated.predict_proba(X))

@@ -724,3 +724,30 @@ def test_costs_of_nested_models_are_not_copied(tmp_path) -> None:
     assert not hasattr(loaded.estimator, "classes_")
     assert loaded.estimator.cost_matrix is loaded.estimator_.cost_matrix
     assert loaded.estimator.estimator is loaded.estimator_.estimator
+
+
+class Unnamed(LogisticRegression):
+    """A classifier that does not tell its classes."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.known_ = self.__dict__.pop("classes_")
+        return self
+
+    def predict_proba(self, X):
+        self.classes_ = self.known_
+        try:
+            return super().predict_proba(X)
+        finally:
+            del self.classes_
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_classifiers_that_do_not_tell_their_classes(calibration) -> None:
+    """Columns are in sorted order, as scikit-learn has them."""
+    X, y = noisy(n_classes=3)
+    codes = np.unique(y, return_inverse=True)[1]
+    labels = pd.Categorical.from_codes(codes, ["m", "z", "a"], ordered=True)
+    model = MinimumCostClassifier(Unnamed(), calibration=calibration).fit(X, labels)
+    expected = MinimumCostClassifier(LogisticRegression(), calibration=calibration).fit(X, labels)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))

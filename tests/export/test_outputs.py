@@ -45,6 +45,18 @@ def test_calibrations(calibration, n_classes) -> None:
     assert_same_results(model, run(to_onnx(model), rows), rows)
 
 
+@pytest.mark.parametrize("names", [["b", "a", "c"], [3, 1, 2], [2, 0, 1]])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+def test_calibrations_of_named_classes(calibration, n_classes, names) -> None:
+    chosen = n_classes > Y
+    booster = SAMMEClassifier(**SMALL)
+    model = MinimumCostClassifier(booster, calibration=calibration, cv=3)
+    model.fit(X[chosen], np.array(names)[Y[chosen]])
+    rows = hard_rows(model.estimator_.forest_, X)
+    assert_same_results(model, run(to_onnx(model), rows), rows)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
 def test_votes_become_probabilities(calibration, n_classes) -> None:
@@ -66,12 +78,13 @@ def test_a_calibration_to_a_constant() -> None:
     assert_same_results(model, run(to_onnx(model), same), same)
 
 
-def test_frozen_classifiers_and_orders_of_classes() -> None:
+@pytest.mark.parametrize("calibration", ["temperature", "sigmoid", "isotonic"])
+def test_frozen_classifiers_and_orders_of_classes(calibration) -> None:
     labels = pd.Categorical.from_codes(Y, ["low", "mid", "high"], ordered=True)
     names = np.asarray(labels)
     frozen = FrozenEstimator(SAMMEClassifier(**SMALL).fit(X, names))
     costs = pd.DataFrame(COSTS, index=names[:3], columns=names[:3])
-    model = MinimumCostClassifier(frozen, costs, calibration="temperature").fit(X, labels)
+    model = MinimumCostClassifier(frozen, costs, calibration=calibration).fit(X, labels)
     assert model.classes_.tolist() == ["low", "mid", "high"]
     assert model.estimator_.classes_.tolist() == ["high", "low", "mid"]
     got = run(to_onnx(model), X)

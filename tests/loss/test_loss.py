@@ -283,3 +283,17 @@ def test_margins_without_weight_may_be_far_larger():
     mass = [[0.0, 0.0], [0.1, 0.4]]
     step = optimal_step(mass, [[-1.0, 1.0], [1e-305, -1e-305]])
     assert_allclose(step, 1e305 * optimal_step(mass, [[-1.0, 1.0], [1.0, -1.0]]))
+
+
+@pytest.mark.parametrize(
+    ("y", "predicted", "error"),
+    [
+        ([0, 1, 1], [0, 1], ValueError),
+        ([0, 1, 1], [0, 1, 2], ValueError),
+        ([0, 1, 1], [0, 1, -1], ValueError),
+        ([0, 1, 1], [0.0, 1.0, 1.0], TypeError),
+    ],
+)
+def test_labels_that_are_no_positions_of_classes(y, predicted, error) -> None:
+    with pytest.raises(error, match=r"y(, predicted)? and (predicted|weights)"):
+        confusion_weights(y, predicted, np.ones(3), 2)

@@ -173,7 +173,7 @@ def test_errors(model, samples, costs):
         CostCurveDisplay.from_estimator(model, sets={"a": (X,)})
     with pytest.raises(ValueError, match="dog"):
         CostCurveDisplay.from_estimator(model, X, np.where(y == "cat", "dog", y))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="predictions must have 3 entries"):
         CostCurveDisplay.from_estimator(model, X, y[:3])
     plain = LogisticRegression().fit(X, y)
     with pytest.raises(TypeError, match="needs an estimator with staged_predict: 'Logistic"):

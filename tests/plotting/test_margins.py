@@ -128,7 +128,7 @@ def test_from_predictions(data):
     [
         (([[0.0, 1.0, 2.0]], [0]), "3 columns and 1 classes: give classes"),
         (([[0.0, 1.0], [1.0, 0.0]], [0]), "costs must have a column for each class"),
-        (([[0.0, 1.0]], [0, 1]), "inconsistent numbers of samples"),
+        (([[0.0, 1.0]], [0, 1]), r"must have [12] entries"),
         (([[0.0, np.inf]], [0, 1]), "costs contains infinity"),
         (([0.0, 1.0], [0, 1]), "Expected 2D array"),
     ],
@@ -141,7 +141,7 @@ def test_errors_of_predictions(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"margins": [[1.0]], "y": [0, 1]}, "inconsistent numbers of samples"),
+        ({"margins": [[1.0]], "y": [0, 1]}, r"must have [12] entries"),
         ({"margins": [[1.0]], "y": [0], "classes": [1, 2]}, r"not among the classes \(0\)"),
         ({"margins": [[1.0], [2.0]], "y": [0]}, "rounds must number the rows of margins"),
         ({"margins": [[1.0], [2.0]], "y": [0], "rounds": [3, 3]}, "must number the rows"),

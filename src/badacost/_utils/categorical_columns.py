@@ -74,6 +74,17 @@ class CategoricalColumns:
                 _warn_of_unknown(used, code_of, _name(table, position))
         return _with_columns(table, codes)
 
+    def as_given(self, X: Any, samples: NDArray[Any]) -> NDArray[Any]:
+        """Return checked samples with the values of X, not their codes, in categorical columns."""
+        if not self.categories:
+            return samples
+        table, samples = _as_table(X), samples.astype(object)
+        for position in self.categories:
+            levels, indices = _levels(table, position)
+            values = [None if is_missing(level) else level for level in levels]
+            samples[:, position] = np.array([*values, None], dtype=object)[indices]
+        return samples
+
 
 def count_categories(
     X: Any, positions: Iterable[int], rows: Any = slice(None)

@@ -242,7 +242,8 @@ def _parallel_for(typing, loop, kernel, arguments):
 
 
 def address_of_run() -> int:
-    """Address of the compiled `run`."""
+    """Address of the compiled `run`; what helping threads run is compiled too."""
+    wait_for_loops.compile(signature(types.none, *[types.int64] * 2))
     run.compile(signature(types.none, *[types.int64] * 5))
     (compiled,) = run.overloads.values()
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -71,7 +72,8 @@ class Batches(BatchSource):
         for given in made:
             if not isinstance(given, tuple | list) or len(given) not in (2, 3):
                 raise TypeError(
-                    f"A batch must be a tuple (X, y) or (X, y, sample_weight); got {given!r:.80}."
+                    "A batch must be a tuple (X, y) or (X, y, sample_weight); got "
+                    f"{type(given).__name__}."
                 )
             X, *rest = given
             X = X if hasattr(X, "shape") else np.asarray(X)
@@ -168,10 +170,11 @@ class ParquetBatches(BatchSource):
         """Raise unless a file has the columns, of types that can be features."""
         import pyarrow.types as types  # type: ignore[import-untyped]
 
+        counts = Counter(schema.names)
         for name in self._wanted:
-            if (count := schema.names.count(name)) != 1:
-                known = listed(schema.names)
-                raise ValueError(f"{path} has {count} columns {name!r}, not one: it has {known}.")
+            if counts[name] != 1:
+                number = f"{counts[name]} columns" if counts[name] else "no column"
+                raise ValueError(f"{path} has {number} {name!r}: it has {listed(schema.names)}.")
             kind = schema.field(name).type
             is_label = is_text(kind) or types.is_dictionary(kind)
             is_number = types.is_primitive(kind) and not types.is_temporal(kind)
@@ -209,7 +212,8 @@ def _index_columns(schema: Any) -> list[str]:
     """Return the columns that were the index of a data frame of pandas."""
     unnamed = [name for name in schema.names if name.startswith(INDEX_LEVEL)]
     try:
-        return [*unnamed, *schema.pandas_metadata["index_columns"]]
+        found = schema.pandas_metadata["index_columns"]
+        return [*unnamed, *found] if isinstance(found, list) else unnamed
     except (ValueError, TypeError, KeyError):  # damaged, or not written by pandas
         return unnamed
 

@@ -87,6 +87,7 @@ class CrossFitShard:
         self._shard, self._y, self._plan = shard, shard.y, plan
         self._train = [self._shard.put(fold.train) for fold in folds]
         self._held_out = [self._shard.put(fold.held_out) for fold in folds]
+        self._is_set = [is_set(fold.train) for fold in folds]
         scaled, fraction = scaled_weights(shard.weight, plan.given, plan.total)
         self._weight, self._fraction = self._shard.put(scaled), self._shard.put(fraction)
         self._kept: Any = None  # out-of-fold probabilities (n, K)
@@ -180,10 +181,11 @@ class CrossFitShard:
 
         def of_fold(k: int) -> tuple[Tree, RowNumbers]:
             sums, rows = self._begun.pop(k)
-            every = None if len(rows) == len(self._y) else rows
-            others = self._held_out[k] if rows is self._train[k] else None
-            if others is not None and len(rows) + len(others) < len(self._y):
-                others = None  # rows that are in neither part
+            every = None if len(rows) == len(self._y) and self._is_set[k] else rows
+            others = None  # are found where rows are drawn, repeated or in neither part
+            if rows is self._train[k] and self._is_set[k]:
+                held_out = self._held_out[k]
+                others = held_out if len(rows) + len(held_out) == len(self._y) else None
             grown = self._grower.grow(
                 sums, gains[k], rows=every, other_rows=others, seed=seeds[k], copy=False
             )
@@ -331,6 +333,12 @@ def scaled_weights(weight: FloatArray, given: float, total: float) -> tuple[Floa
     return weight if total == given else weight / given * total, weight / given
 
 
+def is_set(rows: RowNumbers) -> bool:
+    """Whether no row is repeated, as rows of a bootstrap sample are."""
+    increasing = rows if (rows[1:] > rows[:-1]).all() else np.unique(rows)
+    return len(increasing) == len(rows)
+
+
 def leaf_numbers(tree: Tree) -> NDArray[np.int32]:
     """Number of each leaf among the leaves of a tree, zero for inner nodes."""
     leaf = tree.is_leaf
@@ -367,7 +375,10 @@ class CrossFit:
         given = exact_sum(weight)  # a weight of two counts as two samples
         total = float(np.clip(given, n * _MIN_MEAN_WEIGHT, n * _MAX_MEAN_WEIGHT))
         scaled, self.weights = scaled_weights(weight, given, total)
-        trained = [slice(None) if len(fold.train) == n else fold.train for fold in folds]
+        trained = [
+            slice(None) if len(fold.train) == n and is_set(fold.train) else fold.train
+            for fold in folds
+        ]
         self._totals = [exact_sum(scaled[rows]) for rows in trained]
         counts = [exact_bincount(y[rows], scaled[rows], n_classes) for rows in trained]
         self.log_priors = np.array([np.log((c + 1.0) / (c + 1.0).sum()) for c in counts])

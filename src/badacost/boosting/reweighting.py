@@ -181,7 +181,13 @@ class CostedClassifier:
     def labels(self, X: Samples | None) -> Labels:
         """Labels of minimum expected cost, or the estimator's own without probabilities."""
         if not hasattr(self.estimator, "predict_proba"):
-            return np.asarray(self.estimator.predict(X)).astype(np.int32)
+            labels = np.asarray(self.estimator.predict(X)).astype(np.int32)
+            if labels.ndim != 1 or not np.isin(labels, np.arange(len(self.costs))).all():
+                raise ValueError(
+                    f"{type(self.estimator).__name__} predicts labels that it was not fitted to: "
+                    "give another estimator."
+                )
+            return labels
         given = np.asarray(self.estimator.predict_proba(X))
         probabilities = np.zeros((len(given), len(self.costs)))
         probabilities[:, np.asarray(self.estimator.classes_, np.int64)] = given

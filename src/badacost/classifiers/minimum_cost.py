@@ -200,7 +200,7 @@ class MinimumCostClassifier(MetaEstimatorMixin, SavedClassifier):
         scores = _scores(self.estimator_, X)
         if self.calibrator_ is not None:
             scores = self.calibrator_.predict_proba(scores)
-        columns = np.asarray(getattr(self.estimator_, "classes_", self.classes_))
+        columns = np.asarray(getattr(self.estimator_, "classes_", np.sort(self.classes_)))
         if np.array_equal(columns, self.classes_):
             return scores
         return scores[:, positions_in(columns, self.classes_)]

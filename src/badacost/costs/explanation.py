@@ -18,13 +18,14 @@ from scipy.optimize import linprog
 
 from badacost._utils.arrays import FloatArray, Mask
 from badacost._utils.categorical_columns import listed
-from badacost._utils.validation import check_number, check_sample_weight
+from badacost._utils.validation import check_number
 from badacost.costs.matrix import (
     as_classes,
     check_known,
     class_labels,
     given_costs,
     labels_of,
+    real_numbers,
     regret,
     stationary_distribution,
 )
@@ -258,7 +259,12 @@ def _best_constant(given: FloatArray, priors: Any, labels: Sequence[Any]) -> str
         check_known(found, labels, "priors")
         by_label = dict(zip(found, priors.values(), strict=True))
         priors = [by_label.get(label, 0.0) for label in labels]
-    counts = check_sample_weight(priors, len(labels), "priors")
+    wanted = "give a probability or count of each class, finite and none of them negative"
+    shape = (len(labels),)
+    counts = real_numbers(np.ones(shape) if priors is None else priors, "priors", wanted, shape)
+    if not (np.isfinite(counts).all() and (counts >= 0).all() and counts.any()):
+        raise ValueError(f"priors are {priors!r:.80}: {wanted}.")
+    counts = counts / counts.max()
     constant = counts / counts.sum() @ given
     is_best = np.isclose(constant, constant.min(), rtol=1e-12, atol=0.0)
     verb = "predictions are" if is_best.sum() > 1 else "prediction is"

@@ -137,16 +137,17 @@ def set_costs(model: Any, costs: Any) -> None:
 def _names_of_codes(named: list[Any], labels: list[Any]) -> list[Any]:
     """Return the labels of costs that an encoder has replaced by numbers, or else `labels`."""
     are_codes = all(type(label) is int and 0 <= label < len(named) for label in labels)
-    are_of_one_kind = len({isinstance(label, str) for label in named}) == 1
-    is_known = not set(labels).isdisjoint(as_classes(named, labels))
-    if is_known or not (are_codes and are_of_one_kind):
+    if not are_codes or not set(labels).isdisjoint(as_classes(named, labels)):
         return labels
     if max(labels) + 1 < len(named):
         raise ValueError(
             f"costs name the {listed(named)}, but the classes are numbers from 0 to {max(labels)}: "
             "a meta-estimator has encoded fewer of them. Name the classes in its data only."
         )
-    names = sorted(named)
+    try:
+        names = sorted(named)
+    except TypeError:  # an encoder would have refused them too
+        return labels
     warn_user(
         "The classes are numbers, but the costs have names: "
         f"{shown(names, _MAX_CLASSES_LISTED)} are read as 0, 1, ..., the sorted order, as "
@@ -301,7 +302,9 @@ def check_entries(values: FloatArray, name: Callable[..., str]) -> None:
     wrong = np.argwhere(~((values >= 0) & (values <= MAX_COST)))
     if len(wrong):
         cell = tuple(wrong[0].tolist())
-        wanted = f"replace it by a number from 0 to {MAX_COST:g} (costs_from_pairs takes negative)"
+        wanted = f"replace it by a number from 0 to {MAX_COST:g}"
+        if values[cell] < 0:
+            wanted += " (of costs, costs_from_pairs takes negative ones, which are gains)"
         raise ValueError(f"{name(*cell)} is {values[cell]}: {wanted}.")
 
 

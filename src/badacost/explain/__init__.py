@@ -284,7 +284,7 @@ def explain_scores(model: Any, X: Any) -> Explanation:
     X = X.toarray() if is_sparse(X) else X  # the result is dense
     if booster is model:
         features = check_samples(model, X)
-        data = np.asarray(X, dtype=object) if model._columns.categories else features
+        data = model._columns.as_given(X, features)
     else:
         features = check_samples(booster, model.encoder_.transform(X))
         frame = X.to_pandas() if hasattr(X, "to_pandas") else X

@@ -82,7 +82,7 @@ def add_results(model: Any, results: Results) -> Results:
 def _of_minimum_cost(model: Any, inner: Results) -> Results:
     """Minimum expected cost under the probabilities, perhaps calibrated, of another classifier."""
     calibrator = model.calibrator_
-    own = np.asarray(getattr(model.estimator_, "classes_", model.classes_))
+    own = np.asarray(getattr(model.estimator_, "classes_", np.sort(model.classes_)))
     if calibrator is None:
         probabilities = inner["probabilities"]
     elif isinstance(calibrator, TemperatureScaling):
@@ -91,27 +91,28 @@ def _of_minimum_cost(model: Any, inner: Results) -> Results:
         logits = np.log(mixed) / calibrator.temperature_
         probabilities = mixed.graph.add("Softmax", logits, axis=1)
     else:
-        probabilities, own = _calibrated(inner, calibrator)
+        probabilities = _calibrated(inner, calibrator)
     if not np.array_equal(own, model.classes_):
         order = positions_in(own, model.classes_).astype(np.int64)
         probabilities = probabilities.graph.add("Gather", probabilities, order, axis=1)
     return {"probabilities": probabilities, "costs": probabilities @ model.cost_matrix_}
 
 
-def _calibrated(inner: Results, calibrator: Any) -> tuple[Tensor, NDArray[Any]]:
-    """Probabilities by one of scikit-learn's calibrations, and the classes of its columns."""
+def _calibrated(inner: Results, calibrator: Any) -> Tensor:
+    """Probabilities by one of scikit-learn's calibrations, whose classes are numbers of columns."""
     (fitted,) = calibrator.calibrated_classifiers_
-    known = np.asarray(fitted.estimator.classes_)
-    values = inner.get("probabilities") or decision_values(inner, len(known))
+    n_classes = len(fitted.estimator.classes_)
+    given: Any = inner.get("probabilities")
+    values = decision_values(inner, n_classes) if given is None else given
     add = values.graph.add
-    if len(known) == 2:
+    if n_classes == 2:
         second: Any = _corrected(values[:, 1:], fitted.calibrators[0])
-        return add("Concat", 1.0 - second, second, axis=1), np.asarray(calibrator.classes_)
+        return add("Concat", 1.0 - second, second, axis=1)
     columns = [_corrected(values[:, k : k + 1], one) for k, one in enumerate(fitted.calibrators)]
     probabilities: Any = add("Concat", *columns, axis=1)
     total = probabilities.sum(axis=1, keepdims=True)
-    uniform = np.full(len(known), 1.0 / len(known))
-    return add("Where", total == 0.0, uniform, probabilities / total), known
+    uniform = np.full(n_classes, 1.0 / n_classes)
+    return add("Where", total == 0.0, uniform, probabilities / total)
 
 
 def decision_values(results: Results, n_classes: int) -> Tensor:

@@ -32,10 +32,10 @@ class JSONError(ValueError):
         self.line = line
 
 
-def parse_json(data: bytes, budget: Budget) -> Any:
+def parse_json(data: bytes, budget: Budget, *, unique_keys: bool = False) -> Any:
     """Return the value of a text in UTF-8, in which no number is NaN or infinite.
 
-    Where an object has a key twice, the last one counts.
+    Where an object has a key twice, the last one counts, or it is refused with `unique_keys`.
 
     Parameters
     ----------
@@ -43,6 +43,8 @@ def parse_json(data: bytes, budget: Budget) -> Any:
         The text, with or without a byte order mark.
     budget : Budget
         What the value may take.
+    unique_keys : bool, default=False
+        Whether to refuse a key that is repeated.
 
     Returns
     -------
@@ -68,7 +70,8 @@ def parse_json(data: bytes, budget: Budget) -> Any:
     budget.check(parsed_size(data, budget.max_memory))
     try:
         text = data.decode("utf-8-sig")
-        return json.loads(text, parse_float=_finite, parse_constant=_finite)
+        hook = _unique if unique_keys else None
+        return json.loads(text, object_pairs_hook=hook, parse_float=_finite, parse_constant=_finite)
     except UnicodeDecodeError as error:
         raise JSONError("this is not text in UTF-8: convert the file") from error
     except json.JSONDecodeError as error:
@@ -103,6 +106,14 @@ def parsed_size(data: bytes, limit: int) -> int:
                     break
         keys = len(distinct)
     return n_bytes + bytes_of_key * keys
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON as a dict."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError("a key is repeated")
+    return result
 
 
 def _finite(text: str) -> float:

@@ -283,7 +283,7 @@ def _read_document(archive: zipfile.ZipFile, budget: Budget) -> dict[str, Any]:
     budget.check(2 * sizes.pop(_DOCUMENT), f"its {_DOCUMENT}")
     text = bytes(_unpack(archive, _DOCUMENT))
     budget.take(parsed_size(text, budget.max_memory))
-    document: dict[str, Any] = parse_json(text, UNLIMITED)
+    document: dict[str, Any] = parse_json(text, UNLIMITED, unique_keys=True)
     _check_document(document)
     wrong = sizes.keys() ^ {_member(name) for name in document["arrays"]}
     if wrong:
@@ -316,7 +316,7 @@ def _unpack(archive: zipfile.ZipFile, name: str) -> bytearray:
     """Return the bytes of a member: no more than the archive's directory declares."""
     info, data = archive.getinfo(name), bytearray()
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        refuse(f"{name} is compressed by an unknown method")
+        refuse(f"{name[:80]!r} is compressed by an unknown method")
     with archive.open(info) as member:  # checks their sum after the last one
         while block := member.read(_BLOCK):
             data += block
@@ -332,11 +332,14 @@ def _read_array(archive: zipfile.ZipFile, name: str, entry: Any) -> NDArray[Any]
             and len(shape) <= 3
             and all(type(side) is int and 0 <= side < 2**48 for side in shape)
         ):
-            array = np.frombuffer(_unpack(archive, _member(name)), code).reshape(shape)
+            data, declared = _unpack(archive, _member(name)), math.prod(shape)
+            if len(data) != declared * np.dtype(code).itemsize:
+                refuse(f"the array {name[:80]!r} has {len(data)} bytes, not those of its shape")
+            array = np.frombuffer(data, code).reshape(shape)
         case _:
             refuse(f"the array {name[:80]!r} does not have a dtype and a shape that are allowed")
     if array.dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
-        refuse(f"the array {name} holds bytes that are not booleans")
+        refuse(f"the array {name[:80]!r} holds bytes that are not booleans")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

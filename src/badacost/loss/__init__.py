@@ -238,11 +238,19 @@ def confusion_weights(
            [0. , 0.3]])
     """
     # Labels may come in a small integer type, in which the product would wrap around.
-    truth, label = np.asarray(y), np.asarray(predicted)
+    truth, label, weight = np.asarray(y), np.asarray(predicted), np.asarray(weights, np.float64)
+    if not (truth.ndim == 1 and truth.shape == label.shape == weight.shape):
+        shapes = f"{truth.shape}, {label.shape} and {weight.shape}"
+        raise ValueError(f"y, predicted and weights have shapes {shapes}: give one per sample.")
+    if not {truth.dtype.kind, label.dtype.kind} <= {"b", "i", "u"}:
+        raise TypeError("y and predicted must be whole numbers: give positions of classes.")
+    for given in (truth, label):
+        if given.min(initial=0) < 0 or given.max(initial=0) >= n_classes:
+            raise ValueError(f"y and predicted must be from 0 to {n_classes - 1}.")
     cells = np.empty(len(truth), np.int32)
     loop = (threads or Threads()).loop(len(truth), MIN_ROWS)
     kernels.pairs(loop, truth, label, n_classes, cells)
-    sums = exact_bincount(cells, np.asarray(weights, np.float64), n_classes**2, threads)
+    sums = exact_bincount(cells, weight, n_classes**2, threads)
     return sums.reshape(n_classes, n_classes)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -33,7 +33,7 @@ from badacost.costs.decisions import (
     check_sample_cost,
     read_decision_costs,
 )
-from badacost.costs.matrix import as_classes, given_costs, named_classes, plain
+from badacost.costs.matrix import as_classes, class_positions, given_costs, named_classes, plain
 
 charged_costs = given_costs  # its former name
 _SUMMED_AXIS = {"all": None, "true": 1, "pred": 0}
@@ -319,9 +319,9 @@ def known_labels(
     if labels is not None:
         return [plain(label) for label in labels]
     found = [plain(label) for label in distinct_classes(seen, y)]
-    costs, named = cost_matrix, named_classes(cost_matrix)
+    name, costs, named = "cost_matrix", cost_matrix, named_classes(cost_matrix)
     if sample_cost is not None:
-        costs, named = sample_cost, getattr(sample_cost, "columns", None)
+        name, costs, named = "sample_cost", sample_cost, getattr(sample_cost, "columns", None)
     if named is not None:
         return as_classes(named, found)
     order = category_order(y) or found
@@ -329,7 +329,7 @@ def known_labels(
     if shape and shape[-1] == len(order):
         return order
     if shape and shape[-1] != len(found):
-        problem = f"the costs have {shape[-1]} columns but y_true and y_pred {len(found)} classes"
+        problem = f"{name} has {shape[-1]} columns but y_true and y_pred {len(found)} classes"
         raise ValueError(f"{problem}: pass labels= with the class of each column.")
     return found
 
@@ -378,7 +378,7 @@ class CostScorer:
             raise TypeError(f"{name} has no decide, for abstain: use MinimumCostClassifier.")
         if decides and sample_cost is not None:
             values = check_sample_cost(sample_cost, labels, len(column_or_1d(y)))
-            order = positions_in(labels, estimator.classes_, "labels")
+            order = class_positions(labels, estimator.classes_.tolist(), "labels", True)
             values = values[:, order][..., order] if values.ndim == 3 else values[:, order]
             decisions = estimator.decide(X, sample_cost=values, abstain=self.abstain)
         elif self.abstain is not None:
@@ -398,22 +398,27 @@ class CostScorer:
         ordered = classes if category_order(y) is None else distinct_classes(classes, y)
         return [plain(label) for label in ordered]
 
-    def set_score_request(self, **requests: bool | str | None) -> CostScorer:
+    def set_score_request(
+        self,
+        *,
+        sample_weight: bool | str | None = UNCHANGED,
+        sample_cost: bool | str | None = UNCHANGED,
+    ) -> CostScorer:
         """Request weights, and costs of samples, where metadata routing is enabled.
 
         Parameters
         ----------
-        **requests : bool, str or None
-            For `sample_weight` and `sample_cost`, as in scikit-learn: True, False, an alias, or
-            None for an error if they are given.
+        sample_weight, sample_cost : bool, str or None
+            As in scikit-learn: True, False, an alias, or None for an error if they are given.
 
         Returns
         -------
         self
             The scorer.
         """
-        for name, alias in requests.items():
-            self._request.score.add_request(param=name, alias=alias)
+        for name, alias in (("sample_weight", sample_weight), ("sample_cost", sample_cost)):
+            if alias is not UNCHANGED:
+                self._request.score.add_request(param=name, alias=alias)
         return self
 
     def get_metadata_routing(self) -> Any:

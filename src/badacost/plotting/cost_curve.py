@@ -8,14 +8,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
-from sklearn.utils.validation import check_consistent_length
 
 from badacost._utils.arrays import FloatArray
 from badacost._utils.numbers import short_number
 from badacost._utils.validation import check_sample_weight, positions_in
 from badacost.costs.matrix import given_costs
 from badacost.metrics import known_labels
-from badacost.plotting.base import COST_UNIT, DASHES, PALETTE, Axes, Display, check_column
+from badacost.plotting.base import (
+    COST_UNIT,
+    DASHES,
+    PALETTE,
+    Axes,
+    Display,
+    check_column,
+    check_length,
+)
 
 _FEW_ROUNDS = 30  # with a dot for each
 
@@ -237,6 +244,6 @@ def _average_costs(
     curve = []
     for predictions in staged:
         predicted = positions_in(classes, predictions, "predictions")
-        check_consistent_length(predicted, truth)
+        check_length("predictions", predicted, len(truth))
         curve.append(float(np.average(costs[truth, predicted], weights=weight)))
     return curve

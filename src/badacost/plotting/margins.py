@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_array, column_or_1d
 
 from badacost._utils.arrays import FloatArray
 from badacost._utils.validation import distinct_classes, positions_in
-from badacost.plotting.base import DASHES, Axes, Display, class_colors
+from badacost.plotting.base import DASHES, Axes, Display, check_length, class_colors
 
 
 class MarginDisplay(Display):
@@ -61,7 +61,7 @@ class MarginDisplay(Display):
     ):
         self.margins = check_array(margins, dtype=np.float64, input_name="margins")
         self.y = column_or_1d(y)
-        check_consistent_length(self.margins.T, self.y)
+        check_length("y", self.y, self.margins.shape[1])
         self.classes = distinct_classes(self.y, y) if classes is None else np.asarray(classes)
         self._truth = positions_in(self.classes, self.y)
         self.rounds = None if rounds is None else [int(number) for number in rounds]
@@ -212,6 +212,6 @@ class MarginDisplay(Display):
 def _margins(costs: ArrayLike, truth: NDArray[Any]) -> FloatArray:
     """Return the lowest score of another class minus that of the true one, of shape (n,)."""
     scores = np.asarray(costs, dtype=np.float64)
-    check_consistent_length(scores, truth)
+    check_length("costs", scores, len(truth))
     is_own = np.eye(scores.shape[1], dtype=bool)[truth]
     return np.asarray(np.where(is_own, np.inf, scores).min(axis=1) - scores[is_own])

@@ -78,7 +78,7 @@ def _limit(number: int | None) -> int:
 
 
 class Gain(NamedTuple):
-    """Coefficients of the score of a node, see this module."""
+    """Coefficients of the score of a node, see `badacost.tree.gain_kernels`."""
 
     squares: NDArray[np.float64]  # (C,)
     masses: NDArray[np.float64]  # (C,)
@@ -349,7 +349,8 @@ class TreeGrower:
                 partition_in_threads(data, samples, scratch, gain, limits, tree, self.threads)
         if len(store):
             self._stores.append(store)
-        return self._finish(tree, samples, len(sums), other_rows)
+        is_every = rows is None and len(samples.order) == len(sums)
+        return self._finish(tree, samples, len(sums), other_rows, is_every)
 
     def _limits(self, n_labels: int) -> Limits:
         small_below = NO_LIMIT
@@ -382,10 +383,11 @@ class TreeGrower:
         samples: NodeSamples,
         n_rows: int,
         other_rows: RowNumbers | None,
+        is_every: bool,
     ) -> GrownTree:
         grown, totals = finished(tree, self.data.mapper)
         others = np.empty(0, np.int64) if other_rows is None else other_rows
-        if other_rows is None and len(samples.order) < n_rows:
+        if other_rows is None and not is_every:
             is_other = np.ones(n_rows, bool)
             is_other[samples.order] = False
             others = np.flatnonzero(is_other)
