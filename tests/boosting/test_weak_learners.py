@@ -247,3 +247,29 @@ def test_refit_with_another_kind_of_learner() -> None:
     model.set_params(estimator=None).fit(X, Y)
     assert hasattr(model, "forest_")
     assert not hasattr(model, "estimators_")
+
+
+class Wrong(ClassifierMixin, BaseEstimator):
+    """An estimator whose predictions are not of its samples and classes."""
+
+    def __init__(self, wrong=None):
+        self.wrong = wrong
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.wrong(np.zeros(len(X), np.int64))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda labels: labels[:-5], lambda labels: labels - 9, lambda labels: labels + 99,
+     lambda labels: labels[:, None]],
+    ids=["too few", "negative", "too large", "a column"],
+)  # fmt: skip
+def test_estimators_that_predict_what_cannot_be(wrong) -> None:
+    model = BAdaCostClassifier(estimator=Wrong(wrong), n_estimators=3)
+    with pytest.raises(ValueError, match=r"Wrong predicts .* give another estimator"):
+        model.fit(np.arange(60.0)[:, None], np.arange(60) % 3)

@@ -33,9 +33,9 @@ from badacost.backends.shards import Boosters, Shard, ShardedData
 from badacost.boosting.stagewise import Stage
 from badacost.costs import zero_one_costs
 from badacost.loss import (
-    confusion_weights,
     is_perfect,
     optimal_step,
+    pair_sums,
     step_loss,
     weak_learner_costs,
 )
@@ -227,7 +227,11 @@ class EstimatorLearner:
             drawn = np.random.default_rng(seed).choice(chosen, len(chosen), p=p)
             model.fit(self._X[drawn], self._y[drawn])
         costed = CostedClassifier(model, costs)
-        return costed, costed.labels(self._X)
+        labels = costed.labels(self._X)
+        if labels.shape != self._y.shape:
+            problem = f"predicts {len(labels)} labels for {len(self._y)} samples"
+            raise ValueError(f"{type(model).__name__} {problem}: give another estimator.")
+        return costed, labels
 
 
 MIN_LOG_WEIGHT = -700.0  # relative to the largest: a weight of zero would drop the sample for good
@@ -465,7 +469,7 @@ class Reweighting:
         if self._own is not None:
             return self._own_candidate(model, predicted, self._now)
         n_classes = len(self.rule.margins)
-        sums = confusion_weights(self._y, predicted, self._now, n_classes, self._threads)
+        sums = pair_sums(self._y, predicted, self._now, n_classes, self._threads)
         return _Candidate(model, predicted, sums, self.rule.step(sums), self.rule.margins)
 
     def advance(self, stage: Stage) -> None:

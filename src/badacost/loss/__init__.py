@@ -211,7 +211,6 @@ def confusion_weights(
     predicted: ArrayLike,
     weights: ArrayLike,
     n_classes: int,
-    threads: Threads | None = None,
 ) -> FloatArray:
     """Return the weight of the samples of every class by prediction.
 
@@ -223,8 +222,6 @@ def confusion_weights(
         Sample weights.
     n_classes : int
         Number of classes K.
-    threads : Threads, optional
-        Threads that divide the samples.
 
     Returns
     -------
@@ -237,7 +234,6 @@ def confusion_weights(
     array([[0.5, 0.2],
            [0. , 0.3]])
     """
-    # Labels may come in a small integer type, in which the product would wrap around.
     truth, label, weight = np.asarray(y), np.asarray(predicted), np.asarray(weights, np.float64)
     if not (truth.ndim == 1 and truth.shape == label.shape == weight.shape):
         shapes = f"{truth.shape}, {label.shape} and {weight.shape}"
@@ -247,10 +243,20 @@ def confusion_weights(
     for given in (truth, label):
         if given.min(initial=0) < 0 or given.max(initial=0) >= n_classes:
             raise ValueError(f"y and predicted must be from 0 to {n_classes - 1}.")
-    cells = np.empty(len(truth), np.int32)
-    loop = (threads or Threads()).loop(len(truth), MIN_ROWS)
-    kernels.pairs(loop, truth, label, n_classes, cells)
-    sums = exact_bincount(cells, weight, n_classes**2, threads)
+    return pair_sums(truth, label, weight, n_classes, Threads())
+
+
+def pair_sums(
+    y: NDArray[np.integer],
+    predicted: NDArray[np.integer],
+    weights: FloatArray,
+    n_classes: int,
+    threads: Threads,
+) -> FloatArray:
+    """Return `confusion_weights` of arrays that were checked: kernels read and write unchecked."""
+    cells = np.empty(len(y), np.int32)
+    kernels.pairs(threads.loop(len(y), MIN_ROWS), y, predicted, n_classes, cells)
+    sums = exact_bincount(cells, weights, n_classes**2, threads)
     return sums.reshape(n_classes, n_classes)
 
 
