@@ -2,7 +2,7 @@
 
 A kernel posts a loop in a slot, wakes as many threads as it may use, works on parts of the loop
 itself, and returns when the last part has ended. The other threads of the process wait in
-`wait_for_loops`: they look for loops for some microseconds, then sleep until a lock is released.
+`wait_for_loops`: they look for loops for a microsecond, then sleep until a lock is released.
 Where threads had to take the GIL for each part, 16 of them took two milliseconds for any loop.
 
 Locks are those of Python, which need no GIL. A loop never waits for a thread that is not running.
@@ -31,9 +31,7 @@ SLEEPS, LAST = 0, N_SLOTS + MAX_HELPERS
 N_HELPERS, N_OPEN, RUN = range(3)
 # Flags of a slot, beside its number of users: helpers may begin, it is in use, its caller waits.
 OPEN, CLAIMED, WAITS = 1 << 20, 1 << 21, 1 << 22
-_LOOKS = 2000  # for a loop, or for its end, before a thread sleeps: some 10 microseconds
-
-
+_LOOKS = 2000  # before a thread sleeps: 1 microsecond for a loop, 10 for the end of its own
 _PLACES = ("co_name", "co_qualname", "co_filename", "co_firstlineno")
 
 

@@ -22,7 +22,6 @@ from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
 from badacost.tree.split_kernels import NODE, SORTING, SPLIT, Buffers, Limits
 from badacost.tree.threaded_growth import (
     GRAIN,
-    TASKS_PER_THREAD,
     partition_in_threads,
     search_in_threads,
 )
@@ -322,9 +321,10 @@ class TreeGrower:
         limits = self._limits(0 if gain.entropy or not sums.has_labels else sums.n_columns)
         store = self._take_store(len(samples.order), sums.n_columns, limits)
         is_large = len(samples.order) * limits.n_drawn >= 2 * GRAIN
-        n_threads = self.threads.n_threads if is_large else 1
-        n_used = limits.n_drawn
-        n_parts = 1 if n_threads == 1 else min(n_threads * TASKS_PER_THREAD, -(-n_used // AT_ONCE))
+        n_threads, n_parts = 1, 1
+        if is_large:  # else cores need not be counted
+            n_threads = self.threads.n_threads
+            n_parts = min(self.threads.max_parts, -(-limits.n_drawn // AT_ONCE))
         tree = new_tree(
             len(samples.order), totals, seed, self._usable, limits.n_drawn, n_parts, store
         )

@@ -20,7 +20,6 @@ from badacost.tree.split_kernels import N_JOBS, Buffers, Limits, search
 if TYPE_CHECKING:
     from badacost.tree.grower import Gain
 
-TASKS_PER_THREAD = 2
 GRAIN = 400_000  # samples times features that are worth a task of their own: about 0.3 ms
 _MAX_PARTIAL_BYTES = 2**27
 _NO_COUNTS = np.empty((0, 0, 0), np.int64)
@@ -45,7 +44,7 @@ def search_in_threads(
     nodes = tree.nodes[jobs]
     sizes = np.where(nodes["sibling"] < 0, nodes["end"] - nodes["start"], 0)
     (_, n_used), (_, n_columns) = tree.features.shape, tree.totals.shape
-    n_tasks = int(min(TASKS_PER_THREAD * threads.n_threads, sizes.sum() * n_used // GRAIN))
+    n_tasks = int(min(threads.max_parts, sizes.sum() * n_used // GRAIN))
     n_blocks = -(-n_used // AT_ONCE)
     n_parts = max(1, min(n_blocks, n_tasks, len(tree.found)))
     cuts = np.minimum(np.arange(n_parts + 1) * n_blocks // n_parts * AT_ONCE, n_used)
