@@ -161,8 +161,14 @@ class Threads:
     running: the caller works on the tasks that no other thread has begun. Loops may be nested.
     """
 
-    def __init__(self, n_jobs: int | None = 1):
+    def __init__(self, n_jobs: int | None = 1, n_helpers: int | None = None):
         self._n_threads = None if n_jobs is None else number_of_threads(n_jobs)
+        self._n_helpers = n_helpers  # threads that wait for compiled loops; all others by default
+
+    def divided(self, n: int) -> Threads:
+        """Threads of each of `n` loops that run at the same time and share helping threads."""
+        n_helpers = max(0, self.n_threads - n)
+        return Threads(1 + -(-n_helpers // n), n_helpers)
 
     @property
     def n_threads(self) -> int:
@@ -173,8 +179,8 @@ class Threads:
 
     @property
     def max_parts(self) -> int:
-        """Most parts of a compiled loop: two for each thread, which may not be equally fast."""
-        return 1 if self.n_threads == 1 else 2 * self.n_threads
+        """Most parts of a compiled loop: four for each thread, which may not be equally fast."""
+        return 1 if self.n_threads == 1 else 4 * self.n_threads
 
     def grain(self, length: int, least: int) -> int:
         """Size of the parts of a range: one for each thread, but not less than `least`."""
@@ -188,12 +194,12 @@ class Threads:
         n_parts = max(1, min(n_parts, length))
         return list(pairwise(length * part // n_parts for part in range(n_parts + 1)))
 
-    def loop(self, length: int, least: int) -> loops.Loop:
-        """Divide ``range(length)`` for a kernel, into parts of not less than `least`."""
+    def loop(self, length: int, least: int, most: int | None = None) -> loops.Loop:
+        """Divide ``range(length)`` for a kernel, into at most `most` parts of `least` or more."""
         if length <= least or self.n_threads == 1:
             return loops.Loop(workers.address, 1, length, 1)
-        workers.help_kernels(self.n_threads - 1)
-        n_parts = min(self.max_parts, -(-length // least))
+        workers.help_kernels(self._n_helpers or self.n_threads - 1)
+        n_parts = min(most or self.max_parts, -(-length // least))
         return loops.Loop(workers.address, self.n_threads, length, n_parts)
 
     def map(
@@ -231,6 +237,7 @@ def snapshot(estimator: T) -> T:
 
 ROWS_AT_ONCE = 32_768  # of a loop over rows, so that temporary copies are small
 MIN_ROWS = 131_072  # of a loop over rows that are worth a thread of their own: about 0.1 ms
+PADDING = 16  # numbers after the sums of a part of a loop: threads must not share cache lines
 _HUGE = 2.0**900  # larger numbers are scaled down, since a sum of quanta would overflow
 _SCALE = 2.0**-100
 
@@ -303,9 +310,9 @@ def bin_maxima(
 ) -> FloatArray:
     """Largest terms by cell, none of them negative."""
     loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
-    largest = np.zeros((loop.n_parts, n_cells))
+    largest = np.zeros((loop.n_parts, n_cells + PADDING))
     kernels.bin_maxima(loop, _cells(cells), _contiguous(terms), largest)
-    return combined(np.maximum, largest)
+    return combined(np.maximum, largest[:, :n_cells])
 
 
 def bin_split_sums(
@@ -313,9 +320,10 @@ def bin_split_sums(
 ) -> FloatArray:
     """Sums by cell (2, n_cells) of the high and low halves of terms, with units for each cell."""
     loop = (threads or Threads()).loop(len(terms), MIN_ROWS)
-    sums = np.zeros((loop.n_parts, 2, len(units[0])))
+    n_cells = len(units[0])
+    sums = np.zeros((loop.n_parts, 2, n_cells + PADDING))
     kernels.bin_split_sums(loop, _cells(cells), _contiguous(terms), *units, sums)
-    return combined(np.add, sums)
+    return combined(np.add, sums[:, :, :n_cells])
 
 
 def combined(operation: np.ufunc, parts: FloatArray) -> FloatArray:

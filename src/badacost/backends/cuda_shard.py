@@ -90,7 +90,8 @@ class CudaCrossFitShard(CrossFitShard):
     def _allocate(self) -> None:
         """Set labels, scores, probabilities and losses: views of planes by class."""
         shard, n, log_priors = self._shard, len(self._y), self._plan.log_priors
-        self._over_folds, self._labels = Threads(), shard.put(self._y)
+        self._over_folds, self._groups = Threads(), [range(self.n_folds)]
+        self._labels = shard.put(self._y)
         scores = shard.xp.repeat(shard.put(-log_priors)[:, :, None], n, axis=2)
         self.scores = scores.transpose(0, 2, 1)
         self.probabilities = shard.xp.empty(scores.shape, np.float32).transpose(0, 2, 1)

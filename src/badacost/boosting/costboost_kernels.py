@@ -109,16 +109,17 @@ def hessian_sum(rounded, used, sums, part, first, last):
 
 
 @loop_kernel
-def loss_sums(losses, fraction, total, used, coarse, fine, all_sums, part, first, last):
+def loss_sums(losses, fraction, total, used, coarse, fine, sums, part, first, last):
     """Sums of losses times ``fraction / total`` of the samples ``used``.
 
-    Updates ``sums`` (n_parts, 3): the largest term, and the sums of the high and the low halves.
+    Sets ``sums`` (n_parts, 3): the largest term, and the sums of the high and the low halves.
     """
-    sums = all_sums[part]
+    largest = high_sum = low_sum = 0.0
     for q in range(first, last):
         i = np.uint64(used[q])
         x = losses[i] * (fraction[i] / total)
         high = (x + coarse) - coarse
-        sums[0] = x if x > sums[0] else sums[0]
-        sums[1] += high
-        sums[2] += ((x - high) + fine) - fine
+        largest = x if x > largest else largest
+        high_sum += high
+        low_sum += ((x - high) + fine) - fine
+    sums[part, 0], sums[part, 1], sums[part, 2] = largest, high_sum, low_sum

@@ -7,11 +7,11 @@ the sums of all shards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from badacost._utils.arrays import FloatArray, Labels, RowNumbers
 from badacost._utils.loop_kernels import Loop
 from badacost._utils.parallel import (
+    PADDING,
     Threads,
     Units,
     blocks,
@@ -49,6 +50,7 @@ from badacost.tree.shards import (
 _MIN_SIZE = 50_000  # samples times features, of folds that are worth threads
 _MIN_ROWS = 16_384  # of a loop over rows and classes that are worth a thread of their own
 _NO_UNITS = (0.0, 0.0)  # where sums are not needed
+Result = TypeVar("Result")
 
 
 class CrossFitPlan(NamedTuple):
@@ -104,12 +106,14 @@ class CrossFitShard:
     def _allocate(self) -> None:
         """Set threads, scores (n_folds, n, K), probabilities and losses."""
         n, (n_folds, n_classes) = len(self._y), self._plan.log_priors.shape
-        threads, data = self._shard.threads, self._shard.data
-        self._over_folds, self._in_fold = Threads(), threads
-        if n_folds > 1 and data.bins.size >= _MIN_SIZE:
-            self._over_folds = threads
-            self._in_fold = Threads(max(1, threads.n_threads // n_folds))
-        self._grower = TreeGrower(data, self._plan.growth, self._in_fold)
+        data = self._shard.data
+        self._over_folds = self._shard.threads if data.bins.size >= _MIN_SIZE else Threads()
+        n_alone = n_folds - n_folds % self._over_folds.n_threads  # folds with one thread each
+        self._groups = [range(n_alone), range(n_alone, n_folds)]
+        self._growers: list[TreeGrower] = []
+        for folds in filter(len, self._groups):
+            threads = self._over_folds.divided(len(folds))
+            self._growers += [TreeGrower(data, self._plan.growth, threads)] * len(folds)
         self.scores: Any = np.repeat(-self._plan.log_priors[:, None, :], n, axis=1)
         self.probabilities: Any = np.empty((n_folds, n, n_classes), np.float32)
         self.losses: Any = np.empty((n_folds, n))
@@ -117,7 +121,12 @@ class CrossFitShard:
     def _update_probabilities(self) -> None:
         """Compute probabilities and losses from the scores."""
         nothing = np.zeros(len(self._y), np.int32), np.empty((0, self.scores.shape[2]))
-        self._over_folds.run(self._add, [(k, 0.0, *nothing) for k in range(self.n_folds)])
+        self._each_fold(lambda k: self._add(k, 0.0, *nothing))
+
+    def _each_fold(self, work: Callable[[int], Result]) -> list[Result]:
+        """Call ``work(k)`` for all folds; those that are left over share the threads."""
+        runs = [self._over_folds.run(work, [(k,) for k in folds]) for folds in self._groups]
+        return list(chain.from_iterable(runs))
 
     def state(self) -> FloatArray:
         """Cost scores (n_folds, n, K), the whole state of the fit."""
@@ -133,15 +142,16 @@ class CrossFitShard:
         """Largest gradients along the directions of a round, and hessian: (n_folds, R + 1)."""
 
         def of_fold(k: int) -> FloatArray:
-            directions, loop = self._plan.draws(n_done, k)[0], self._loop(len(self._y))
-            largest = np.zeros((loop.n_parts, directions.shape[1] + 1))
+            directions, loop = self._plan.draws(n_done, k)[0], self._loop(k, len(self._y))
+            n_columns = directions.shape[1] + 1
+            largest = np.zeros((loop.n_parts, n_columns + PADDING))
             kernels.sketch(
                 loop, self.probabilities[k], self._y, self._weight, directions, largest[0],
                 np.empty((0, 1), np.float32), largest,
             )  # fmt: skip
-            return combined(np.maximum, largest)
+            return combined(np.maximum, largest[:, :n_columns])
 
-        return np.array(self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)]))
+        return np.array(self._each_fold(of_fold))
 
     def begin(self, n_done: int, quanta: FloatArray) -> FloatArray:
         """Begin the trees of a round on gradients that are rounded to multiples of their quanta.
@@ -153,18 +163,18 @@ class CrossFitShard:
             directions, train = self._plan.draws(n_done, k)[0], self._train[k]
             rounded = np.empty((len(self._y), len(quanta[k])), np.float32)
             kernels.sketch(
-                self._loop(len(self._y)), self.probabilities[k], self._y, self._weight, directions,
-                quanta[k], rounded, np.empty((0, 0)),
+                self._loop(k, len(self._y)), self.probabilities[k], self._y, self._weight,
+                directions, quanta[k], rounded, np.empty((0, 0)),
             )  # fmt: skip
             rows = draw_rows(train, plan.subsample, (plan.seed, n_done, k), self._shard.first_row)
             self._begun[k] = Summands.of_rounded(rounded), rows
-            loop = self._loop(len(train))
+            loop = self._loop(k, len(train))
             sums = np.empty(loop.n_parts)
             kernels.hessian_sum(loop, rounded, train, sums)
             return float(combined(np.add, sums))
 
         plan = self._plan
-        return np.array(self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)]))
+        return np.array(self._each_fold(of_fold))
 
     def begin_trees(self) -> list[Root]:
         """Begin the trees of all folds, which grow by levels."""
@@ -186,13 +196,12 @@ class CrossFitShard:
             if rows is self._train[k] and self._is_set[k]:
                 held_out = self._held_out[k]
                 others = held_out if len(rows) + len(held_out) == len(self._y) else None
-            grown = self._grower.grow(
+            grown = self._growers[k].grow(
                 sums, gains[k], rows=every, other_rows=others, seed=seeds[k], copy=False
             )
             return grown.tree, grown.look_up(leaf_numbers(grown.tree))
 
-        tasks = [(k,) for k in range(self.n_folds)]
-        trees, self._rows = zip(*self._over_folds.run(of_fold, tasks), strict=True)
+        trees, self._rows = zip(*self._each_fold(of_fold), strict=True)
         return list(trees)
 
     def leaf_sums(self, trees: Sequence[Tree]) -> list[FloatArray]:
@@ -201,7 +210,7 @@ class CrossFitShard:
 
         def of_fold(k: int) -> FloatArray:
             train, n_leaves = self._train[k], int(trees[k].is_leaf.sum())
-            loop = self._loop(len(train))
+            loop = self._loop(k, len(train))
             sums = np.zeros((loop.n_parts, n_leaves, 2, self.scores.shape[2]))
             kernels.leaf_sums(
                 loop, self.probabilities[k], self._y, self._weight, train, rows[k], self._plan.big,
@@ -209,7 +218,7 @@ class CrossFitShard:
             )  # fmt: skip
             return combined(np.add, sums)
 
-        return self._over_folds.run(of_fold, [(k,) for k in range(self.n_folds)])
+        return self._each_fold(of_fold)
 
     def leaves(self, trees: Sequence[Tree]) -> list[RowNumbers]:
         """Leaves of the rows in the trees of all folds, counted without inner nodes."""
@@ -235,21 +244,20 @@ class CrossFitShard:
         `rows`. Returns the largest terms of the losses (2,), of training and of held-out rows.
         """
         rows = self._leaves(trees) if rows is None else rows
-        tasks = [(k, steps[k], rows[k], tables[k]) for k in range(len(rows))]
-        self._over_folds.run(self._add, tasks)
+        self._each_fold(lambda k: self._add(k, steps[k], rows[k], tables[k]))
         self._rows = ()
         return self._loss_sums((_NO_UNITS, _NO_UNITS))[:, :, 0].max(axis=0)
 
     def _add(self, k: int, step: float, rows: RowNumbers, table: FloatArray) -> None:
-        loop = self._loop(len(self._y))
+        loop = self._loop(k, len(self._y))
         buffers = np.empty((loop.n_parts, kernels.BLOCK * (self.scores.shape[2] + 1)))
         kernels.advance(
             loop, self.scores[k], step, table, rows, self._y, self.probabilities[k],
             self.losses[k], buffers,
         )  # fmt: skip
 
-    def _loop(self, n_rows: int) -> Loop:
-        return self._in_fold.loop(n_rows, _MIN_ROWS)
+    def _loop(self, k: int, n_rows: int) -> Loop:
+        return self._growers[k].threads.loop(n_rows, _MIN_ROWS)
 
     def loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
         """Sums of losses (n_folds, 2, 2) of training and of held-out rows, high and low."""
@@ -258,17 +266,20 @@ class CrossFitShard:
     def _loss_sums(self, units: tuple[Units, Units]) -> FloatArray:
         """Largest terms of the losses, and their sums, high and low: (n_folds, 2, 3)."""
 
-        def of_part(k: int, part: int) -> FloatArray:
-            used = (self._train, self._held_out)[part][k]
-            total, (coarse, fine) = self._plan.totals[part], map(float, units[part])
-            loop = self._loop(len(used))
-            sums = np.zeros((loop.n_parts, 3))
-            kernels.loss_sums(loop, self.losses[k], self._fraction, total, used, coarse, fine, sums)
-            largest = combined(np.maximum, sums[:, 0])
-            return np.array([largest, *combined(np.add, sums[:, 1:])])
+        def of_fold(k: int) -> FloatArray:
+            found = np.empty((2, 3))
+            for part, used in enumerate((self._train[k], self._held_out[k])):
+                total, loop = self._plan.totals[part], self._loop(k, len(used))
+                sums = np.empty((loop.n_parts, 3))
+                kernels.loss_sums(
+                    loop, self.losses[k], self._fraction, total, used, *map(float, units[part]),
+                    sums,
+                )  # fmt: skip
+                found[part, 0] = combined(np.maximum, sums[:, 0])
+                found[part, 1:] = combined(np.add, sums[:, 1:])
+            return found
 
-        tasks = [(k, part) for k in range(self.n_folds) for part in (0, 1)]
-        return np.array(self._over_folds.run(of_part, tasks)).reshape(self.n_folds, 2, 3)
+        return np.array(self._each_fold(of_fold))
 
     def keep(self, folds: Sequence[int]) -> None:
         """Keep the out-of-fold probabilities of some folds, as of this round."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost._utils.arrays import FloatArray, Labels, LeafNumbers, RowNumbers
-from badacost._utils.parallel import MIN_ROWS, Threads, combined
+from badacost._utils.parallel import MIN_ROWS, PADDING, Threads, combined
 from badacost.tree import growth_kernels as kernels
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Tree
@@ -175,9 +175,9 @@ class Summands:
             values = np.empty((n, values.shape[1]), np.float32)
         samples = NodeSamples(order, np.empty(n * self.has_labels, np.uint16), values)
         loop = threads.loop(n, MIN_ROWS)
-        sums = np.zeros((loop.n_parts, self.n_columns))
+        sums = np.zeros((loop.n_parts, self.n_columns + PADDING))
         kernels.select(loop, self.labels, self.values, samples, sums)
-        return samples, combined(np.add, sums)
+        return samples, combined(np.add, sums[:, : self.n_columns])
 
 
 def scratch_of(samples: NodeSamples) -> NodeSamples:
@@ -192,13 +192,13 @@ def work_buffers(data: Data, n_columns: int, n: int = 1) -> Buffers:
     n_sorted = min(data.bins.shape[1], n_cells // SORTING)
     return Buffers(
         cells=np.zeros((n, AT_ONCE, n_cells)),
-        left=np.empty((n, n_columns)),
+        left=np.empty((n, n_columns + PADDING)),
         joint=np.empty((n, AT_ONCE, 2, n_codes)),
         ranked=np.empty((n, AT_ONCE, n_codes), np.int64),
         n_ranked=np.empty((n, AT_ONCE), np.int64),
         any_missing=np.empty((n, AT_ONCE), bool),
         counts=np.empty((n, n_codes), np.int64),
-        words=np.zeros((n, (n_codes >> 5) + 1), np.int64),
+        words=np.zeros((n, (n_codes >> 5) + PADDING), np.int64),
         means=np.empty((n, n_categories + 2, n_columns)),
         keys=np.empty((n, 2, n_categories)),
         pooled=np.empty((n, 1, n_cells if categorical else 0)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from badacost._utils.parallel import Threads
+from badacost._utils.parallel import PADDING, Threads
 from badacost.tree import growth_kernels as kernels
 from badacost.tree.growth_kernels import GrowingTree
 from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
@@ -20,7 +20,8 @@ from badacost.tree.split_kernels import N_JOBS, Buffers, Limits, search
 if TYPE_CHECKING:
     from badacost.tree.grower import Gain
 
-GRAIN = 400_000  # samples times features that are worth a task of their own: about 0.3 ms
+GRAIN = 100_000  # samples times features that are worth a task of their own: about 0.1 ms
+_MIN_BLOCK = 16_384  # samples of a node that are partitioned together: about 0.05 ms
 _MAX_PARTIAL_BYTES = 2**27
 _NO_COUNTS = np.empty((0, 0, 0), np.int64)
 Range = tuple[int, int]
@@ -55,14 +56,18 @@ def search_in_threads(
     if not ranges:
         ranges = [(0, len(jobs))]
         n_cells = int(data.n_codes.max()) * n_columns
-        n_more = min(n_more, _MAX_PARTIAL_BYTES // (8 * len(jobs) * n_used * n_cells))
+        n_most = max(1, _MAX_PARTIAL_BYTES // (8 * len(jobs) * n_used * n_cells))
+        numbers = range(min(n_more, n_most), min(2 * n_more, n_most) + 1)
+        # The number for which threads wait least for the last of them.
+        n_more = min(numbers, key=lambda n: -(-n * n_blocks // threads.n_threads) / n)
         if n_more > 1:
             partial = np.empty((n_more, len(jobs), n_used, n_cells))
             places = np.flatnonzero(nodes["sibling"] < 0)
             features = tree.features[:1] if limits.symmetric else tree.features
+            loop = threads.loop(n_more * n_blocks, 1, n_more * n_blocks)
             kernels.fill(
-                threads.loop(n_more * n_blocks, 1), data, samples, tree.nodes, jobs[places], places,
-                features, n_columns, partial, _NO_COUNTS,
+                loop, data, samples, tree.nodes, jobs[places], places, features, n_columns,
+                partial, _NO_COUNTS,
             )  # fmt: skip
             tree = tree._replace(partial=partial)
     tasks = [(p, cuts[p], cuts[p + 1], *some) for some in ranges for p in range(n_parts)]
@@ -98,7 +103,7 @@ def partition_in_threads(
     splits = tree.jobs[: tree.state[N_JOBS]]
     starts = tree.nodes["start"][splits]
     sizes = tree.nodes["end"][splits] - starts
-    rows = max(GRAIN // kernels.COST_OF_PARTITION, int(sizes.sum()) // (2 * threads.n_threads - 2))
+    rows = max(_MIN_BLOCK, int(sizes.sum()) // (2 * threads.n_threads - 2))
     counts = np.maximum(-(-sizes // rows), 1)  # blocks of each node
     first = np.cumsum(counts) - counts
     owner = np.repeat(np.arange(len(splits)), counts)
@@ -107,7 +112,8 @@ def partition_in_threads(
     blocks["node"] = splits[owner]
     blocks["start"] = starts[owner] + sizes[owner] * place // count
     blocks["end"] = starts[owner] + sizes[owner] * (place + 1) // count
-    sums = np.empty((2 * len(blocks), tree.totals.shape[1]))
+    _, n_columns = tree.totals.shape
+    sums = np.empty((2 * len(blocks), n_columns + PADDING))
 
     loop = threads.loop(len(blocks), 1)
     kernels.partition_blocks(loop, data, samples, scratch, tree, blocks, sums)
@@ -120,7 +126,8 @@ def partition_in_threads(
     for back in (False, True):
         loop = threads.loop(len(several), 1)
         kernels.move_blocks(loop, samples, scratch, several, back)
-    children = np.add.reduceat(sums.reshape(len(blocks), -1), first, axis=0)
+    sides = sums[:, :n_columns].reshape(len(blocks), -1)
+    children = np.add.reduceat(sides, first, axis=0)
     left = int(tree.state[kernels.N_NODES])
     tree.totals[left : left + 2 * len(splits)] = children.reshape(2 * len(splits), -1)
     missing = np.logical_or.reduceat(blocks["missing"], first)
