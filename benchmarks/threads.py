@@ -1,7 +1,8 @@
 """Rounds and whole fits by the number of threads, beside LightGBM and XGBoost in the same run.
 
 A row is the wall time of a round, the difference between fits of 12 and of 2 rounds, and of the fit
-of 2 rounds, bins and checks included; the best of two, on normal values in single precision.
+of 2 rounds, bins and checks included; the best of two (of one on a single thread), on normal values
+in single precision.
 CostBoost has the size of its peers, 64 leaves, all features and 256 bins, or its defaults. With
 ``--before`` another checkout is measured in turn, each row in a process of its own. Rows are added
 to results/threads.json.
@@ -86,7 +87,7 @@ def measure(name: str, n_rows: int, n_threads: int) -> dict[str, float]:
     X, y = samples(n_rows)
     fits(name, X[:40_000], y[:40_000], n_threads)(FEW)  # compiles
     fit, best = fits(name, X, y, n_threads), {FEW: np.inf, MANY: np.inf}
-    for _ in range(2):
+    for _ in range(2 if n_threads > 1 else 1):
         for n in best:
             start = time.perf_counter()
             fit(n)

@@ -53,7 +53,7 @@ def test_parts_cover_the_range_in_order(n_threads, length) -> None:
     assert ranges[0, 0] == 0
     assert ranges[-1, 1] == length
     np.testing.assert_array_equal(ranges[1:, 0], ranges[:-1, 1])
-    assert loop.n_parts <= max(1, 2 * n_threads)
+    assert loop.n_parts <= max(1, 4 * n_threads)
     assert loop.n_parts == 1 or length > 3
 
 
@@ -78,7 +78,7 @@ def test_all_threads_take_part() -> None:
 def test_no_more_threads_than_asked_for() -> None:
     parallel.workers.help_kernels(7)
     loop = Threads(2).loop(100, 1)
-    assert (loop.n_threads, loop.n_parts) == (2, 4)
+    assert (loop.n_threads, loop.n_parts) == (2, 8)
 
 
 def test_a_full_table_of_loops() -> None:
