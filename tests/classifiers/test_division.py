@@ -125,8 +125,9 @@ def test_order_of_the_samples(cls, parameters) -> None:
 @EVERY
 def test_number_of_threads(cls, parameters, random, monkeypatch) -> None:
     """With enough features for the threads to share a search, and few rows worth sharing it."""
-    monkeypatch.setattr(grower, "GRAIN", 2_500)
-    monkeypatch.setattr(threaded_growth, "GRAIN", 2_500)
+    monkeypatch.setattr(grower, "THREADS_FROM", 5_000)
+    monkeypatch.setattr(threaded_growth, "_GRAIN", 2_500)
+    monkeypatch.setattr(threaded_growth, "_MIN_BLOCK", 50)
     monkeypatch.setattr(cross_fit, "_MIN_ROWS", 100)
     n_classes = 2 if is_binary(cls) else 4
     (X, y, weight), validation = samples(600, n_classes), samples(300, n_classes, seed=1)

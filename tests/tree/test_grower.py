@@ -780,8 +780,9 @@ def test_rows_in_any_order_are_left_alone(dtype) -> None:
 
 def test_no_search_beyond_the_last_leaf(monkeypatch) -> None:
     """With two leaves allowed, the children of the root are not looked at."""
-    monkeypatch.setattr(grower_module, "GRAIN", 1)
-    monkeypatch.setattr(threaded_growth, "GRAIN", 1)
+    monkeypatch.setattr(grower_module, "THREADS_FROM", 2)
+    monkeypatch.setattr(threaded_growth, "_GRAIN", 1)
+    monkeypatch.setattr(threaded_growth, "_MIN_BLOCK", 50)
     searched: list[int] = []
     search = threaded_growth.search_in_threads
 

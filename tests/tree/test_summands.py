@@ -156,8 +156,9 @@ def test_symmetric_trees_have_the_best_test_for_each_level(
 @pytest.mark.parametrize("kind", ["rows", "labels"])
 def test_threads_blocks_and_the_order_of_samples_do_not_matter(monkeypatch, order, kind) -> None:
     """All sums are exact: rows may be divided and arranged in any way."""
-    monkeypatch.setattr(grower_module, "GRAIN", 1)
-    monkeypatch.setattr(threaded_growth, "GRAIN", 1)
+    monkeypatch.setattr(grower_module, "THREADS_FROM", 2)
+    monkeypatch.setattr(threaded_growth, "_GRAIN", 1)
+    monkeypatch.setattr(threaded_growth, "_MIN_BLOCK", 50)
     n = 3000
     X, rows = make_rows(1, n, 7, 400, missing=True)
     rng = np.random.default_rng(0)

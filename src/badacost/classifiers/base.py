@@ -71,6 +71,7 @@ from badacost.tree.forest import Forest
 STOP_REASONS = ("perfect", "useless", "early stopping", "callback")
 MAX_SCORED = 5_000  # training samples on which the score of every round is measured
 _VALIDATION_FRACTION = 0.1
+_MIN_GPU_SIZE = 1_000_000  # samples times features, below which any CPU is faster
 _CHANCE_STEP = 1e-6  # tiny nonzero weight of a first learner that is no better than chance
 Given = tuple[Any, Any, Any]  # samples, classes and weights as the user gives them
 
@@ -326,6 +327,12 @@ class StagewiseClassifier(TreeClassifier):
         validation = None if X_val is None else read(*unseen, is_validation=True)
         if holds_out:
             rows.hold_out(self._held_out(rows.mixed(), rows.y, rows.weight))
+        n, n_features = len(rows.y), self.n_features_in_
+        if self.device == "cuda" and n * n_features < _MIN_GPU_SIZE:
+            warn_user(
+                f"The GPU takes longer than the CPU to fit {n} samples with {n_features} features: "
+                'set device="cpu". It is faster from about ten million values on.'
+            )
         if self.stop_reason_ not in ("perfect", "useless"):
             self._boost(rows.task(self, Threads(self.n_jobs), validation))
         return rows

@@ -28,7 +28,6 @@ from badacost._utils.categorical_columns import (
 )
 from badacost._utils.large_samples import BatchSource, LargeSamples, unchanged_batches
 from badacost._utils.parallel import Threads
-from badacost._utils.user_warnings import warn_user
 from badacost._utils.validation import (
     NUMERIC,
     accepts_blocks,
@@ -116,7 +115,6 @@ def _categorical_positions(estimator: Any, X: Any, reset: bool) -> list[int]:
 
 
 _MAX_LEAVES = 2**28  # samples times trees of an earlier fit for one pass over the samples
-_MIN_GPU_SIZE = 1_000_000  # samples times features, below which any CPU is faster
 
 
 def growth_of(estimator: Any, mapper: BinMapper) -> Growth:
@@ -419,12 +417,6 @@ class LocalRows(TrainingRows):
     def task(self, estimator: Any, threads: Threads, validation: LocalRows | None) -> Task:
         """The task of boosting; bins take the place of the rows."""
         samples = SampleSet(self.X, sketch=self._sketch)
-        n, n_features = len(self.y), estimator.n_features_in_
-        if estimator.device == "cuda" and n * n_features < _MIN_GPU_SIZE:
-            warn_user(
-                f"The GPU takes longer than the CPU to fit {n} samples with {n_features} features: "
-                'set device="cpu". It is faster from about ten million values on.'
-            )
         task = Task(samples, self.y, self.weight, None, threads, self.kept, self.costs)
         unseen = validation or self._held_out
         if unseen is not None:

@@ -21,7 +21,7 @@ from badacost.tree.forest import Tree
 from badacost.tree.histogram_kernels import AT_ONCE, Data, NodeSamples
 from badacost.tree.split_kernels import NODE, SORTING, SPLIT, Buffers, Limits
 from badacost.tree.threaded_growth import (
-    GRAIN,
+    THREADS_FROM,
     partition_in_threads,
     search_in_threads,
 )
@@ -320,7 +320,7 @@ class TreeGrower:
         samples, totals = sums.select(rows, copy=copy, threads=self.threads)
         limits = self._limits(0 if gain.entropy or not sums.has_labels else sums.n_columns)
         store = self._take_store(len(samples.order), sums.n_columns, limits)
-        is_large = len(samples.order) * limits.n_drawn >= 2 * GRAIN
+        is_large = len(samples.order) * limits.n_drawn >= THREADS_FROM
         n_threads, n_parts = 1, 1
         if is_large:  # else cores need not be counted
             n_threads = self.threads.n_threads
@@ -330,7 +330,7 @@ class TreeGrower:
         )
         data, scratch = self.data.kernel_data, scratch_of(samples)
         buffers = work_buffers(data, sums.n_columns)
-        n_used_parts, threads_from = 1, 2 * GRAIN if n_threads > 1 else NO_LIMIT
+        n_used_parts, threads_from = 1, THREADS_FROM if n_threads > 1 else NO_LIMIT
         while True:
             needed = kernels.grow(
                 data, samples, scratch, gain, limits, tree, buffers, n_used_parts, threads_from

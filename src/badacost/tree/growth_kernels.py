@@ -24,7 +24,7 @@ DONE, SPACE, SEARCH, PARTITION = range(4)  # results of `grow`
 # nodes to search and then nodes to split. New nodes are FIRST <= node < N_NODES.
 N_NODES, FIRST, N_LEAVES, N_FREE, N_WAITING, IS_SEARCHED = range(1, 7)
 N_WORDS = 8  # of 32 bits in a set of categories
-COST_OF_PARTITION = 8  # of a sample, in terms of adding one sample to a histogram
+COST_OF_PARTITION = 4  # of a sample, in terms of adding one sample to a histogram
 BLOCK = np.dtype(
     [
         ("node", np.int64),

@@ -20,7 +20,8 @@ from badacost.tree.split_kernels import N_JOBS, Buffers, Limits, search
 if TYPE_CHECKING:
     from badacost.tree.grower import Gain
 
-GRAIN = 100_000  # samples times features that are worth a task of their own: about 0.1 ms
+THREADS_FROM = 400_000  # samples times features that are worth threads: about 0.4 ms
+_GRAIN = 100_000  # samples times features that are worth a task of their own: about 0.1 ms
 _MIN_BLOCK = 16_384  # samples of a node that are partitioned together: about 0.05 ms
 _MAX_PARTIAL_BYTES = 2**27
 _NO_COUNTS = np.empty((0, 0, 0), np.int64)
@@ -45,7 +46,7 @@ def search_in_threads(
     nodes = tree.nodes[jobs]
     sizes = np.where(nodes["sibling"] < 0, nodes["end"] - nodes["start"], 0)
     (_, n_used), (_, n_columns) = tree.features.shape, tree.totals.shape
-    n_tasks = int(min(threads.max_parts, sizes.sum() * n_used // GRAIN))
+    n_tasks = int(min(threads.max_parts, sizes.sum() * n_used // _GRAIN))
     n_blocks = -(-n_used // AT_ONCE)
     n_parts = max(1, min(n_blocks, n_tasks, len(tree.found)))
     cuts = np.minimum(np.arange(n_parts + 1) * n_blocks // n_parts * AT_ONCE, n_used)
