@@ -123,6 +123,7 @@ def test_parameters_survive_clone_and_set_params(cls) -> None:
         "estimator": CostSensitiveTreeClassifier(max_depth=1),
         "n_folds": 3,
         "cv": [([0], [1])],
+        "members": "trees",
         "tree": "best",
         "max_depth": 3,
         "max_leaf_nodes": 9,

@@ -38,6 +38,7 @@ def boost(costs: Any = COSTS, **parameters: Any) -> CostBoostClassifier:
     """A quick instance; nothing is left to the defaults that may be tuned."""
     defaults = {"n_estimators": 8, "learning_rate": 0.3, "max_depth": 3, "max_bins": 32}
     defaults |= {"n_folds": 3, "early_stopping": False, "random_state": 0, "max_features": None}
+    defaults |= {"members": "trees"}
     return CostBoostClassifier(costs, **{**defaults, **parameters})
 
 

@@ -382,7 +382,8 @@ class CrossFit:
     ):
         y, weight, n = data.y, data.weight, len(data.y)
         self._l2, self._min_hessian, self._rate = l2, min_hessian, learning_rate
-        self.n_folds, self._n_classes, self._ends = len(folds), n_classes, data.ends
+        self.folds, self.n_folds = folds, len(folds)
+        self._n_classes, self._ends = n_classes, data.ends
         given = exact_sum(weight)  # a weight of two counts as two samples
         total = float(np.clip(given, n * _MIN_MEAN_WEIGHT, n * _MAX_MEAN_WEIGHT))
         scaled, self.weights = scaled_weights(weight, given, total)

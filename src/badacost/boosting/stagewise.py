@@ -177,6 +177,16 @@ class ScoreMonitor(metaclass=ABCMeta):
         )
 
 
+def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Weighted mean of values, which are not negative, and its standard error."""
+    weight = weight / weight.max()  # neither huge nor tiny, so that products keep digits
+    total = exact_sum(weight)
+    mean, n_effective = exact_sum(values * weight) / total, total**2 / exact_sum(weight**2)
+    squares = exact_sum((weight * (values - mean)) ** 2) / total**2
+    error = np.sqrt(squares / (1.0 - 1.0 / n_effective)) if n_effective > 1.0 else np.nan
+    return mean, float(error)
+
+
 class ScoredSamples(ScoreMonitor):
     """A monitor that keeps the cost scores of its samples.
 
@@ -205,13 +215,6 @@ class ScoredSamples(ScoreMonitor):
     def mean(self, values: FloatArray) -> float:
         """Weighted mean, which does not depend on the order of the samples."""
         return exact_sum(values * self.weight) / self._total
-
-    def mean_and_error(self, values: FloatArray) -> tuple[float, float]:
-        """Weighted mean of values, which are not negative, and its standard error."""
-        mean, n_effective = self.mean(values), self._total**2 / exact_sum(self.weight**2)
-        squares = exact_sum((self.weight * (values - mean)) ** 2) / self._total**2
-        error = np.sqrt(squares / (1.0 - 1.0 / n_effective)) if n_effective > 1.0 else np.nan
-        return mean, float(error)
 
     def record(self, stage: Stage) -> None:
         """Add the scores of a stage."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -10,21 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost._utils.arrays import FloatArray, Labels
-from badacost._utils.parallel import exact_sum
+from badacost._utils.parallel import blocks, exact_sum
 from badacost._utils.user_warnings import warn_user
 from badacost._utils.validation import check_choice, check_number
 from badacost.backends.shards import ShardedData
 from badacost.boosting.cross_fit import CrossFit, FoldLoss
 from badacost.boosting.folds import Fold, given_folds, random_folds
-from badacost.boosting.stagewise import Descent, ScoredSamples, ScoreMonitor, Stage
+from badacost.boosting.pool import (
+    LinearMember,
+    PoolRows,
+    fit_linear,
+    logarithms,
+    number_of_rows,
+    pool_weights,
+    pooled,
+)
+from badacost.boosting.stagewise import (
+    Descent,
+    ScoredSamples,
+    ScoreMonitor,
+    Stage,
+    mean_and_error,
+)
 from badacost.classifiers.base import StagewiseClassifier
 from badacost.classifiers.posterior import PosteriorMixin
-from badacost.classifiers.saving import saved_log_prior
+from badacost.classifiers.saving import saved_floats, saved_log_prior
 from badacost.classifiers.training_data import Task, growth_of
 from badacost.costs.matrix import expected_costs
 from badacost.io.model_file import ModelFile, saved_model
+from badacost.tree.binning import BinMapper
+from badacost.tree.forest import Forest
 
 TreeKind = Literal["symmetric", "best"]
+Members = Literal["pool", "trees"]
 _MAX_LEAVES = 31  # of trees that are grown best leaf first
 _SMALL_MEAN_WEIGHT = 0.01
 _FOLDS_OF_FEW, _FOLDS_OF_MANY, _MANY = 8, 5, 10_000  # folds; samples that are many
@@ -43,6 +63,10 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     decisions estimate what decisions will cost. The model is the mean of the scores of all folds.
     They take ``n_folds * n_samples * (12 * K + 8)`` bytes in training: 640 MB for a million
     samples, ten classes and five folds.
+
+    A logistic regression on the same folds is added to the trees (``members="pool"``): the
+    logarithms of the probabilities of both are added up, with the weights that have the lowest
+    out-of-fold log-loss.
 
     The costs are not used in the training: `decide` takes others at any time.
 
@@ -65,6 +89,9 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     cv : int, splitter of scikit-learn, iterable of (train, test) or None, default=None
         Folds of another kind, in the place of `n_folds` folds that are drawn at random within each
         class. For samples that belong together, ``list(GroupKFold(5).split(X, y, groups))``.
+    members : {"pool", "trees"}, default="pool"
+        What the model consists of: trees and a logistic regression, or trees only. Without folds,
+        with more than 2000 columns or with ``binning="exact"`` there are trees only.
     tree : {"symmetric", "best"}, default="symmetric"
         Trees with the same test in all nodes of a level, or grown best leaf first.
     max_depth : int or None, default=5
@@ -144,16 +171,21 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         Out-of-fold probabilities of the training samples, of the rounds that `oof_cost_` is of; NaN
         for those that no fold holds out. Not there with ``n_folds=1`` or validation data, nor in a
         model from a file.
+    member_weights_ : ndarray of shape (2,)
+        Weights of the trees and of the logistic regression; zero if it is not used.
     log_prior_ : ndarray of shape (K,)
-        Logarithms of the class probabilities before the first round.
+        Logarithms of the class probabilities before the first tree.
     forest_ : badacost.tree.forest.Forest
-        The trees, round by round.
+        The trees, round by round. If there is a logistic regression, it comes first: a tree for
+        each feature that is not constant, with a leaf for each bin.
     estimator_weights_ : ndarray of shape (n_trees,)
-        Factors of the trees: the learning rate divided by the number of folds.
+        Factors of the trees: the learning rate divided by the number of folds, times the weight of
+        the member.
     n_estimators_ : int
         Number of rounds kept.
     train_score_, validation_score_ : ndarray of shape (n_estimators_,)
-        Log-loss after each round on the training samples of the folds, and out of fold.
+        Log-loss of the trees after each round on the training samples of the folds, and out of
+        fold.
     stop_reason_ : {"useless", "early stopping", "callback"} or None
         Why the fit ended before `n_estimators` rounds: trees that split nothing (if they are the
         first, the model is the frequencies of the classes), or on request.
@@ -188,6 +220,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     learning_rate: float = 0.2
     n_folds: int | Literal["auto"] = "auto"
     cv: Any = None
+    members: Members = "pool"
     tree: TreeKind = "symmetric"
     max_depth: int | None = 5
     max_leaf_nodes: int | None = None
@@ -209,6 +242,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         super()._check_parameters()
         if self.n_folds != "auto":
             check_number("n_folds", self.n_folds, Integral, low=1)
+        check_choice("members", self.members, ("pool", "trees"))
         check_choice("tree", self.tree, ("symmetric", "best"))
         if self.tree == "symmetric" and self.max_depth is None:
             raise ValueError("max_depth must be a number for symmetric trees, at most 16.")
@@ -246,7 +280,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
                 "samples. Scale the weights to a mean of one."
             )
         folds = self._folds(task, data)
-        if (np.diff(self._stage_ends) != len(folds)).any():
+        if any(len(stage.steps) != len(folds) for stage in self._stages()):
             raise ValueError("With warm_start=True n_folds and cv must stay as they were.")
         holds_out = self._cross_fits or self._holds_out
         samples = data.fingerprint() if holds_out else 0
@@ -269,7 +303,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             threads=task.threads,
             keeps_leaves=bool(self.callbacks),
         )
-        self.log_prior_ = descent.log_prior
+        self.log_prior_, self.member_weights_ = descent.log_prior, np.array([1.0, 0.0])
+        self._boosted_steps: FloatArray | None = None  # of the rounds, where there is a pool
         self._samples: int = samples
         return descent
 
@@ -329,15 +364,81 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         if isinstance(held_out, ScoredSamples):
             scores = held_out.best_scores if self.early_stopping else held_out.scores
             costs = self.cost_matrix_[held_out.y, self._decide(scores)]
-            self.oof_cost_, self.oof_cost_std_error_ = held_out.mean_and_error(costs)
+            self.oof_cost_, self.oof_cost_std_error_ = mean_and_error(costs, held_out.weight)
         elif isinstance(held_out, FoldLoss):
             fit = held_out.fit
             self.oof_cost_, self.oof_cost_std_error_ = fit.out_of_fold_cost(
                 self.regret_matrix_, self.cost_matrix_
             )
+            probabilities = fit.out_of_fold()
+            if self.members == "pool":
+                self._add_linear_member(task, fit.folds, probabilities)
             if not task.on_cluster:
                 self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
-                self.oof_probabilities_[task.kept] = fit.out_of_fold()
+                self.oof_probabilities_[task.kept] = probabilities
+
+    def _add_linear_member(self, task: Task, folds: list[Fold], probabilities: FloatArray) -> None:
+        """Pool the trees with a linear member; `probabilities` out of fold become those of both."""
+        data, n_classes, n_all = task.sharded(self), len(self.classes_), len(task.y)
+        n = number_of_rows(data.mapper, n_all, len(folds) * n_classes)
+        if not n:
+            return
+        rows = PoolRows.of(data, folds, self._seed, n)
+        if not (rows.weight * (rows.owner >= 0)).any():
+            return
+        linear = fit_linear(rows, n_classes)
+        members = [logarithms(probabilities[rows.number]), linear.log_odds(rows.data, rows.owner)]
+        weights, by_fold = pool_weights(members, rows)
+        found = pooled(members, by_fold[rows.owner])
+        decisions = np.argmin(expected_costs(found, self.regret_matrix_), axis=1)
+        costs = np.where(rows.owner >= 0, self.cost_matrix_[rows.y, decisions], np.nan)[rows.place]
+        held = np.isfinite(costs) & (rows.place >= 0)
+        self.oof_cost_, self.oof_cost_std_error_ = mean_and_error(costs[held], task.weight[held])
+        if n == n_all:
+            found[rows.owner < 0] = np.nan
+            probabilities[:] = np.where(rows.place[:, None] < 0, np.nan, found[rows.place])
+        elif not task.on_cluster:
+            owner = np.full(n_all, -1)
+            for k, fold in enumerate(folds):
+                owner[fold.held_out] = k
+            for part in blocks(n_all):
+                own = data.select(np.arange(n_all)[part])
+                both = [logarithms(probabilities[part]), linear.log_odds(own, owner[part])]
+                probabilities[part] = pooled(both, by_fold[owner[part]])
+        self._join(linear, weights, data.mapper)
+
+    def _join(self, linear: LinearMember, weights: FloatArray, mapper: BinMapper) -> None:
+        """Publish trees and linear member with their weights."""
+        forest, steps = self.forest_, self.estimator_weights_
+        self._boosted_steps, self.member_weights_ = steps, weights
+        self.log_prior_ = weights[0] * self.log_prior_
+        trees, table = forest.trees(), forest.table
+        steps = weights[0] * steps
+        if weights[1] > 0.0:
+            first, first_table = linear.trees(mapper)
+            n_rows = np.int32(len(first_table))
+            trees = [*first, *(replace(tree, value=tree.value + n_rows) for tree in trees)]
+            table = np.concatenate([first_table, table])
+            steps = np.concatenate([np.full(len(first), weights[1]), steps])
+            self.log_prior_ = self.log_prior_ + weights[1] * linear.intercept
+            self._stage_ends = np.append(0, self._stage_ends[1:] + len(first))
+        self.log_prior_ -= np.log(np.exp(self.log_prior_).sum())
+        self.estimator_weights_ = steps
+        self.forest_ = Forest.from_trees(trees, steps, table, forest.n_features, mapper)
+
+    def _stages(self) -> Iterator[Stage]:
+        """The rounds fitted so far, without the linear member and the weights of members."""
+        if not len(self.estimator_weights_) or self._boosted_steps is None:
+            yield from super()._stages()
+            return
+        n_linear = len(self.estimator_weights_) - len(self._boosted_steps)
+        trees, table = self._models()
+        first_row = trees[n_linear].value[trees[n_linear].is_leaf].min()
+        trees = [replace(tree, value=tree.value - first_row) for tree in trees[n_linear:]]
+        table = table[first_row:]
+        ends = np.append(0, self._stage_ends[1:] - n_linear)
+        for a, b in pairwise(ends.tolist()):
+            yield Stage(trees[a:b], self._boosted_steps[a:b].tolist(), [], table)
 
     def _store(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._store(header, arrays)
@@ -345,7 +446,9 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             value = float(getattr(self, f"{name}_"))
             header[name] = value if np.isfinite(value) else None
         header["samples"] = self._samples
-        arrays["log_prior"] = self.log_prior_
+        arrays["log_prior"], arrays["member_weights"] = self.log_prior_, self.member_weights_
+        if self._boosted_steps is not None:
+            arrays["boosted_steps"] = self._boosted_steps
 
     def _restore(self, model: ModelFile) -> None:
         if "oof_cost_std_error" not in model.header:  # written before these had an effect
@@ -360,5 +463,23 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             value = known[name]
             check_number(name, value, low=0.0, none=True)
             setattr(self, f"{name}_", np.nan if value is None else float(value))
+        self._restore_members(model)
         self._samples = model.header["samples"]
         check_number("the number of the samples", self._samples, Integral, low=0, high=2**63 - 1)
+
+    def _restore_members(self, model: ModelFile) -> None:
+        self.member_weights_, self._boosted_steps = np.array([1.0, 0.0]), None
+        if "member_weights" not in model.arrays:  # written before there were members
+            self.members = "trees"
+            return
+        self.member_weights_ = saved_floats(model, "member_weights", (2,))
+        known = [self.member_weights_]
+        if "boosted_steps" in model.arrays:
+            n_linear = self.forest_.n_trees - len(model.arrays["boosted_steps"])
+            if not 0 <= n_linear < self._stage_ends[1]:
+                raise ValueError("its rounds do not have the trees that it has")
+            n_boosted = self.forest_.n_trees - n_linear
+            self._boosted_steps = saved_floats(model, "boosted_steps", (n_boosted,))
+            known.append(self._boosted_steps)
+        if not all(np.isfinite(part).all() and (part >= 0.0).all() for part in known):
+            raise ValueError("its members have weights that are negative or not finite")
