@@ -312,7 +312,8 @@ def check_tree_parameters(estimator: Any) -> None:
     if hasattr(estimator, "criterion"):
         check_choice("criterion", estimator.criterion, ("gini", "entropy"))
     check_choice("binning", estimator.binning, ("quantile", "uniform", "exact"))
-    check_number("max_bins", estimator.max_bins, Integral, low=2, high=256)
+    if not (getattr(estimator, "_chooses_bins", False) and estimator.max_bins == "auto"):
+        check_number("max_bins", estimator.max_bins, Integral, low=2, high=256)
     number_of_features(estimator.max_features, 1)
     check_categorical_features(estimator.categorical_features)
     check_n_jobs(estimator.n_jobs)

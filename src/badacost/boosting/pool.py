@@ -32,7 +32,7 @@ _MAX_ENTRIES = 25_000_000  # of the matrix of columns
 _MAX_SCORES = 4_000_000  # of all rows, folds and classes
 _STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the penalty, a sum over samples being the loss
 _PENALTY_OF_INTERCEPT = 1e-3
-_N_STEPS = 40
+_N_STEPS, _TOLERANCE = 300, 1e-3  # of coefficients, in a step
 _MAX_SCALED = 1e4  # value of a bin, in standard deviations
 _MIN_MEAN, _MAX_MEAN = 1e-6, 1e6  # limits of the mean weight, for single precision
 _TABLE_UNIT, _WEIGHT_UNIT = 2.0**-20, 2.0**-10  # to which results are rounded
@@ -248,8 +248,12 @@ class _Problem:
             then: Single = np.asarray(ahead - slope @ step, np.float32)
             turned = ((ahead - then) * (then - now)).sum() > 0.0
             faster = 1.0 if turned else (1.0 + math.sqrt(1.0 + 4.0 * speed**2)) / 2.0
-            ahead = then + np.float32((speed - 1.0) / faster) * (then - now)
+            moved = then - now
+            ahead = then + np.float32((speed - 1.0) / faster) * moved
             now, speed = then, faster
+            # Far from the end, held-out rows would have an effect by way of the bound.
+            if np.abs(moved).max() < _TOLERANCE:
+                break
         return now.reshape(self.shape)
 
 
@@ -311,13 +315,18 @@ def _tree_of_bins(column: Column, mapper: BinMapper, first: int) -> Tree:
 def pool_weights(log_odds: Sequence[FloatArray], rows: PoolRows) -> tuple[FloatArray, FloatArray]:
     """Weights (n_members,) that minimise the log-loss, and those of each fold without its rows.
 
-    A penalty of 1 / n draws them towards the first member alone.
+    A penalty of 1 / n draws them towards the first member alone. The models of single folds, whose
+    probabilities these are, are more often over-confident than the mean of all: the first member,
+    the trees, has a weight in the mean that is larger by the factor for which it would have one
+    alone.
     """
     y, owner, weight = rows.y, rows.owner, rows.weight
     x = np.stack([member - member.mean(axis=1, keepdims=True) for member in log_odds], axis=-1)
     parts = [np.flatnonzero((owner >= 0) & (owner != k)) for k in range(-1, len(rows.train))]
     best, *by_fold = [_weights_of(x[part], y[part], weight[part]) for part in parts]
-    return best, np.array(by_fold)
+    (alone,) = _weights_of(x[parts[0]][:, :, :1], y[parts[0]], weight[parts[0]])
+    best[0] /= min(alone, 1.0)
+    return _rounded(best, _WEIGHT_UNIT), np.array(by_fold)
 
 
 def logarithms(probabilities: FloatArray) -> FloatArray:

@@ -80,6 +80,7 @@ class ForestClassifier(SavedClassifier, metaclass=ABCMeta):
     """Base of the classifiers that consist of a forest, classes and costs."""
 
     _takes_blocks: ClassVar[bool] = True  # sparse matrices, batches and memory maps
+    _chooses_bins: ClassVar[bool] = False  # whether max_bins may be "auto"
     n_jobs: int | None
     categorical_features: Any
     forest_: Forest

@@ -116,9 +116,10 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     binning : {"quantile", "uniform", "exact"}, default="quantile"
         How values become bins: about equally many samples in each, equal steps, or one for every
         distinct value, which symmetric trees take if there are at most 256.
-    max_bins : int, default=32
-        Maximum number of bins of a feature, one of them for missing values if there are any. A
-        categorical feature has one for each of its 255 most frequent categories.
+    max_bins : int or "auto", default="auto"
+        Maximum number of bins of a feature, one of them for missing values if there are any. "auto"
+        is 32 for less than 400 samples, 128 for less than 10 000, and 255. A categorical feature
+        has one for each of its 255 most frequent categories.
     categorical_features : {"from_dtype"}, array-like or None, default="from_dtype"
         Columns whose values are categories: text, numbers or booleans, without an order. The trees
         test whether a category is in a set. "from_dtype" takes the columns of a data frame of the
@@ -228,13 +229,14 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
     l2: float = 1.0
     n_directions: int = 1
     max_features: int | float | str | None = "auto"
-    max_bins: int = 32
+    max_bins: int | Literal["auto"] = "auto"  # type: ignore[assignment]
     early_stopping: bool = True
     validation_fraction: float | None = None
     n_iter_no_change: int = 30
     tol: float = 0.005
 
     _fits_on_gpu: ClassVar[bool] = True
+    _chooses_bins: ClassVar[bool] = True
 
     _unsaved: ClassVar[tuple[str, ...]] = ("callbacks", "cv")
 

@@ -114,7 +114,15 @@ def _categorical_positions(estimator: Any, X: Any, reset: bool) -> list[int]:
     return positions
 
 
+_FEW, _MANY = 400, 10_000  # samples, for which features have fewer or more bins
 _MAX_LEAVES = 2**28  # samples times trees of an earlier fit for one pass over the samples
+
+
+def number_of_bins(estimator: Any, n_samples: int) -> int:
+    """The parameter `max_bins`, or a number for so many samples."""
+    if estimator.max_bins != "auto":
+        return int(estimator.max_bins)
+    return 32 if n_samples < _FEW else 128 if n_samples < _MANY else 255
 
 
 def growth_of(estimator: Any, mapper: BinMapper) -> Growth:
@@ -160,7 +168,8 @@ class SampleSet:
         if sketch is None:
             sketch = RowSketch(estimator._seed, estimator.binning, estimator._columns.codes())
             sketch.add(self.X, weight, threads=threads)
-        mapper = BinMapper.from_sketch(sketch, max_bins=estimator.max_bins, threads=threads)
+        max_bins = number_of_bins(estimator, sketch.n_rows)
+        mapper = BinMapper.from_sketch(sketch, max_bins=max_bins, threads=threads)
         self.mapper, self._sketch = mapper, None
         bins = mapper.transform(self.X, threads, fitted=True)
         self.data = BinnedData(mapper, bins, fitted=True)

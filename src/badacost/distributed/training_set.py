@@ -35,6 +35,7 @@ from badacost.classifiers.training_data import (
     Task,
     TrainingRows,
     merged_counts,
+    number_of_bins,
     summarize_chunk,
 )
 from badacost.distributed.cluster import dask_distributed, wait_for_workers, worker_threads
@@ -235,7 +236,8 @@ class ClusterRows(TrainingRows):
         merged, *others = self.shards.map(RowsShard.sketch, empty, weight, first_rows)
         for other in others:
             merged.merge(other)
-        mapper = BinMapper.from_sketch(merged, max_bins=estimator.max_bins, threads=threads)
+        max_bins = number_of_bins(estimator, merged.n_rows)
+        mapper = BinMapper.from_sketch(merged, max_bins=max_bins, threads=threads)
         self.shards.update(RowsShard.bin, mapper, self._by_shard(self.y), weight, first_rows)
         return ShardedData(self.shards, mapper, self.y, self.weight, self._ends)
 
