@@ -51,35 +51,71 @@ class Calibrated:
 
 
 class CrossFitted:
-    """LightGBM fitted without each of the folds, where it stops early; the mean of raw scores."""
+    """A booster fitted without each of the folds, where it stops early; the mean of raw scores.
 
-    def __init__(self, seed: int, n_threads: int, n_rounds: int = MAX_ROUNDS):
-        self.seed, self.n_threads, self.n_rounds = seed, n_threads, n_rounds
+    `fit_one` fits it to a training part, with a part to stop by, and returns its raw scores.
+    """
+
+    def __init__(self, fit_one: FitOne, seed: int, n_threads: int, n_rounds: int = MAX_ROUNDS):
+        self.fit_one, self.seed = fit_one, seed
+        self.n_threads, self.n_rounds = n_threads, n_rounds
 
     def fit(self, X: FloatArray, y: Positions) -> None:
         """Fit a booster without each fold."""
-        import lightgbm
-
-        parameters = {
-            "objective": "multiclass", "num_class": int(y.max()) + 1, "seed": self.seed,
-            "num_threads": self.n_threads, "verbosity": -1,
-        }  # fmt: skip
-        self.boosters = []
-        for train, test in _folds(N_CROSS_FITS, X, y, self.seed):
-            data = lightgbm.Dataset(X[train], y[train])
-            booster = lightgbm.train(
-                parameters,
-                data,
-                self.n_rounds,
-                valid_sets=[data.create_valid(X[test], y[test])],
-                callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
-            )
-            self.boosters.append(booster)
+        self.boosters = [
+            self.fit_one((X[train], y[train]), (X[test], y[test]), int(y.max()) + 1, self)
+            for train, test in _folds(N_CROSS_FITS, X, y, self.seed)
+        ]
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Return the probabilities of the mean scores."""
-        scores = [booster.predict(X, raw_score=True) for booster in self.boosters]
-        return np.asarray(softmax(np.mean(scores, axis=0), axis=1))
+        return np.asarray(softmax(np.mean([scores(X) for scores in self.boosters], axis=0), axis=1))
+
+
+Part = tuple[FloatArray, Positions]
+FitOne = Callable[[Part, Part, int, CrossFitted], Callable[[FloatArray], FloatArray]]
+
+
+def _fit_lightgbm(train: Part, test: Part, n_classes: int, of: CrossFitted) -> Any:
+    import lightgbm
+
+    parameters = {
+        "objective": "multiclass", "num_class": n_classes, "seed": of.seed,
+        "num_threads": of.n_threads, "verbosity": -1,
+    }  # fmt: skip
+    data = lightgbm.Dataset(*train)
+    stops = lightgbm.early_stopping(PATIENCE, verbose=False)
+    unseen = [data.create_valid(*test)]
+    booster = lightgbm.train(parameters, data, of.n_rounds, valid_sets=unseen, callbacks=[stops])
+    return partial(booster.predict, raw_score=True)
+
+
+def _fit_xgboost(train: Part, test: Part, n_classes: int, of: CrossFitted) -> Any:
+    import xgboost
+
+    parameters = {
+        "objective": "multi:softprob", "num_class": n_classes, "seed": of.seed,
+        "nthread": of.n_threads,
+    }  # fmt: skip
+    unseen = xgboost.DMatrix(*test)
+    booster = xgboost.train(
+        parameters, xgboost.DMatrix(*train), of.n_rounds, evals=[(unseen, "unseen")],
+        early_stopping_rounds=PATIENCE, verbose_eval=False,
+    )  # fmt: skip
+    rounds = (0, booster.best_iteration + 1)
+    return lambda X: booster.predict(xgboost.DMatrix(X), output_margin=True, iteration_range=rounds)
+
+
+def _fit_catboost(train: Part, test: Part, n_classes: int, of: CrossFitted) -> Any:
+    import catboost
+
+    booster = catboost.CatBoostClassifier(
+        iterations=of.n_rounds, loss_function="MultiClass", classes_count=n_classes,
+        random_seed=of.seed, thread_count=of.n_threads, verbose=False, allow_writing_files=False,
+        early_stopping_rounds=PATIENCE,
+    )  # fmt: skip
+    booster.fit(*train, eval_set=test)
+    return partial(booster.predict, prediction_type="RawFormulaVal")
 
 
 def _folds(n_folds: int, X: FloatArray, y: Positions, seed: int) -> list[tuple[Any, Any]]:
@@ -127,6 +163,15 @@ def _of(
     return Contender(make, path.partition(".")[0].partition(":")[0], **about)
 
 
+def _cross_fitted(fit_one: FitOne, package: str, weight: float) -> Contender:
+    return Contender(partial(CrossFitted, fit_one), package, "n_rounds", weight=weight)
+
+
+def _chimeraboost(fixed: Mapping[str, Any] = MappingProxyType({}), *, weight: float) -> Contender:
+    path = "chimeraboost:ChimeraBoostClassifier"
+    return _of(path, threads="thread_count", fixed=fixed, weight=weight)
+
+
 _lightgbm = partial(_of, "lightgbm:LGBMClassifier", fixed={"verbose": -1})
 _catboost = partial(
     _of,
@@ -144,7 +189,14 @@ CONTENDERS: dict[str, Contender] = {
     "CatBoost calibrated": _catboost(n_parts=1, weight=40.0),
     "LightGBM": _lightgbm(timed=True),
     "LightGBM calibrated": _lightgbm(n_parts=N_FOLDS, weight=6.0),
-    "LightGBM cross-fitted": Contender(CrossFitted, "lightgbm", "n_rounds", weight=9.0),
+    "CatBoost cross-fitted": _cross_fitted(_fit_catboost, "catboost", weight=80.0),
+    "LightGBM cross-fitted": _cross_fitted(_fit_lightgbm, "lightgbm", weight=9.0),
+    "XGBoost cross-fitted": _cross_fitted(_fit_xgboost, "xgboost", weight=9.0),
+    "ChimeraBoost": _chimeraboost(weight=5.0),
+    "ChimeraBoost quality 5": _chimeraboost({"quality": 5}, weight=40.0),
+    "EBM": _of(
+        "interpret.glassbox:ExplainableBoostingClassifier", rounds="max_rounds", weight=40.0
+    ),
     "XGBoost": _of("xgboost:XGBClassifier", timed=True),
     "HistGradientBoosting": _of(
         "sklearn.ensemble:HistGradientBoostingClassifier",

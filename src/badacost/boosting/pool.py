@@ -34,7 +34,7 @@ _STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the penalty, a sum over samples being
 _PENALTY_OF_INTERCEPT = 1e-3
 _N_STEPS, _TOLERANCE = 300, 1e-3  # of coefficients, in a step
 _MAX_SCALED = 1e4  # value of a bin, in standard deviations
-_MIN_MEAN, _MAX_MEAN = 1e-6, 1e6  # limits of the mean weight, for single precision
+_MIN_MEAN, _MAX_TOTAL, _PRECISION = 1e-6, 1e6, 4e-6  # limits of weights, for single precision
 _TABLE_UNIT, _WEIGHT_UNIT = 2.0**-20, 2.0**-10  # to which results are rounded
 _LEAST_WEIGHT = 0.02  # of a member that is kept
 
@@ -138,7 +138,8 @@ class PoolRows(NamedTuple):
         """Take some rows, which do not depend on the order of the training samples."""
         y, n = data.y, len(data.y)
         weight = data.weight / data.weight.max()
-        weight = weight * np.clip(data.weight.mean(), _MIN_MEAN, _MAX_MEAN) / weight.mean()
+        mean = np.clip(data.weight.mean(), _MIN_MEAN, max(1.0, _MAX_TOTAL / n))
+        weight = weight * mean / weight.mean()
         counts = np.array([np.bincount(fold.train, minlength=n) for fold in folds])
         owner = np.full(n, -1)
         for k, fold in enumerate(folds):
@@ -231,7 +232,9 @@ class _Problem:
         penalty = np.full(n_columns, strength, np.float32)
         penalty[-1] = _PENALTY_OF_INTERCEPT
         # The BLAS of scipy has threads of its own, which compete with those of numpy.
-        bound = self._gram.astype(np.float64) + np.diag(penalty)
+        # In single precision the bound has to be a little larger, to stay one.
+        more = _PRECISION * self._gram.diagonal().max()
+        bound = self._gram.astype(np.float64) + np.diag(penalty + more)
         step: Single = np.linalg.inv(bound).astype(np.float32)
         now: Single = np.zeros((len(self._truth), n_columns), np.float32)
         if known:
