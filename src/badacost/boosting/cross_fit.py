@@ -295,13 +295,17 @@ class CrossFitShard:
             rows = self._held_out[k]
             out[rows] = self.probabilities[k][rows]
 
-    def out_of_fold(self) -> NDArray[np.float32]:
-        """Probabilities (n, K) of held-out rows, as kept or as of now; NaN for others."""
+    def out_of_fold(self, rows: RowNumbers | None = None) -> NDArray[np.float32]:
+        """Probabilities (n, K) of some rows, all by default, as kept or as of now.
+
+        NaN for rows that no fold holds out.
+        """
         found = self._kept
         if found is None:
             found = self._no_probabilities()
             self._take_out_of_fold(range(self.n_folds), found)
-        probabilities: NDArray[np.float32] = self._shard.get(found)
+        used = found if rows is None else found[self._shard.put(rows)]
+        probabilities: NDArray[np.float32] = self._shard.get(used)
         return probabilities
 
     def decided(self, costs: FloatArray) -> NDArray[np.bool_]:
@@ -382,7 +386,7 @@ class CrossFit:
     ):
         y, weight, n = data.y, data.weight, len(data.y)
         self._l2, self._min_hessian, self._rate = l2, min_hessian, learning_rate
-        self.folds, self.n_folds = folds, len(folds)
+        self._data, self.folds, self.n_folds = data, folds, len(folds)
         self._n_classes, self._ends = n_classes, data.ends
         given = exact_sum(weight)  # a weight of two counts as two samples
         total = float(np.clip(given, n * _MIN_MEAN_WEIGHT, n * _MAX_MEAN_WEIGHT))
@@ -511,9 +515,11 @@ class CrossFit:
         """Keep the current out-of-fold probabilities of some folds."""
         self._boosters.update(CrossFitShard.keep, folds)
 
-    def out_of_fold(self) -> FloatArray:
-        """Probabilities (n, K) of held-out samples, as kept or as of now; NaN for others."""
-        return np.concatenate(self._boosters.map(CrossFitShard.out_of_fold)).astype(np.float64)
+    def out_of_fold(self, rows: RowNumbers | None = None) -> FloatArray:
+        """Probabilities (n, K) of some samples, in increasing order; NaN where not held out."""
+        given = () if rows is None else (self._data.rows_by_shard(rows),)
+        found = self._boosters.map(CrossFitShard.out_of_fold, *given)
+        return np.concatenate(found).astype(np.float64)
 
     def decided(self, costs: FloatArray) -> Labels:
         """Classes that are decisions for any sample, see `CrossFitShard.decided`."""

@@ -119,10 +119,18 @@ class LinearMember:
         return trees, -np.concatenate(self.tables)
 
 
-class PoolRows(NamedTuple):
-    """Distinct rows that members are fitted and compared on, in an order that no one chooses.
+def owners(folds: Sequence[Fold], n_rows: int) -> IndexArray:
+    """The fold that holds each row out (n_rows,), the last one if there are several; or -1."""
+    owner = np.full(n_rows, -1)
+    for k, fold in enumerate(folds):
+        owner[fold.held_out] = k
+    return owner
 
-    Rows of equal bins, class and fold are one, with the sum of their weights.
+
+class PoolRows(NamedTuple):
+    """Rows that members are fitted and compared on, in the order of hashes of their bins.
+
+    Rows with the same bins, class and fold are merged; their weights are added up.
     """
 
     data: BinnedData
@@ -131,32 +139,32 @@ class PoolRows(NamedTuple):
     weight: FloatArray  # (n,)
     train: FloatArray  # (n_folds, n), weights in the training sets of the folds
     number: IndexArray  # (n,), number of one of these rows in the training set
-    place: IndexArray  # (n_samples,), of each training sample among these rows, or -1
+    place: IndexArray  # (n_samples,), of each training sample in these arrays, or -1
 
     @classmethod
     def of(cls, data: ShardedData, folds: Sequence[Fold], seed: int, n_most: int) -> PoolRows:
-        """Take some rows, which do not depend on the order of the training samples."""
-        y, n = data.y, len(data.y)
-        weight = data.weight / data.weight.max()
+        """Take about `n_most` rows, whatever the order of the training samples."""
+        n, mixed, owner = len(data.y), data.mixed(seed), owners(folds, len(data.y))
+        drawn = np.arange(n)
+        if n_most < n:
+            drawn = np.flatnonzero(mixed <= np.partition(mixed, n_most - 1)[n_most - 1])
+        counts = np.array([np.bincount(fold.train, minlength=n)[drawn] for fold in folds])
+        is_used = (owner[drawn] >= 0) | counts.any(axis=0)
+        drawn, counts = drawn[is_used], counts[:, is_used]
+        weight = data.weight[drawn] / data.weight.max()
         mean = np.clip(data.weight.mean(), _MIN_MEAN, max(1.0, _MAX_TOTAL / n))
-        weight = weight * mean / weight.mean()
-        counts = np.array([np.bincount(fold.train, minlength=n) for fold in folds])
-        owner = np.full(n, -1)
-        for k, fold in enumerate(folds):
-            owner[fold.held_out] = k
-        mixed = data.mixed(seed)
-        order = np.lexsort((weight, owner, y, mixed))
-        order = order[((owner >= 0) | counts.any(axis=0))[order]][:n_most]
-        keys = np.stack([mixed, y.astype(np.uint64), (owner + 1).astype(np.uint64)])[:, order]
-        is_new = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
+        weight *= mean / (data.weight / data.weight.max()).mean()
+        keys = np.stack([mixed, data.y.astype(np.uint64), owner.astype(np.uint64)])[:, drawn]
+        order = np.lexsort((weight, *keys[::-1]))
+        is_new = np.append(True, (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0))
         first = np.flatnonzero(is_new)
-        place, number = np.full(n, -1), order[first]
-        place[order] = np.cumsum(is_new) - 1
+        place, number = np.full(n, -1), drawn[order[first]]
+        place[drawn[order]] = np.cumsum(is_new) - 1
         rows = np.sort(number)
         bins = data.select(rows).bins[:, np.searchsorted(rows, number)]
         return cls(
             BinnedData(data.mapper, bins),
-            y[number],
+            data.y[number],
             owner[number],
             np.add.reduceat(weight[order], first),
             np.add.reduceat((counts * weight)[:, order], first, axis=1),

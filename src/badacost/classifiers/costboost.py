@@ -24,6 +24,7 @@ from badacost.boosting.pool import (
     fit_linear,
     logarithms,
     number_of_rows,
+    owners,
     pool_weights,
     pooled,
 )
@@ -372,42 +373,50 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             self.oof_cost_, self.oof_cost_std_error_ = fit.out_of_fold_cost(
                 self.regret_matrix_, self.cost_matrix_
             )
-            probabilities = fit.out_of_fold()
+            known = None if task.on_cluster else fit.out_of_fold()
             if self.members == "pool":
-                self._add_linear_member(task, fit.folds, probabilities)
-            if not task.on_cluster:
+                self._add_linear_member(task, fit, known)
+            if known is not None:
                 self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
-                self.oof_probabilities_[task.kept] = probabilities
+                self.oof_probabilities_[task.kept] = known
 
-    def _add_linear_member(self, task: Task, folds: list[Fold], probabilities: FloatArray) -> None:
-        """Pool the trees with a linear member; `probabilities` out of fold become those of both."""
-        data, n_classes, n_all = task.sharded(self), len(self.classes_), len(task.y)
-        n = number_of_rows(data.mapper, n_all, len(folds) * n_classes)
-        if not n:
+    def _add_linear_member(self, task: Task, fit: CrossFit, known: FloatArray | None) -> None:
+        """Pool the trees with a linear member.
+
+        The out-of-fold probabilities of all samples, if they are in memory, become those of both.
+        """
+        data, folds, n_classes = task.sharded(self), fit.folds, len(self.classes_)
+        n, owner = len(task.y), owners(folds, len(task.y))
+        n_most = number_of_rows(data.mapper, n, len(folds) * n_classes)
+        if not n_most:
             return
-        rows = PoolRows.of(data, folds, self._seed, n)
+        rows = PoolRows.of(data, folds, self._seed, n_most)
         if not (rows.weight * (rows.owner >= 0)).any():
             return
         linear = fit_linear(rows, n_classes)
-        members = [logarithms(probabilities[rows.number]), linear.log_odds(rows.data, rows.owner)]
+        increasing = np.sort(rows.number)
+        of_trees = fit.out_of_fold(increasing)[np.searchsorted(increasing, rows.number)]
+        members = [logarithms(of_trees), linear.log_odds(rows.data, rows.owner)]
         weights, by_fold = pool_weights(members, rows)
         found = pooled(members, by_fold[rows.owner])
         decisions = np.argmin(expected_costs(found, self.regret_matrix_), axis=1)
-        costs = np.where(rows.owner >= 0, self.cost_matrix_[rows.y, decisions], np.nan)[rows.place]
-        held = np.isfinite(costs) & (rows.place >= 0)
+        costs = self.cost_matrix_[rows.y, decisions][rows.place]
+        held = (rows.place >= 0) & (owner >= 0)
         self.oof_cost_, self.oof_cost_std_error_ = mean_and_error(costs[held], task.weight[held])
-        if n == n_all:
-            found[rows.owner < 0] = np.nan
-            probabilities[:] = np.where(rows.place[:, None] < 0, np.nan, found[rows.place])
-        elif not task.on_cluster:
-            owner = np.full(n_all, -1)
-            for k, fold in enumerate(folds):
-                owner[fold.held_out] = k
-            for part in blocks(n_all):
-                own = data.select(np.arange(n_all)[part])
-                both = [logarithms(probabilities[part]), linear.log_odds(own, owner[part])]
-                probabilities[part] = pooled(both, by_fold[owner[part]])
         self._join(linear, weights, data.mapper)
+        if known is None:
+            return
+        for part in blocks(n):
+            own, place = np.arange(n)[part], rows.place[part]
+            drawn, others = own[place >= 0], own[place < 0]
+            known[drawn] = found[place[place >= 0]]
+            if len(others):
+                both = [
+                    logarithms(known[others]),
+                    linear.log_odds(data.select(others), owner[others]),
+                ]
+                known[others] = pooled(both, by_fold[owner[others]])
+        known[owner < 0] = np.nan
 
     def _join(self, linear: LinearMember, weights: FloatArray, mapper: BinMapper) -> None:
         """Publish trees and linear member with their weights."""
