@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from threadpoolctl import threadpool_limits
 
 import badacost
 from badacost import CostBoostClassifier
@@ -18,6 +19,7 @@ from badacost.boosting import pool
 from badacost.boosting.folds import Fold, random_folds
 from badacost.boosting.pool import PoolRows, fit_linear, logarithms, pool_weights, pooled
 from badacost.export import to_onnx
+from badacost.io.model_file import ModelFileError, read_model, write_model
 from badacost.metrics import average_cost
 from badacost.tree.binning import BinMapper, BinnedData
 from badacost.tree.forest import Forest
@@ -235,6 +237,72 @@ def test_warm_start_goes_on_with_the_trees(tmp_path) -> None:
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
     np.testing.assert_array_equal(model.oof_probabilities_, whole.oof_probabilities_)
     np.testing.assert_array_equal(model.estimator_weights_, whole.estimator_weights_)
+
+
+def test_threads_of_blas_do_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 60))
+    y = (X[:, :9].reshape(800, 3, 3).sum(axis=2) + rng.gumbel(size=(800, 3))).argmax(axis=1)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            model = CostBoostClassifier(COSTS, n_estimators=3, random_state=0).fit(X, y)
+        found.append(model.predict_proba(X))
+    assert model.member_weights_[1] > 0.0
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_model_that_is_constant_without_its_linear_member() -> None:
+    """No warning that it is constant, and its features are important."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    y = (X.sum(axis=1) + X[:, 0] + rng.normal(size=600) > 2.6).astype(int)
+    settings = {"n_estimators": 2, "min_hessian": 1e6, "random_state": 0}
+    model = CostBoostClassifier(**settings).fit(X, y)
+    assert len(np.unique(model.predict(X))) == 2
+    assert np.argmax(model.feature_importances_) == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("weight", "settings"),
+    [(np.r_[1.0, np.full(199, 1e-320)], {}), (np.ones(200), {"learning_rate": 1e308})],
+    ids=["tiny weights", "huge scores"],
+)
+def test_weights_that_cannot_be_found(weight, settings) -> None:
+    X, y = linear_task(200)
+    model = CostBoostClassifier(COSTS, n_estimators=2, random_state=0, **settings)
+    model.fit(X, y, weight)
+    assert np.isfinite(model.member_weights_).all()
+
+
+def test_a_single_split_has_no_pool() -> None:
+    X, y = linear_task(300)
+    split = [(np.arange(200), np.arange(200, 300))]
+    model = CostBoostClassifier(COSTS, n_estimators=3, cv=split, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.member_weights_, [1.0, 0.0])
+
+
+def test_rows_that_are_held_out_several_times_count_so() -> None:
+    X, y = linear_task(100)
+    tests = [np.arange(100), np.arange(20), np.arange(20, 40)]
+    folds = [(np.setdiff1d(np.arange(100), rows[:50]), rows[:50]) for rows in tests]
+    model = CostBoostClassifier(COSTS, n_estimators=5, cv=folds, random_state=0).fit(X, y)
+    held = np.concatenate([test for _, test in folds])
+    decided = np.argmin(model.oof_probabilities_[held] @ COSTS, axis=1)
+    assert model.oof_cost_ == pytest.approx(COSTS[y[held], decided].mean())
+
+
+@pytest.mark.parametrize("name", ["member_weights", "boosted_steps"])
+def test_files_whose_members_do_not_fit(name, tmp_path) -> None:
+    X, y = linear_task(300)
+    CostBoostClassifier(COSTS, random_state=0, n_estimators=3).fit(X, y).save(tmp_path / "model")
+    model = read_model(tmp_path / "model")
+    arrays = dict(model.arrays)
+    for damaged in (-arrays[name], 2.0 * arrays[name], arrays[name][:-1], arrays[name] * np.nan):
+        write_model(tmp_path / "bad", model.kind, model.header, arrays | {name: damaged})
+        with pytest.raises(ModelFileError):
+            badacost.load(tmp_path / "bad")
 
 
 def test_members_of_other_names() -> None:

@@ -14,6 +14,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from itertools import chain, pairwise
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -198,7 +199,8 @@ class Threads:
         """Divide ``range(length)`` for a kernel, into at most `most` parts of `least` or more."""
         if length <= least or self.n_threads == 1:
             return loops.Loop(workers.address, 1, length, 1)
-        workers.help_kernels(self._n_helpers or self.n_threads - 1)
+        n_helpers = self.n_threads - 1 if self._n_helpers is None else self._n_helpers
+        workers.help_kernels(n_helpers)
         n_parts = min(most or self.max_parts, -(-length // least))
         return loops.Loop(workers.address, self.n_threads, length, n_parts)
 
@@ -226,6 +228,35 @@ class Threads:
         if loop.error is not None:
             raise loop.error
         return cast(list[Result], loop.results)
+
+
+class _SingleBlasThread:
+    """A context in which numpy multiplies matrices on one thread, so that bits do not vary."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._limits = _thread_pools().limit(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._limits.restore_original_limits()
+
+
+@cache
+def _thread_pools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # looks through all libraries: 5 ms
+
+
+single_blas_thread = _SingleBlasThread()
 
 
 def snapshot(estimator: T) -> T:

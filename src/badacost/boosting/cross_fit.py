@@ -108,7 +108,9 @@ class CrossFitShard:
         n, (n_folds, n_classes) = len(self._y), self._plan.log_priors.shape
         data = self._shard.data
         self._over_folds = self._shard.threads if data.bins.size >= _MIN_SIZE else Threads()
-        n_alone = n_folds - n_folds % self._over_folds.n_threads  # folds with one thread each
+        # Folds with one thread each, as many at a time as there are threads; then the folds that
+        # are left over, which share all threads.
+        n_alone = n_folds - n_folds % self._over_folds.n_threads
         self._groups = [range(n_alone), range(n_alone, n_folds)]
         self._growers: list[TreeGrower] = []
         for folds in filter(len, self._groups):
@@ -592,6 +594,7 @@ class FoldLoss(ScoreMonitor):
         self.fit, self._held_out, self._keeps_best = fit, held_out, keeps_best
         self.losses = self.curve
         self._best_of_others = np.full(fit.n_folds, np.inf)
+        self.decided: Labels | None = None  # classes that are decided for held-out rows, if known
 
     def record(self, stage: Stage) -> None:
         """Add the loss to the curve."""

@@ -51,9 +51,9 @@ class Column(NamedTuple):
 
 
 def number_of_rows(mapper: BinMapper, n_rows: int, n_scores: int) -> int:
-    """Rows to fit on, `n_scores` being the number of folds times that of classes.
+    """How many rows to fit on, `n_scores` being the number of folds times that of classes.
 
-    None if there are too many columns or bins for a linear member, or no feature.
+    Zero if there are too many columns or bins for a linear member, or no feature.
     """
     own = np.where(mapper.categorical, mapper.n_codes, 1 + mapper.has_missing)
     n_columns = int(own[mapper.usable].sum())
@@ -96,25 +96,32 @@ class LinearMember:
         What a bin of each of these features adds to the logarithms of odds.
     intercept : ndarray of shape (K,)
         Logarithms of odds where all of them add zero.
-    coefficients : ndarray of shape (K, n_folds, n_columns)
-        Those of each fold, for the strength of the penalty that is best for the other folds.
+    fold_tables : list of ndarray of shape (n_codes, n_folds, K)
+        The same as `tables` for the model of each fold, with the strength of the penalty that is
+        best for the other folds.
+    fold_intercepts : ndarray of shape (n_folds, K)
+        Intercepts of these models.
     """
 
     columns: list[Column]
     tables: list[FloatArray]
     intercept: FloatArray
-    coefficients: Single
+    fold_tables: list[FloatArray]
+    fold_intercepts: FloatArray
 
     def log_odds(self, data: BinnedData, owner: IndexArray) -> FloatArray:
         """Logarithms of the probabilities (n, K) of rows, of the folds that hold them out."""
-        return _out_of_fold(_scores(self.coefficients, _matrix(self.columns, data)), owner)
+        scores = self.fold_intercepts[owner]
+        for column, table in zip(self.columns, self.fold_tables, strict=True):
+            scores += table[data.bins[column.feature], owner]
+        return _log_probabilities(scores)
 
     def trees(self, mapper: BinMapper) -> tuple[list[Tree], FloatArray]:
         """A tree for each feature, and the table (n_rows, K) of cost scores for all of them."""
         first = np.cumsum([0, *map(len, self.tables)]).tolist()
         trees = [
-            _tree_of_bins(column, mapper, start)
-            for column, start in zip(self.columns, first[:-1], strict=True)
+            _tree_of_bins(column, table, mapper, start)
+            for column, table, start in zip(self.columns, self.tables, first[:-1], strict=True)
         ]
         return trees, -np.concatenate(self.tables)
 
@@ -175,10 +182,10 @@ class PoolRows(NamedTuple):
 
 def fit_linear(rows: PoolRows, n_classes: int) -> LinearMember:
     """Fit the linear member."""
-    data, y, owner, weight, train = rows[:5]
-    total = train.sum(axis=0)
+    data, y, owner = rows.data, rows.y, rows.owner
+    total = rows.train.sum(axis=0)
     columns = [_column(data, int(feature), total) for feature in data.mapper.usable]
-    problem = _Problem(_matrix(columns, data), y, train.astype(np.float32), n_classes)
+    problem = _Problem(_matrix(columns, data), y, rows.train.astype(np.float32), n_classes)
     fitted: dict[float, Single] = {}
     losses: dict[float, FloatArray] = {}  # of each fold
 
@@ -186,25 +193,27 @@ def fit_linear(rows: PoolRows, n_classes: int) -> LinearMember:
         if strength not in fitted:
             fitted[strength] = problem.solve(strength, fitted)
             log_odds = _out_of_fold(problem.scores(fitted[strength]), owner)
-            terms = np.where(owner >= 0, -log_odds[np.arange(len(y)), y] * weight, 0.0)
-            sums = np.bincount(np.maximum(owner, 0), terms, minlength=len(train))
+            terms = np.where(owner >= 0, -log_odds[np.arange(len(y)), y] * rows.weight, 0.0)
+            sums = np.bincount(np.maximum(owner, 0), terms, minlength=len(rows.train))
             losses[strength] = np.asarray(sums, np.float64)
         return float(losses[strength].sum())
 
     strongest, strong, weak, weakest = _STRENGTHS
     loss_of(strongest if loss_of(strong) < loss_of(weak) else weakest)
     best = min(losses, key=loss_of)
-    by_fold = fitted[best].copy()
-    for k in range(len(train)):  # its own samples do not choose the strength
+    by_fold = fitted[best].astype(np.float64)
+    for k in range(len(rows.train)):  # its own samples do not choose the strength
         chosen = min(losses, key=lambda strength: loss_of(strength) - losses[strength][k])
         by_fold[:, k] = fitted[chosen][:, k]
-    mean = fitted[best].astype(np.float64).mean(axis=1).T
-    own = np.split(mean[:-1], np.cumsum([column.values.shape[1] for column in columns])[:-1])
-    tables = [
-        _rounded(column.values @ coefficients, _TABLE_UNIT)
-        for column, coefficients in zip(columns, own, strict=True)
-    ]
-    return LinearMember(columns, tables, _rounded(mean[-1], _TABLE_UNIT), by_fold)
+    ends = np.cumsum([column.values.shape[1] for column in columns])
+
+    def tables_of(coefficients: FloatArray) -> list[FloatArray]:
+        own = np.split(coefficients[:-1], ends[:-1])
+        return [np.tensordot(x.values, part, 1) for x, part in zip(columns, own, strict=True)]
+
+    mean = _rounded(fitted[best].astype(np.float64).mean(axis=1).T, _TABLE_UNIT)
+    by_fold = by_fold.transpose(2, 1, 0)
+    return LinearMember(columns, tables_of(mean), mean[-1], tables_of(by_fold), by_fold[-1])
 
 
 def _matrix(columns: list[Column], data: BinnedData) -> Single:
@@ -290,20 +299,27 @@ def _rounded(values: FloatArray, unit: float) -> FloatArray:
     return np.rint(values / unit) * unit + 0.0
 
 
-def _tree_of_bins(column: Column, mapper: BinMapper, first: int) -> Tree:
-    """A tree with a leaf for each bin of a feature, whose values count from `first`."""
+def _tree_of_bins(column: Column, table: FloatArray, mapper: BinMapper, first: int) -> Tree:
+    """A tree with a leaf for each bin of a feature, whose values count from `first`.
+
+    The gain of a split is the decrease of the squared error of the `table` (n_codes, K), times the
+    largest second derivative of the loss, as the gain of a Newton step is.
+    """
     feature, n_codes = column.feature, len(column.values)
     n_bins, categorical = int(mapper.n_bins[feature]), bool(mapper.categorical[feature])
     nodes = np.zeros(2 * n_codes - 1, NODE)
     sets = np.zeros((len(nodes), N_WORDS), np.uint32)
     codes = np.zeros(len(nodes), np.int32)
     nodes["missing_left"], nodes["left"] = True, np.arange(len(nodes))
-    filled = np.cumsum(np.append(0, column.counts))
-    # Where values missing at prediction only go.
+    sums = np.column_stack([column.counts, column.counts[:, None] * table])
+    filled = np.concatenate([np.zeros((1, sums.shape[1])), np.cumsum(sums, axis=0)])
+    curvature = (1.0 - 1.0 / table.shape[1]) / table.shape[1]
+    # The bin whose leaf gets values that are missing at prediction only.
     usual = np.argmax(column.counts) if categorical else np.argmin(abs(column.values[:n_bins, 0]))
     waiting, n_nodes = [(0, 0, n_codes)], 1
     for node, low, high in waiting:  # which grows
-        nodes[node]["end"] = nodes[node]["mass"] = filled[high] - filled[low]
+        mass, *total = filled[high] - filled[low]
+        nodes[node]["end"], nodes[node]["mass"] = math.ceil(mass), mass
         if high - low == 1:
             codes[node] = low
             continue
@@ -313,6 +329,10 @@ def _tree_of_bins(column: Column, mapper: BinMapper, first: int) -> Tree:
         if has_missing:
             missing_left = categorical  # known categories go right
             sides = sides[::-1] if categorical else sides
+        parts = [filled[b] - filled[a] for a, b in sides]
+        if min(part[0] for part in parts) > 0.0:
+            squares = sum(part[1:] @ part[1:] / part[0] for part in parts)
+            nodes[node]["gain"] = curvature * (squares - np.dot(total, total) / mass) / mass
         for code in range(*sides[1]) if categorical else ():
             sets[node, code >> 5] |= np.uint32(1) << np.uint32(code & 31)
         nodes[node]["feature"], nodes[node]["position"] = feature, middle - 1
@@ -326,10 +346,9 @@ def _tree_of_bins(column: Column, mapper: BinMapper, first: int) -> Tree:
 def pool_weights(log_odds: Sequence[FloatArray], rows: PoolRows) -> tuple[FloatArray, FloatArray]:
     """Weights (n_members,) that minimise the log-loss, and those of each fold without its rows.
 
-    A penalty of 1 / n draws them towards the first member alone. The models of single folds, whose
-    probabilities these are, are more often over-confident than the mean of all: the first member,
-    the trees, has a weight in the mean that is larger by the factor for which it would have one
-    alone.
+    A penalty of 1 / n draws them towards (1, 0, ...). The probabilities are those of models of
+    single folds, which are over-confident where trees alone would get a weight below one; the mean
+    over all folds is less so. Hence the weight of the trees in the model is divided by that weight.
     """
     y, owner, weight = rows.y, rows.owner, rows.weight
     x = np.stack([member - member.mean(axis=1, keepdims=True) for member in log_odds], axis=-1)
@@ -355,12 +374,14 @@ def _weights_of(x: FloatArray, y: Labels, weight: FloatArray) -> FloatArray:
     """Newton's method on the weights that are positive; the first member keeps a little."""
     alone = np.eye(x.shape[2])[0]
     used = np.ones(len(alone), bool)
-    if not weight.any():
+    if not (weight.sum() > _MIN_MEAN and np.isfinite(x).all()):
         return alone
     fraction, ridge = weight / weight.sum(), 1.0 / weight.sum()
     while True:
         weights = np.zeros(len(alone))
         weights[used] = _newton(x[:, :, used], y, fraction, alone[used], ridge)
+        if not np.isfinite(weights).all():
+            return alone
         weights[0] = max(weights[0], _LEAST_WEIGHT)
         if (weights[used] >= _LEAST_WEIGHT).all():
             return _rounded(weights, _WEIGHT_UNIT)

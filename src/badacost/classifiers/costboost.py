@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from badacost._utils.arrays import FloatArray, Labels
-from badacost._utils.parallel import blocks, exact_sum
+from badacost._utils.parallel import blocks, exact_sum, single_blas_thread
 from badacost._utils.user_warnings import warn_user
 from badacost._utils.validation import check_choice, check_number
 from badacost.backends.shards import ShardedData
@@ -91,8 +91,9 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         Folds of another kind, in the place of `n_folds` folds that are drawn at random within each
         class. For samples that belong together, ``list(GroupKFold(5).split(X, y, groups))``.
     members : {"pool", "trees"}, default="pool"
-        What the model consists of: trees and a logistic regression, or trees only. Without folds,
-        with more than 2000 columns or with ``binning="exact"`` there are trees only.
+        What the model consists of: trees and a logistic regression, or trees only. There are trees
+        only without several folds, with validation data, with more than 2000 columns, and with
+        ``binning="exact"``.
     tree : {"symmetric", "best"}, default="symmetric"
         Trees with the same test in all nodes of a level, or grown best leaf first.
     max_depth : int or None, default=5
@@ -166,7 +167,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         Costs with each diagonal entry subtracted from its row.
     oof_cost_, oof_cost_std_error_ : float
         Average cost of out-of-fold decisions, an estimate of what decisions will cost on new
-        samples, and its standard error. With early stopping a fold takes part with the round that
+        samples, and its standard error; of some 50 000 samples where there are more and a linear
+        member. With early stopping a fold takes part with the round that
         is best for the other folds, so that its own samples do not choose it. Of the validation
         samples if there are any, which choose the round: slightly optimistic. NaN without either.
     oof_probabilities_ : ndarray of shape (n_samples, K)
@@ -190,7 +192,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         fold.
     stop_reason_ : {"useless", "early stopping", "callback"} or None
         Why the fit ended before `n_estimators` rounds: trees that split nothing (if they are the
-        first, the model is the frequencies of the classes), or on request.
+        first, their probabilities are the frequencies of the classes), or on request.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -358,7 +360,8 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
 
     def _decided(self, samples: Any) -> Labels:
         if isinstance(samples, FoldLoss):
-            return samples.fit.decided(self.regret_matrix_)
+            known = samples.decided
+            return samples.fit.decided(self.regret_matrix_) if known is None else known
         return super()._decided(samples)
 
     def _finish(self, task: Task, held_out: ScoreMonitor | None) -> None:
@@ -375,24 +378,26 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             )
             known = None if task.on_cluster else fit.out_of_fold()
             if self.members == "pool":
-                self._add_linear_member(task, fit, known)
+                with single_blas_thread:
+                    self._add_linear_member(task, held_out, known)
             if known is not None:
                 self.oof_probabilities_ = np.full((len(task.kept), len(self.classes_)), np.nan)
                 self.oof_probabilities_[task.kept] = known
 
-    def _add_linear_member(self, task: Task, fit: CrossFit, known: FloatArray | None) -> None:
-        """Pool the trees with a linear member.
+    def _add_linear_member(self, task: Task, held_out: FoldLoss, known: FloatArray | None) -> None:
+        """Pool the trees with a linear member; set what is known of both out of fold.
 
-        The out-of-fold probabilities of all samples, if they are in memory, become those of both.
+        The out-of-fold probabilities of all samples, `known` where they are in memory, are changed.
         """
+        fit = held_out.fit
         data, folds, n_classes = task.sharded(self), fit.folds, len(self.classes_)
         n, owner = len(task.y), owners(folds, len(task.y))
         n_most = number_of_rows(data.mapper, n, len(folds) * n_classes)
         if not n_most:
             return
         rows = PoolRows.of(data, folds, self._seed, n_most)
-        if not (rows.weight * (rows.owner >= 0)).any():
-            return
+        if len(np.unique(rows.owner[(rows.owner >= 0) & (rows.weight > 0.0)])) < 2:
+            return  # weights of members would be chosen by the rows that they are tried on
         linear = fit_linear(rows, n_classes)
         increasing = np.sort(rows.number)
         of_trees = fit.out_of_fold(increasing)[np.searchsorted(increasing, rows.number)]
@@ -400,9 +405,12 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
         weights, by_fold = pool_weights(members, rows)
         found = pooled(members, by_fold[rows.owner])
         decisions = np.argmin(expected_costs(found, self.regret_matrix_), axis=1)
+        held_out.decided = np.unique(decisions[rows.owner >= 0])
         costs = self.cost_matrix_[rows.y, decisions][rows.place]
         held = (rows.place >= 0) & (owner >= 0)
-        self.oof_cost_, self.oof_cost_std_error_ = mean_and_error(costs[held], task.weight[held])
+        times = np.bincount(np.concatenate([fold.held_out for fold in folds]), minlength=n)
+        weight = (task.weight * times)[held]
+        self.oof_cost_, self.oof_cost_std_error_ = mean_and_error(costs[held], weight)
         self._join(linear, weights, data.mapper)
         if known is None:
             return
@@ -444,6 +452,7 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             return
         n_linear = len(self.estimator_weights_) - len(self._boosted_steps)
         trees, table = self._models()
+        # Rows of the table are in the order of the trees, those of the linear member first.
         first_row = trees[n_linear].value[trees[n_linear].is_leaf].min()
         trees = [replace(tree, value=tree.value - first_row) for tree in trees[n_linear:]]
         table = table[first_row:]
@@ -484,13 +493,20 @@ class CostBoostClassifier(PosteriorMixin, StagewiseClassifier):
             self.members = "trees"
             return
         self.member_weights_ = saved_floats(model, "member_weights", (2,))
-        known = [self.member_weights_]
-        if "boosted_steps" in model.arrays:
-            n_linear = self.forest_.n_trees - len(model.arrays["boosted_steps"])
-            if not 0 <= n_linear < self._stage_ends[1]:
-                raise ValueError("its rounds do not have the trees that it has")
-            n_boosted = self.forest_.n_trees - n_linear
-            self._boosted_steps = saved_floats(model, "boosted_steps", (n_boosted,))
-            known.append(self._boosted_steps)
-        if not all(np.isfinite(part).all() and (part >= 0.0).all() for part in known):
+        if not (np.isfinite(self.member_weights_).all() and (self.member_weights_ >= 0.0).all()):
             raise ValueError("its members have weights that are negative or not finite")
+        if "boosted_steps" not in model.arrays:
+            return
+        forest, steps = self.forest_, model.arrays["boosted_steps"]
+        n_linear = forest.n_trees - len(steps)
+        steps = saved_floats(model, "boosted_steps", (len(steps),))
+        rounds = np.diff([n_linear, *self._stage_ends[1:]])
+        fits = 0 <= n_linear < forest.n_trees and (rounds == rounds[0]).all() and rounds[0] > 0
+        if fits:
+            first, second = forest.offsets[n_linear : n_linear + 2]
+            rows = np.where(forest.is_leaf, forest.value, np.iinfo(np.int32).max)[first:]
+            fits = rows.min() == rows[: second - first].min()
+            fits &= np.array_equal(self.member_weights_[0] * steps, forest.tree_weights[n_linear:])
+        if not fits:
+            raise ValueError("its members do not have the trees and the weights that it has")
+        self._boosted_steps = steps
