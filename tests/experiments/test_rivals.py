@@ -115,6 +115,7 @@ def test_every_class_is_in_the_training_part(number: int) -> None:
     assert set(split.y_test) <= set(split.y)
 
 
+@pytest.mark.filterwarnings("ignore:ChimeraBoost bagged mode", "ignore:For multiclass we cannot")
 @pytest.mark.parametrize("contender", CONTENDERS)
 def test_contenders_charge_by_truth_and_prediction(split: Split, contender: str) -> None:
     rival = CONTENDERS[contender]
