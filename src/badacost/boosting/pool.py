@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
 
 from badacost._utils.arrays import FloatArray, IndexArray, Labels
 from badacost.backends.shards import ShardedData
@@ -114,7 +115,7 @@ class LinearMember:
         scores = self.fold_intercepts[owner]
         for column, table in zip(self.columns, self.fold_tables, strict=True):
             scores += table[data.bins[column.feature], owner]
-        return _log_probabilities(scores)
+        return np.asarray(log_softmax(scores, axis=1))
 
     def trees(self, mapper: BinMapper) -> tuple[list[Tree], FloatArray]:
         """A tree for each feature, and the table (n_rows, K) of cost scores for all of them."""
@@ -248,10 +249,10 @@ class _Problem:
         n_columns = self.shape[2]
         penalty = np.full(n_columns, strength, np.float32)
         penalty[-1] = _PENALTY_OF_INTERCEPT
-        # The BLAS of scipy has threads of its own, which compete with those of numpy.
-        # In single precision the bound has to be a little larger, to stay one.
+        # A little larger, so that rounding to single precision leaves it an upper bound.
         more = _PRECISION * self._gram.diagonal().max()
         bound = self._gram.astype(np.float64) + np.diag(penalty + more)
+        # Not scipy.linalg: its BLAS has threads of its own, which compete with those of numpy.
         step: Single = np.linalg.inv(bound).astype(np.float32)
         now: Single = np.zeros((len(self._truth), n_columns), np.float32)
         if known:
@@ -271,7 +272,7 @@ class _Problem:
             moved = then - now
             ahead = then + np.float32((speed - 1.0) / faster) * moved
             now, speed = then, faster
-            # Far from the end, held-out rows would have an effect by way of the bound.
+            # Before convergence the result depends on the bound, hence on held-out rows.
             if np.abs(moved).max() < _TOLERANCE:
                 break
         return now.reshape(self.shape)
@@ -286,12 +287,7 @@ def _scores(coefficients: Single, X: Single) -> Single:
 def _out_of_fold(scores: Single, owner: IndexArray) -> FloatArray:
     """Logarithms of probabilities (n, K), of the folds that hold the rows out."""
     own = scores[:, owner, np.arange(len(owner))].T
-    return _log_probabilities(own.astype(np.float64))
-
-
-def _log_probabilities(scores: FloatArray) -> FloatArray:
-    scores = scores - scores.max(axis=-1, keepdims=True)
-    return scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+    return np.asarray(log_softmax(own.astype(np.float64), axis=1))
 
 
 def _rounded(values: FloatArray, unit: float) -> FloatArray:
@@ -317,7 +313,7 @@ def _tree_of_bins(column: Column, table: FloatArray, mapper: BinMapper, first: i
     # The bin whose leaf gets values that are missing at prediction only.
     usual = np.argmax(column.counts) if categorical else np.argmin(abs(column.values[:n_bins, 0]))
     waiting, n_nodes = [(0, 0, n_codes)], 1
-    for node, low, high in waiting:  # which grows
+    for node, low, high in waiting:  # children are appended
         mass, *total = filled[high] - filled[low]
         nodes[node]["end"], nodes[node]["mass"] = math.ceil(mass), mass
         if high - low == 1:
@@ -366,8 +362,8 @@ def logarithms(probabilities: FloatArray) -> FloatArray:
 
 def pooled(log_odds: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
     """Probabilities (n, K) of members with weights (n, n_members)."""
-    scores = np.sum([w[:, None] * member for w, member in zip(weights.T, log_odds, strict=True)], 0)
-    return np.exp(_log_probabilities(np.asarray(scores)))
+    weighted = [w[:, None] * member for w, member in zip(weights.T, log_odds, strict=True)]
+    return np.asarray(softmax(np.sum(weighted, axis=0), axis=1))
 
 
 def _weights_of(x: FloatArray, y: Labels, weight: FloatArray) -> FloatArray:
@@ -394,7 +390,7 @@ def _newton(
     truth = x[np.arange(len(y)), y]
 
     def step_of(w: FloatArray) -> tuple[float, FloatArray]:
-        log_p = _log_probabilities(x @ w)
+        log_p = log_softmax(x @ w, axis=1)
         p = np.exp(log_p)
         mean = np.einsum("nk,nkm->nm", p, x)
         slope = fraction @ (mean - truth) + ridge * (w - start)
